@@ -1,1 +1,1 @@
-"""The agent: turns a contentious question into every side's strongest sourced case."""
+"""The agent: answers a contentious question with every side's strongest sourced case."""

@@ -13,7 +13,6 @@ from functools import partial
 from typing import cast
 
 from tools.errors import InputError, SteelmanError, as_installed
-from tools.selection.names import COVERAGE, PARAMETERS
 
 
 def prepare_streams() -> None:
@@ -147,11 +146,6 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         "--deadline", type=float, metavar="SECONDS", help="end in an answer from what was found by then"
     )
     parser.add_argument("--judge-prompt", metavar="FILE", help="what a chat model is asked as the judge")
-    parser.add_argument(
-        "--selection",
-        metavar="NAME[:NUMBER]",
-        help=f"how passages are chosen to write from: {', '.join(PARAMETERS)} (default: {COVERAGE})",
-    )
     depth = parser.add_mutually_exclusive_group()
     depth.add_argument(
         "--quick",

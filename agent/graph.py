@@ -18,6 +18,7 @@ This module only wires. Stages are in `agent/stages/`, the conditions below, the
 `agent/state.py`. Clients are bound by `build_graph`; a run's options are the graph's context.
 """
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,7 +27,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from agent.models.providers import Providers
-from agent.options import RunOptions, options_of, time_left
+from agent.options import RunOptions, ends_at, options_of
 from agent.stages.expand import expand
 from agent.stages.frame import frame
 from agent.stages.judge import judge
@@ -110,7 +111,7 @@ def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["reque
         return "select"
     uncovered = uncovered_perspectives(state)
     options = options_of(runtime)
-    late = time_left(options, "search") <= 0
+    late = ends_at(options, "search") <= time.time()
     return "requery" if uncovered and state.get("round", 0) < options.max_rounds and not late else "select"
 
 

@@ -3,16 +3,14 @@ run and go into the graph's context; and the shares of a run's time: when each p
 still ends in an answer.
 """
 
-import asyncio
 import math
-import time
 import unicodedata
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
-from agent.state import Form
-from tools.errors import DeadlineError, GreetingError, QuestionError, SettingsError
+from agent.state import Form, StageName
+from tools.errors import GreetingError, QuestionError, SettingsError
 from tools.language.identification import (
     is_of_another_script,
     question_language,
@@ -20,7 +18,6 @@ from tools.language.identification import (
     reads_as_english,
     reply_to_greeting,
 )
-from tools.selection.names import COVERAGE, parse_selection
 from tools.store.store import SAMPLES
 
 LONGEST_QUESTION = 4000
@@ -53,7 +50,7 @@ class RunOptions:
     then; deadline_at is that moment in seconds since the epoch, set by the run service each time the run begins or goes
     on (0: none). pages: web pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost:
     what the run may spend: calls to models and searches, the models' tokens, their price in US dollars; past it the
-    embedded providers do the rest. selection: how passages are chosen, one of `tools.selection.names`.
+    embedded providers do the rest.
     """
 
     collections: tuple[str, ...] = field(default=(SAMPLES,))
@@ -73,7 +70,6 @@ class RunOptions:
     max_calls: int = 1000
     max_tokens: int = 400_000
     max_cost: float = 1.0
-    selection: str = COVERAGE
 
     @classmethod
     def of(cls, depth: Depth = "normal", **changes: Any) -> "RunOptions":
@@ -97,7 +93,6 @@ class RunOptions:
         for name in ("pages", "max_calls", "max_tokens", "max_cost"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise SettingsError(f"{name} has to be 0 or more, not {getattr(self, name)}.")
-        parse_selection(self.selection)
         if self.max_rounds < 0:
             raise SettingsError(f"max_rounds cannot be negative ({self.max_rounds}); 0 never searches again.")
 
@@ -115,8 +110,7 @@ class RunOptions:
 def check_names(given: Iterable[str], known: Sequence[str]) -> None:
     """Raises SettingsError for an option that there is not."""
     if unknown := sorted(set(given) - set(known)):
-        renamed = "It is max_passages now: each passage is judged once, for all sides. " * (unknown[0] == "max_pairs")
-        raise SettingsError(f"there is no option '{unknown[0]}'. {renamed}There are: {', '.join(known)}.")
+        raise SettingsError(f"there is no option '{unknown[0]}'. There are: {', '.join(known)}.")
 
 
 _JOINERS = "\u200c\u200d"  # Persian and emoji need them; marks of direction and what has no width go
@@ -179,30 +173,25 @@ def options_of(runtime: "Runtime[RunOptions]") -> RunOptions:
     return runtime.context or RunOptions.of()
 
 
-Phase = Literal["frame", "expand", "search", "judge", "write", "verify"]
-"""The phases of a run that each have to end while there is time for the next ones."""
-_RESERVED = {"frame": 0.8, "expand": 0.55, "search": 0.25, "judge": 0.15, "write": 0.05, "verify": 0.0}
-"""The share of a run's usual time that is reserved for what follows each phase. A deadline that the user sets later
+_RESERVED: dict[StageName, float] = {
+    "frame": 0.55,
+    "expand": 0.55,
+    "search": 0.25,
+    "again": 0.25,
+    "judge": 0.15,
+    "select": 0.05,
+    "write": 0.05,
+    "lookup": 0.05,
+    "verify": 0.0,
+}
+"""The share of a run's usual time that is reserved for what follows each stage. A deadline that the user sets later
 than usual leaves all that it adds to the calls: a slow model may take what the run's time allows."""
-T = TypeVar("T")
+PLANNING = 0.8
+"""The same for what comes before the plan."""
 
 
-def ends_at(options: RunOptions, phase: Phase) -> float:
-    """When the phase has to end, in seconds since the epoch; infinite without a deadline."""
+def ends_at(options: RunOptions, stage: StageName, reserved: float = 0.0) -> float:
+    """When the stage has to end, in seconds since the epoch; infinite without a deadline. `reserved`: a larger share
+    than the stage's."""
     usual = min(options.deadline_seconds, _DEPTHS[options.depth]["deadline_seconds"])
-    return options.deadline_at - _RESERVED[phase] * usual if options.deadline_at else math.inf
-
-
-def time_left(options: RunOptions, phase: Phase) -> float:
-    """Seconds until the phase has to end; infinite without a deadline, negative once it is past."""
-    return ends_at(options, phase) - time.time()
-
-
-async def in_time(options: RunOptions, phase: Phase, work: Awaitable[T]) -> T:
-    """The work's result; raises DeadlineError when it does not come before the phase has to end."""
-    left = time_left(options, phase)
-    try:
-        async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
-            return await work
-    except TimeoutError as exc:
-        raise DeadlineError("the time for it was used up.") from exc
+    return options.deadline_at - max(reserved, _RESERVED[stage]) * usual if options.deadline_at else math.inf

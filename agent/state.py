@@ -238,7 +238,6 @@ class RunState(TypedDict, total=False):
     served_by: Annotated[dict[str, str], operator.or_]  # every node: which provider did the stage
     unread_pages: Annotated[dict[str, str], operator.or_]  # retrieve: web pages that could not be read, and why
     foreign_documents: Annotated[dict[str, str], operator.or_]  # retrieve, judge, lookup: left out, their language
-    addressing_documents: Annotated[dict[str, str], operator.or_]  # retrieve, judge, lookup: with words to the writer
     failed_providers: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 
 

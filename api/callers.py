@@ -1,9 +1,7 @@
-"""Who calls, by bearer keys, and which runs are a caller's: a request that is sent twice begins one run, and lists come
-in pages.
+"""Callers by bearer keys, and the runs of each.
 
-Keys are made and revoked on this machine, and kept as digests. A key is random and long, so its SHA-256 digest gives
-nothing away: a slow hash would only protect what somebody thought of, as passwords are. Rows are never removed, since
-that a key was ever made is what locks the server.
+The database holds SHA-256 digests of keys: a long random key needs no slow hash, as a password does. Rows of keys stay
+after they are revoked, because a server needs a key once one was ever made.
 """
 
 import hashlib
@@ -36,7 +34,7 @@ class Caller:
 
 
 def caller_of(request: Request) -> Caller:
-    """As the guard found out before the request came here."""
+    """The caller that the guard identified."""
     caller: Caller = request.scope["state"]["caller"]
     return caller
 
@@ -45,8 +43,7 @@ TheCaller = Annotated[Caller, Depends(caller_of)]
 
 
 class CallerRuns:
-    """The table of runs that were begun by callers of the API. A key that is empty sees all that there are, but
-    what people made who logged in to the page."""
+    """The table of runs by key. Without a key a caller sees all runs but those of people logged in to the page."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -68,9 +65,8 @@ class CallerRuns:
     def listed(
         self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None, answered: bool = False
     ) -> tuple[Sequence[RunRow], str | None]:
-        """A page of runs without their answers, newest first, and the cursor of the next page: when the last row was
-        made, and its id. `after` is such a cursor, whose row may have been deleted since. `answered`: only those that
-        wrote an answer, and did not end with their passages."""
+        """A page of runs without their answers, newest first, and the cursor of the next page: time and id of the last
+        row. `after`: a cursor. `answered`: only runs that wrote an answer, not those that only retrieved."""
         made, _, last = (after or "").rpartition("Z-")
         asked = {"key": key_id, "status": status, "thread": thread, "answered": answered}
         place = {"limit": limit + 1, "at": f"{made}+00:00" if after else None, "id": last}
@@ -90,7 +86,7 @@ _LONGEST_NAME = 64
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What is known of a key; times are ISO, UTC."""
+    """Times are ISO, UTC."""
 
     id: str
     name: str
@@ -100,13 +96,11 @@ class Key:
 
 
 class Keys:
-    """The table of keys."""
-
     def __init__(self, database: Database) -> None:
         self._db = database
 
     def make(self, name: str) -> tuple[Key, str]:
-        """A new key, and its text, which nobody can find out again. Raises InputError for a name that is no good."""
+        """A new key and its text, which is not kept. Raises InputError for an unusable name."""
         name = name.strip()
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
             raise InputError(f"a key's name has 1 to {_LONGEST_NAME} letters, digits and signs. Say who will use it.")
@@ -123,7 +117,7 @@ class Keys:
         return [Key(**dict(r)) for r in self._db.rows("SELECT * FROM api_keys ORDER BY created_at, rowid")]
 
     def revoke(self, which: str) -> Key:
-        """Ends the key of this id, or else the one of this name that is in force. Raises InputError."""
+        """Revokes the key of this id, else the one of this name that is in force. Raises InputError."""
         keys = self.all()
         found = [k for k in keys if k.id == which] or [k for k in keys if k.name == which and k.revoked_at is None]
         if not found:
@@ -134,5 +128,4 @@ class Keys:
 
 
 def digest_of(key: bytes) -> bytes:
-    """What is kept of a key."""
     return hashlib.sha256(key).digest()

@@ -1,4 +1,4 @@
-"""A run's events as server-sent events, whose ids are the events' numbers: a client that reconnects misses nothing."""
+"""A run's events as server-sent events. Their ids are the events' numbers, so that a client can reconnect."""
 
 import json
 from collections.abc import AsyncIterator
@@ -37,20 +37,17 @@ EVENTS: dict[str, Any] = {
 }
 """For OpenAPI."""
 QUIET_SECONDS = 10.0
-"""So often a comment is sent, so that nobody between takes the connection for dead."""
+"""Between two comments, which keep proxies from closing the connection."""
 
 
 def event_stream(service: Service, run_id: str, after: int = 0) -> EventSourceResponse:
-    """The events with numbers above `after`, as they come, until the run ends or waits for its sides.
-
-    The last event of a run that is done carries the whole answer, that of one that failed the problem document. A
-    client that goes away costs the run nothing.
-    """
+    """The events with numbers above `after`, until the run ends or waits for its sides. `done` carries the answer,
+    `failed` the problem document. A client that disconnects costs the run nothing."""
     return sent(_events(service, run_id, after), run_id, ServerSentEvent(comment="waiting", sep="\n"))
 
 
 def sent(events: AsyncIterator[dict[str, str]], run_id: str, quiet: ServerSentEvent) -> EventSourceResponse:
-    """Server-sent events; `quiet` is sent every QUIET_SECONDS, `run_id` is the run that they are of, if any."""
+    """`quiet` is sent every QUIET_SECONDS. `run_id`: the run of the events, or empty."""
     headers = {"Content-Location": f"/v1/runs/{run_id}"} if run_id else {}
     return EventSourceResponse(
         events, headers=headers, ping=QUIET_SECONDS, ping_message_factory=lambda: quiet, sep="\n"
@@ -67,7 +64,6 @@ async def _events(service: Service, run_id: str, after: int) -> AsyncIterator[di
 
 
 async def _message(service: Service, run_id: str, event: Event) -> dict[str, str]:
-    """The event for a caller: the last one brings the answer, or what failed as its request would have got it."""
     data = {"at": event.at, **event.data}
     if event.kind == "done":
         answer = stored_answer(await service.runs.run(run_id))

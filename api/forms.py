@@ -1,15 +1,14 @@
-"""The forms that texts and numbers of requests have, and what is told of a text that has another."""
+"""Forms of texts and numbers in requests, and the message for a text of another form."""
 
 from typing import Annotated
 
 from pydantic import BeforeValidator, StringConstraints
 
 from agent.stages.review import SIDE_ID, SIDE_ID_TOLD
-from tools.selection.names import PARAMETERS
 
 _INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
 PATTERNS: dict[str, str] = {}
-"""What is told of a text that is not as its pattern."""
+"""The message for each pattern."""
 
 
 def _told(pattern: str, words: str) -> str:
@@ -31,11 +30,6 @@ _RUN = _told(r"^[0-9a-f]{12}$", "A run's id has 12 characters of 0-9 and a-f.")
 _JOB = _told(r"^j[0-9a-f]{12}$", "A job's id is a j and 12 characters of 0-9 and a-f.")
 _CURSOR = _told(r"^[0-9]{4}(-[0-9]{2}){2}T[0-9:]{8}\.[0-9]{3}Z-[0-9a-f]{12}$", "This is no 'next' of a list of runs.")
 NEW_SIDE = _told(f"^({SIDE_ID.pattern})?$", SIDE_ID_TOLD)
-_DIALLED, _PLAIN = ("|".join(name for name, dial in PARAMETERS.items() if bool(dial) is has) for has in (True, False))
-SELECTION = _told(
-    rf"^(({_PLAIN})|({_DIALLED})(:(0|1|0?\.[0-9]{{1,6}}|1\.0))?)$",
-    f"A selection is one of {', '.join(PARAMETERS)}; of some with a number, such as mmr:0.5.",
-)
 
 
 WholeNumber = Annotated[int, BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)]
@@ -45,7 +39,6 @@ Cursor = Annotated[str, StringConstraints(pattern=_CURSOR)]
 """When a run was begun, and its id."""
 JobId = Annotated[str, StringConstraints(pattern=_JOB)]
 CollectionName = Annotated[str, StringConstraints(pattern=_NEW_COLLECTION)]
-"""What a new collection may be called here."""
 AnyCollection = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=ONE_LINE)]
 """A collection may have been made elsewhere, under any name."""
 Domain = Annotated[str, StringConstraints(pattern=_DOMAIN, max_length=253)]

@@ -1,8 +1,7 @@
-"""Uploads on their way into a collection. The request of a small one waits for its end; a large one is a job that its
-caller is told of, and goes on after its request was answered.
+"""Uploads on their way into a collection. The request of a small one waits for it; a large one is a job.
 
-How a job ended is kept in a file, so that the next server can tell it too. A job whose end nobody wrote down, or that
-its server let go of, was interrupted: what it stored stays, and its upload is sent again.
+A file keeps the state of a job for the next server. A job without an end in its file was interrupted: what it stored
+stays, and its upload is sent again.
 """
 
 import asyncio
@@ -13,7 +12,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -30,8 +28,6 @@ from tools.errors import SteelmanError
 from tools.models.worker import lower_priority
 from tools.passages import SourceDocument
 
-LARGE_COUNT = 1_000
-"""Documents past which an upload is a job."""
 _MOST_OPEN = 16
 _MOST_PROBLEMS = 100
 _CANCEL_SECONDS, _CLOSING_SECONDS = 10.0, 2.0
@@ -40,14 +36,13 @@ _INTERRUPTED = "Its server was stopped. Send the upload again: what was stored s
 
 
 class StoppedError(Exception):
-    """Whoever wanted the work has left or stopped it. What is stored stays."""
+    """The upload was stopped. What is stored stays."""
 
 
 class Job:
-    """An upload that this process works on. `documents` reads what was sent; what cannot be read goes into the report.
+    """An upload that this process works on. `documents` reads the files; unreadable ones go into the report.
 
-    `stopped` ends it between two documents, and the reading of a file, as Ctrl-C ends `ingest`: the batch that is being
-    written is finished, and nothing is torn.
+    `stopped` ends it between two documents or within a file; a batch that is being written is finished.
     """
 
     task: asyncio.Task[None]
@@ -57,13 +52,11 @@ class Job:
     ) -> None:
         self.caller, self.folder, self.documents = caller, folder, documents
         self.known = False  # to its caller, as a job
-        self.large = False  # as a small one turned out to be, of which nothing was stored then
         self.failure: BaseException | None = None
         self.report, self.stopped = IngestReport(), threading.Event()
         self.state = JobDetails(id=folder.name, collection=collection, created_at=now(), documents=count)
 
     def details(self) -> JobDetails:
-        """How far it is, and what came of it."""
         state, report = self.state, self.report
         state.added, state.changed, state.unchanged = report.stored - report.replaced, report.replaced, report.unchanged
         state.passages, state.problems = report.passages, report.problems[:_MOST_PROBLEMS]
@@ -71,25 +64,16 @@ class Job:
         return state
 
     def stop(self, status: Literal["cancelled", "interrupted"]) -> None:
-        """Ends it where it reads or where its documents end; at once while it waits its turn."""
+        """Ends it at its next document; at once if it waits its turn."""
         self.state.status = status
         self.stopped.set()
         if self.state.started_at is None:
             self.task.cancel()
 
-    def store(self, runs: Runs) -> Stored | None:
-        """None of what was taken for small and is not.
-
-        Raises StoppedError, ReadingCancelledError, ProblemError where nothing could be read, and what `ingest` raises.
-        """
+    def store(self, runs: Runs) -> Stored:
+        """Raises StoppedError, ReadingCancelledError, ProblemError if nothing could be read, and as `ingest` does."""
         search, report = runs.providers.search, self.report
-        documents: Iterable[SourceDocument] = self._taken()
-        if not self.known:  # read to the end first: what is too much is not begun
-            documents = list(islice(documents, LARGE_COUNT + 1))
-            self.large = len(documents) > LARGE_COUNT
-            if self.large:
-                return None
-        Ingester(runs.store, search, search.encoder).ingest(documents, self.state.collection, None, report)
+        Ingester(runs.store, search, search.encoder).ingest(self._taken(), self.state.collection, None, report)
         self.state.documents = self.state.read
         if not report.stored and not report.unchanged:
             problems = report.problems
@@ -100,7 +84,7 @@ class Job:
         return Stored.model_validate(report)
 
     def _taken(self) -> Iterator[SourceDocument]:
-        """Those that hold text."""
+        """The documents that hold text."""
         for document in self.documents(self):
             if self.stopped.is_set():
                 raise StoppedError
@@ -115,15 +99,15 @@ Documents = Callable[[Job], Iterable[SourceDocument]]
 
 
 class Jobs:
-    """The uploads of all callers. Jobs are worked on one after the other, since each keeps the processor and the
-    indexes busy. Bound to one event loop. `on_end` is told how each job ended."""
+    """The uploads of all callers, in one event loop. Jobs run one after the other, since each keeps the processor and
+    the indexes busy. `on_end` gets the status of each job that ends."""
 
     def __init__(self, runs: Runs, folder: Path) -> None:
         self.on_end: Callable[[str], object] = lambda _: None
         self._runs, self._folder = runs, folder
         self._at_work: dict[str, Job] = {}
         self._turn = asyncio.Lock()
-        # Of their own: an upload that waits for a slow file must not hold a thread that everybody else needs.
+        # An upload that waits for a slow file must not hold one of the event loop's few threads.
         self._threads = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
 
     def __len__(self) -> int:
@@ -131,7 +115,7 @@ class Jobs:
 
     @contextlib.asynccontextmanager
     async def folder(self) -> AsyncIterator[Path]:
-        """An empty folder for what is uploaded, its owner's alone; it goes again unless an upload was begun with it."""
+        """An empty private folder for an upload; removed again unless an upload began with it."""
         folder = self._folder / f"j{uuid.uuid4().hex[:12]}"
         with disk_errors(self._folder):
             keep_folder_private(self._folder)
@@ -142,16 +126,17 @@ class Jobs:
             if folder.name not in self._at_work:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
-    async def store(self, job: Job) -> Stored | None:
-        """What a small upload comes to; None of one that has to be a job. Raises what `Job.store` raises."""
+    async def store(self, job: Job) -> Stored:
+        """The result of a small upload. Raises as `Job.store` does."""
         self._start(job)
         await asyncio.wait([job.task])  # goes on when the request is given up
         if job.failure:
             raise job.failure
+        assert job.state.result
         return job.state.result
 
     async def begin(self, job: Job) -> JobDetails:
-        """Begins a job, which its caller can ask for from now on. Raises ProblemError past the most."""
+        """Begins a job. Raises ProblemError (429) if the caller has too many open."""
         await asyncio.to_thread(self._forget_old)
         if sum(each.known and each.caller == job.caller for each in self._at_work.values()) >= _MOST_OPEN:
             detail = f"{_MOST_OPEN} jobs of this key are open, the most there may be. Wait for one, or cancel one."
@@ -166,7 +151,7 @@ class Jobs:
         job.task = asyncio.create_task(self._work(job))
 
     def state(self, caller: Caller, job_id: str) -> JobDetails:
-        """How far the caller's job is, and what came of it. Raises ProblemError for one that is not its own."""
+        """The caller's job. Raises ProblemError (404)."""
         if job := self._own(caller, job_id):
             return job.details()
         try:
@@ -189,8 +174,7 @@ class Jobs:
         return True
 
     async def close(self) -> None:
-        """Lets go of all uploads, which are interrupted. Takes some seconds at most: what is being written then is lost
-        to its job, and is stored by the upload that is sent again."""
+        """Interrupts all uploads, within seconds. A batch that is being written then is lost to its job."""
         tasks = [job.task for job in self._at_work.values()]
         for job in self._at_work.values():
             job.stop("interrupted")
@@ -216,7 +200,7 @@ class Jobs:
             job.failure = exc
             if state.status != "cancelled":
                 state.status, state.error = "interrupted", _INTERRUPTED
-        except Exception as exc:  # noqa: BLE001  # told by the job, or by its request
+        except Exception as exc:  # noqa: BLE001  # reported by the job or its request
             state.status, state.error, job.failure = "failed", problem_of(exc).detail, exc
             if job.known and not isinstance(exc, ProblemError | SteelmanError):
                 SERVER.exception("job %s failed", state.id)
@@ -228,8 +212,7 @@ class Jobs:
             SERVER.info("job %s is %s", state.id, state.status, extra=facts)
             self.on_end(state.status)
         del self._at_work[state.id]
-        if not job.large:
-            shutil.rmtree(job.folder, ignore_errors=True)
+        shutil.rmtree(job.folder, ignore_errors=True)
 
     def _keep(self, job: Job) -> None:
         with disk_errors(self._folder):
@@ -237,7 +220,7 @@ class Jobs:
             path.write_text(job.details().model_dump_json(), encoding="utf-8")
 
     def _forget_old(self) -> None:
-        """Removes what ended a week ago, and what a killed server left."""
+        """Removes jobs that ended a week ago, and folders that a killed server left."""
         for path in self._folder.glob("j*"):  # the page keeps its uploads beside them
             with contextlib.suppress(OSError):
                 if path.stem[:13] not in self._at_work and time.time() - path.stat().st_mtime > _KEPT_SECONDS:

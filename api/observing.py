@@ -1,8 +1,7 @@
-"""What can be seen of the server from outside: a log line a request, and figures for Prometheus.
+"""A log line for each request, in JSON or short on a terminal, and metrics for Prometheus.
 
-A log line is JSON on standard error, or short on a terminal. No question and no key stands in one. A failure is logged
-by its type and where it happened; its message is left out, since it may quote what somebody asked, unless the settings
-let questions stand in the logs.
+No line holds a question or a key. A failure is logged by its type and traceback. Its message, which may quote a
+question, is left out unless the settings allow questions in the logs.
 """
 
 import asyncio
@@ -24,20 +23,19 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.settings import Settings
-from api.problems import ProblemError
+from api.problems import METHODS, ProblemError
+from api.public_url import link
 
 REQUESTS = logging.getLogger("steelman.requests")
 SERVER = logging.getLogger("steelman.server")
 _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 _REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _EVENT_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
-_SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PLACE = re.compile(r"/v1/(run|job)s/(j?[0-9a-f]{12})(?:/|$)")
-_METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS".split())
 _MOST_CAUSES = 10
 _SAID = ("problem", "run", "job", "key")
-_GONE = 499
-"""The status of a reply that nobody is there to get, as other servers note it."""
+_GONE = 499  # nginx's status of a reply whose client has gone
 _STOPPING = ProblemError(
     503,
     "server-stopping",
@@ -70,7 +68,7 @@ def told_by_loop(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 class _Discreet(logging.Formatter):
-    """Tells the traceback of an exception and of what it was raised from, without messages unless they may be told."""
+    """Formats an exception and its causes without their messages, unless `open_`."""
 
     open_ = False
 
@@ -87,11 +85,11 @@ class _Discreet(logging.Formatter):
 
 
 class _Json(_Discreet, JsonFormatter):
-    """Time first, then level, logger, message and whatever else a record carries."""
+    """Time, level, logger, message, then the other members of a record."""
 
 
 class Metrics:
-    """What is counted of one application, in a registry of its own."""
+    """The metrics of one application, in a registry of its own."""
 
     def __init__(self) -> None:
         registry, call = CollectorRegistry(), ("method", "route")
@@ -114,7 +112,7 @@ class Metrics:
 
 
 class Observed:
-    """The outermost layer: each request has an id, ends in a reply, and leaves a log line and its figures."""
+    """The outermost layer: a request has an id, ends in a reply, and leaves a log line and its metrics."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -125,26 +123,26 @@ class Observed:
         try:
             await self._app(scope, receive, exchange.send)
             if exchange.status is not None and not exchange.over:
-                # A stream of events that is left since the server stops: its reader is to see an end, and no fault.
+                # The server stops within a stream of events, which is to end without a fault.
                 await exchange.send({"type": "http.response.body", "body": b""})
         except asyncio.CancelledError:
-            # Only a server that stops cancels what it has not finished, and it looks at nothing but the reply.
+            # Only a server that stops cancels a request; it looks at nothing but the reply.
             if exchange.status is None:
                 await _STOPPING.response(scope)(scope, receive, exchange.send)
         except ClientDisconnect:
             pass
-        except Exception:  # noqa: BLE001  # logged, and told to the caller
+        except Exception:  # noqa: BLE001  # logged
             SERVER.exception("a request failed", extra={"request_id": exchange.request_id})
             if exchange.status is None:
-                detail = "It is not the request's fault. Whoever runs this server finds it in the logs as request"
-                problem = ProblemError(500, "failure", f"{detail} {exchange.request_id}.")
+                detail = f"Steelman failed, not the request. The server's log has it as request {exchange.request_id}."
+                problem = ProblemError(500, "failure", detail)
                 await problem.response(scope)(scope, receive, exchange.send)
         finally:
             self._tell(exchange)
 
     def _tell(self, exchange: "_Exchange") -> None:
         scope, seconds = exchange.scope, time.perf_counter() - exchange.began
-        method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+        method = scope["method"] if scope["method"] in METHODS else "OTHER"
         route, status, state = _route(scope), exchange.status or _GONE, scope.get("state", {})
         self._metrics.requests.labels(method, route, str(status)).inc()
         self._metrics.seconds.labels(method, route).observe(seconds)
@@ -155,7 +153,7 @@ class Observed:
         if kind := state.get("problem"):
             self._metrics.refusals.labels(kind).inc()
             facts["problem"] = kind
-        if place := _PLACE.match(scope["path"]) or _PLACE.search(exchange.place):
+        if place := _PLACE.match(scope["path"]) or _PLACE.match(exchange.place):
             facts[place[1]] = place[2]
         said = [f"{method} {route} {status} {facts['ms']:.0f} ms", *(f"{k} {facts[k]}" for k in _SAID if facts.get(k))]
         level = logging.INFO if status < 500 else logging.WARNING
@@ -168,7 +166,7 @@ class _Exchange:
     def __init__(self, scope: Scope, send: Send) -> None:
         self.scope, self._send = scope, send
         given = Headers(scope=scope).get("x-request-id", "")
-        self.request_id = given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+        self.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         self.began = time.perf_counter()
         self.status: int | None = None
         self.place = ""
@@ -180,7 +178,10 @@ class _Exchange:
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
             headers["X-Request-Id"] = self.request_id
-            self.place = headers.get("location") or headers.get("content-location", "")
+            for name in ("location", "content-location"):
+                if headers.get(name, "").startswith("/"):
+                    self.place = headers[name]
+                    headers[name] = link(self.place)
             self._streams = headers.get("content-type", "").startswith("text/event-stream")
         else:
             self.over = not message.get("more_body", False)

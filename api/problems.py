@@ -1,8 +1,4 @@
-"""What a caller gets when something goes wrong: problem documents (RFC 9457), one form for every failure.
-
-`type` is `urn:steelman:problem:` and a name that never changes; `detail` says what is wrong with this request and what
-to do next. A request whose fields are wrong lists them in `errors`.
-"""
+"""Every failure of a call as a problem document (RFC 9457)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +13,7 @@ from starlette.types import Scope
 
 from agent.runs.executor import RunCrashedError, RunFailure
 from api.forms import PATTERNS
-from api.outside import link
+from api.public_url import link
 from tools import errors
 
 MEDIA_TYPE = "application/problem+json"
@@ -62,15 +58,13 @@ class ProblemError(HTTPException):
         self.problem = Problem(type=_URN + name, title=title, status=status, detail=detail, errors=list(fields) or None)
 
     def told(self) -> dict[str, Any]:
-        """The document."""
         return self.problem.model_dump(exclude_none=True)
 
     def response(self, scope: Scope) -> Response:
-        """The answer to the request, with what OpenAI's clients read where one of their calls ends in it. Its kind
-        stays with the request, for the log line and the figures.
+        """The reply, with an `error` member on the calls of OpenAI's clients. Notes its kind for the log.
 
-        Those clients know 400 for every request that cannot be carried out, so a 422 becomes one. They ask again on a
-        conflict or a failure, which would begin a second run: they are told not to where that cannot help.
+        These clients expect 400 in place of 422. They retry a conflict or a failure, which would begin a second run,
+        unless a header forbids it.
         """
         scope.setdefault("state", {})["problem"] = self.name
         told, status, headers = self.told(), self.status_code, dict(self.headers or {})
@@ -82,7 +76,7 @@ class ProblemError(HTTPException):
         return JSONResponse(told, status, headers, MEDIA_TYPE)
 
     def openai_error(self) -> dict[str, Any]:
-        """The `error` member that OpenAI's clients read: the message, the field that is wrong, a name for programs."""
+        """The `error` member that OpenAI's clients read."""
         status, wrong = self.status_code, self.problem.errors
         return {
             "message": self.detail,
@@ -92,13 +86,12 @@ class ProblemError(HTTPException):
         }
 
 
-_OPENAI = ("/v1/chat/", "/v1/models", "/v1/completions", "/v1/responses", "/v1/embeddings")
-"""What OpenAI's clients call; whatever of it does not exist here is reported in their words too."""
+_OPENAI = ("/v1/chat/", "/v1/models", "/v1/completions", "/v1/responses", "/v1/embeddings")  # some exist not here
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded", "unknown-model": "model_not_found"}
 _WORTH_RETRYING = (429, 503, 504)
 
-_MEND = "Whoever runs this server has to mend it."
+_MEND = "The server's operator has to mend it."
 _LOCATED = "A run's id stands in the Location or Content-Location of the reply that began it; GET /v1/runs lists yours."
 _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.UnknownCollectionError: (404, "unknown-collection", "GET /v1/collections lists them."),
@@ -121,24 +114,22 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.RunError: (409, "run-stopped", "POST /v1/runs/{id}/resume goes on with it."),
     errors.SteelmanError: (500, "failure", ""),
 }
-"""What an error of Steelman's is to a caller, and what to do next where its own text does not say it. The first of the
-kinds that an error is of counts."""
+"""Status, name and advice by the first kind that an error is of."""
 
 
 def problem_of(exc: Exception) -> ProblemError:
-    """The problem that an error is to a caller; of Steelman's own without the hint for this machine's keyboard."""
+    """The error as a problem, without its hint for the server's own keyboard."""
     if isinstance(exc, ProblemError):
         return exc
     if not isinstance(exc, errors.SteelmanError):
-        detail = "Something went wrong inside Steelman. Whoever runs this server finds it in its log."
-        return ProblemError(500, "failure", detail)
+        return ProblemError(500, "failure", "Something went wrong inside Steelman. The server's log has it.")
     status, name, advice = next(told for kind, told in _KINDS.items() if isinstance(exc, kind))
     headers = {"Retry-After": "5"} if status == 503 else {}
     return ProblemError(status, name, f"{exc.remote_text} {advice}".rstrip(), headers=headers)
 
 
 def failed_run(run_id: str, failure: RunFailure) -> ProblemError:
-    """What a run failed at, as the problem that it would have been to the request."""
+    """The failure of a run as the problem that its request would have got."""
     cause = problem_of(failure.cause())
     detail = f"{cause.detail} POST /v1/runs/{run_id}/resume goes on with the run."
     headers = {**(cause.headers or {}), "Content-Location": f"/v1/runs/{run_id}"}
@@ -153,7 +144,6 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 }
-"""For OpenAPI: whatever is not as wanted, of every call."""
 LOCATED: dict[str, Any] = {
     "description": "What was asked for goes on, or waits; Location is its address.",
     "headers": {"Location": {"description": "Its address.", "required": True, "schema": {"type": "string"}}},
@@ -161,23 +151,14 @@ LOCATED: dict[str, Any] = {
 """The reply 202."""
 
 
-# What goes wrong in the routes
+# Exceptions in routes
 
 _JSON, _FORM = "application/json", "multipart/form-data"
-_WORDS = {
-    "missing": "This is needed.",
-    "int_parsing": "This has to be a whole number, in digits.",
-    "extra_forbidden": "There is no such field; /openapi.json lists them.",
-    "string_unicode": "This is no text: it holds half of a surrogate pair.",
-    "model_attributes_type": "This has to be a JSON object.",
-}
-_MOST_SHOWN = 3
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _LIST = "GET /openapi.json lists the calls."
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Reports what ends a request as a problem document."""
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     for kind in (errors.SteelmanError, Exception):
@@ -198,7 +179,7 @@ async def _http(request: Request, exc: Exception) -> Response:
     elif exc.status_code == 405:
         routes = request.app.router.routes  # a route by itself knows only its own methods
         takes = ", ".join(
-            m for m in _METHODS if any(r.matches({**request.scope, "method": m})[0] is Match.FULL for r in routes)
+            m for m in METHODS if any(r.matches({**request.scope, "method": m})[0] is Match.FULL for r in routes)
         )
         detail = f"{method} is not for {path}, which takes {takes}. {_LIST}"
         problem = ProblemError(405, "method-not-allowed", detail, headers={"Allow": takes})
@@ -211,26 +192,22 @@ async def _invalid(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, RequestValidationError)
     wrong: Sequence[Mapping[str, Any]] = exc.errors()
     if wrong[0]["type"] == "json_invalid":
-        text, position = str(exc.body), int(wrong[0]["loc"][-1])
-        line, column = text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
-        problem = _unreadable(f"is no JSON: line {line}, column {column}: {wrong[0]['ctx']['error']}")
+        problem = _unreadable(f"is no JSON: {wrong[0]['ctx']['error']} at character {wrong[0]['loc'][-1]}")
     elif any(error["loc"][0] == "body" for error in wrong) and (other := _other_type(request)):
         problem = other
     else:
         fields = [FieldProblem(field=".".join(map(str, e["loc"])), message=_message(e)) for e in wrong]
-        detail = " ".join(f"{w.field}: {w.message}" for w in fields[:_MOST_SHOWN])
-        more = f" And {len(fields) - _MOST_SHOWN} more; see errors." if len(fields) > _MOST_SHOWN else ""
-        problem = ProblemError(422, "invalid-request", detail + more, fields=fields)
+        detail = " ".join(f"{w.field}: {w.message}" for w in fields[:3])
+        problem = ProblemError(422, "invalid-request", detail, fields=fields)
     return problem.response(request.scope)
 
 
 def _message(error: Mapping[str, Any]) -> str:
-    if error["loc"] == ("body",) and error["type"] == "missing":
-        return "A body is needed; /openapi.json says what stands in it."
+    if error["type"] == "extra_forbidden":
+        return "There is no such field; /openapi.json lists them."
     if (words := PATTERNS.get(str(error.get("ctx", {}).get("pattern")))) is not None:
         return words
-    message = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
-    return _WORDS.get(error["type"], f"{message}.")
+    return f"{str(error['msg']).removeprefix('Value error, ').rstrip('.')}."
 
 
 def _unreadable(why: str) -> ProblemError:
@@ -238,7 +215,7 @@ def _unreadable(why: str) -> ProblemError:
 
 
 def _other_type(request: Request) -> ProblemError | None:
-    """The problem of a body whose Content-Type is not what the call reads; None where it is, or where none was sent."""
+    """The problem of a body whose Content-Type the call does not read."""
     headers = request.headers
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
         return None

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.answer.model import Answer
 from agent.options import LONGEST_QUESTION, Depth
 from agent.runs.store import RunStatus
-from api.forms import DATE, NEW_SIDE, ONE_LINE, SELECTION, SOME_TEXT, URL, AnyCollection, Cursor, Domain, JobId, RunId
+from api.forms import DATE, NEW_SIDE, ONE_LINE, SOME_TEXT, URL, AnyCollection, Cursor, Domain, JobId, RunId
 from tools.passages import SourceKind
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
@@ -41,11 +41,6 @@ class SearchOptions(_Request):
     deadline_seconds: float | None = Field(
         default=None, ge=1, le=3600, description="The run ends in an answer from what was found by then."
     )
-    selection: str | None = Field(
-        default=None,
-        pattern=SELECTION,
-        description="How passages are chosen: a published selection instead of the own, NAME or NAME:NUMBER.",
-    )
     thread: RunId | None = Field(
         default=None,
         description="The run that this question follows up on ('What about the cost?'), or the first of its thread.",
@@ -57,7 +52,6 @@ class SearchOptions(_Request):
         usual = {
             "collections": tuple(dict.fromkeys(self.collections or ())),
             "deadline_seconds": self.deadline_seconds,
-            "selection": self.selection,
         }
         return {"web": self.web, "domains": tuple(self.domains)} | {k: v for k, v in usual.items() if v}
 

@@ -1,8 +1,9 @@
-"""The agent's service as the calls use it: limits, whose run is whose, runs that a stopped server left behind."""
+"""Runs for callers over HTTP and MCP: limits, owners of runs, runs that an earlier server left."""
 
 import asyncio
 import contextlib
 import math
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,10 +24,11 @@ from agent.settings import Settings
 from api.callers import Caller, CallerRuns
 from api.forms import Cursor
 from api.jobs import Jobs
-from api.left_runs import LOOK_AGAIN, LeftRuns
 from api.observing import SERVER
 from api.problems import ProblemError, failed_run
+from api.recovery import LOOK_AGAIN, Recovery
 from api.schemas import Judged, JudgeRequest, Question, RunDetails, RunList, RunSummary, Side
+from tools.budget import deadline
 from tools.errors import JudgeError, RunAbandonedError, UnknownRunError, as_sentence, without_hint
 from tools.models.judges.judge import Pair
 
@@ -34,29 +36,26 @@ Result = TypeVar("Result", bound=Answer | Retrieved)
 OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]
 _JUDGING_SECONDS = 60.0
 _MOST_BESIDE = 4
-_COME_AGAIN = 10  # seconds: about what the runs at work need until one of them ends
+_COME_AGAIN = 10  # seconds, in which one of the runs at work usually ends
 
 
 class Service:
-    """What the calls share. Made by `open_service`."""
+    """Made by `open_service`."""
 
     def __init__(self, runs: Runs, settings: Settings, in_thread: TableThread) -> None:
-        """`in_thread`: where the table of who began which run is read and written."""
+        """`in_thread`: the thread for the table of callers' runs."""
         self.runs, self.settings = runs, settings
         self.jobs = Jobs(runs, settings.data_dir / "uploads")
         self._in_thread, self._caller_runs = in_thread, CallerRuns(runs.database)
         self._beginning = asyncio.Lock()  # so that limits hold for requests that come together
         self._begun_by: dict[str, str] = {}  # run at work: the key that began it
         self._beside: Counter[str] = Counter()  # requests of a key that judge or store
-        self.left = LeftRuns(runs, lambda: in_thread(self._caller_runs.cut_short))
+        self.recovery = Recovery(runs, lambda: in_thread(self._caller_runs.cut_short))
 
     async def start(
         self, caller: Caller, request: Question, *, writing: bool = True, idempotency_key: str | None = None
     ) -> str:
-        """Begins the run that is asked for, or finds the one that was begun under the same name; returns its id.
-
-        Raises ProblemError past a limit, and what `Runs.start` raises.
-        """
+        """Begins the run of the request, as `begin` does."""
         before = await self.run(caller, request.thread) if request.thread else None
         usual = partial(usual_options, self.runs, request.depth, before=before, **request.changes, writing=writing)
         options, thread = await asyncio.to_thread(usual), before.thread if before else None
@@ -70,10 +69,8 @@ class Service:
         thread: str | None = None,
         idempotency_key: str | None = None,
     ) -> str:
-        """A run of the caller's, or the one that it began under the same name.
-
-        Raises ProblemError past a limit, and what `Runs.start` raises.
-        """
+        """The id of a new run, or of the run that the caller began with the same idempotency key. Raises ProblemError
+        past a limit, and as `Runs.start` does."""
         key = caller.key_id
         async with self._beginning:
             known = idempotency_key and await self._in_thread(self._caller_runs.begun, key, idempotency_key)
@@ -95,7 +92,7 @@ class Service:
         raise ProblemError(409, "idempotency-key-used", detail)
 
     def _check_room(self, caller: Caller) -> None:
-        """Raises ProblemError (429) while too many runs are at work or wait, in all or of the caller's key."""
+        """Raises ProblemError (429) if too many runs are at work or wait, in all or of the caller's key."""
         self._begun_by = {run: key for run, key in self._begun_by.items() if run in self.runs.at_work}
         everybody, most = len(self.runs.at_work), self.settings.api_runs + self.settings.api_waiting
         if everybody >= most:
@@ -106,7 +103,7 @@ class Service:
 
     @contextlib.contextmanager
     def beside(self, caller: Caller) -> Iterator[None]:
-        """Room for work of the caller's that is no run: judging, storing. Raises ProblemError (429) past the most."""
+        """A place to judge or store, work that is no run. Raises ProblemError (429) if the caller has no place left."""
         if self._beside[caller.key_id] >= _MOST_BESIDE:
             raise _too_many(f"{_MOST_BESIDE} requests of this key to judge or to store are at work, which is the most.")
         self._beside[caller.key_id] += 1
@@ -116,24 +113,24 @@ class Service:
             self._beside[caller.key_id] -= 1
 
     async def judge(self, caller: Caller, request: JudgeRequest) -> Judged:
-        """The verdicts of the judge in force. Raises ProblemError while too much of the caller's is at work."""
+        """The verdicts of the judge in force. Raises ProblemError as `beside` does."""
         models, notes = self.runs.providers.models, list[str]()
         pairs = [Pair(p.statement, p.passage, p.contrary) for p in request.pairs]
-        with self.beside(caller):
+        with self.beside(caller), deadline(time.time() + _JUDGING_SECONDS):
             chosen = models.judge()
             try:
-                scores = await chosen.support(pairs, _JUDGING_SECONDS)
+                scores = await chosen.support(pairs)
             except JudgeError as exc:
                 if models.judge_required:
                     raise
                 notes.append(f"{as_sentence(str(exc))} The built-in judge stood in for it.")
                 chosen = models.judge(models.own_judge.name)
-                scores = await chosen.support(pairs, _JUDGING_SECONDS)
+                scores = await chosen.support(pairs)
         probabilities = [None if math.isnan(s) else round(float(s), 4) for s in scores]
         return Judged(judge=chosen.name, threshold=chosen.threshold, probabilities=probabilities, notes=notes)
 
     async def run(self, caller: Caller, run_id: str) -> RunRow:
-        """The caller's run of exactly this id; raises UnknownRunError for one that is not its own."""
+        """The caller's run of exactly this id. Raises UnknownRunError."""
         with contextlib.suppress(UnknownRunError):
             row = await self.runs.run(run_id)
             own = not caller.key_id or await self._in_thread(self._caller_runs.is_of, row.id, caller.key_id)
@@ -142,10 +139,7 @@ class Service:
         raise UnknownRunError(f"there is no run '{run_id}'.")
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
-        """As `Runs.events`, but that a run which a killed server left is waited for while this one is to take it up.
-
-        Raises RunAbandonedError of one that nobody takes up in time.
-        """
+        """As `Runs.events`, but waits for a run that is to be resumed here. Raises RunAbandonedError if it is not."""
         while True:
             try:
                 async for event in self.runs.events(run_id, after):
@@ -153,22 +147,20 @@ class Service:
                     yield event
                 return
             except RunAbandonedError:
-                # Looked at in this order: a run is claimed first, and then it is no longer among those that are left.
-                if run_id not in self.left.ids and (await self.runs.run(run_id)).interrupted:
+                # In this order: a run is claimed before it leaves the list.
+                if run_id not in self.recovery.ids and (await self.runs.run(run_id)).interrupted:
                     raise
                 await asyncio.sleep(LOOK_AGAIN)
 
     async def answer(self, run_id: str) -> Answer:
-        """As `Runs.answer`, of a run that may have to be taken up first, with notes for a caller elsewhere."""
+        """As `Runs.answer`, of a run that may have to be resumed first, without hints."""
         async for _ in self.events(run_id):
             pass
         return without_hints(await self.runs.answer(run_id))
 
     async def ended(self, run_id: str, seconds: float | None = None) -> bool:
-        """Whether the run ends within the seconds; one that waits for a person has not.
-
-        Raises ProblemError of what the run failed at.
-        """
+        """Whether the run ends within the seconds; one that waits for a person has not. Raises ProblemError of a run
+        that failed."""
         try:
             async with asyncio.timeout(seconds):
                 async for _ in self.events(run_id):
@@ -181,11 +173,10 @@ class Service:
         return row.status != "waiting"
 
     async def retrieved(self, run_id: str) -> Retrieved:
-        """As `Runs.retrieved`, with notes for a caller elsewhere."""
+        """As `Runs.retrieved`, without hints."""
         return without_hints(await self.runs.retrieved(run_id))
 
     async def state(self, caller: Caller, run_id: str) -> RunDetails:
-        """How far the caller's run is, and its answer once it has one."""
         row = await self.run(caller, run_id)
         events = await self.runs.recent_events(run_id)
         (summary,) = await self._summaries([row])
@@ -194,7 +185,7 @@ class Service:
     async def listed(
         self, caller: Caller, limit: int, status: RunStatus | None, thread: str | None, after: Cursor | None
     ) -> RunList:
-        """A page of the caller's runs, newest first; `after` is the `next` of the page before."""
+        """A page of the caller's runs, newest first; `after`: the `next` of the page before."""
         rows, cursor = await self._in_thread(self._caller_runs.listed, caller.key_id, limit, after, status, thread)
         return RunList(runs=await self._summaries(rows), next=cursor)
 
@@ -212,7 +203,7 @@ class Service:
         ]
 
     async def resume(self, caller: Caller, run_id: str, sides: list[Side] | None) -> None:
-        """Takes the caller's run on again. Raises ProblemError past a limit, and what `Runs.resume` raises."""
+        """Raises ProblemError past a limit or in another state, and as `Runs.resume` does."""
         row = await self.run(caller, run_id)
         if sides is not None and row.status not in ("waiting", "cancelled"):
             detail = f"Run {run_id} is {row.status} and waits for no sides. Resume it without a body."
@@ -226,12 +217,12 @@ class Service:
             self._begun_by[run_id] = caller.key_id
 
     async def close(self) -> None:
-        """Leaves the runs at work as they are, to the next server; jobs are interrupted."""
+        """Leaves the runs at work to the next server and interrupts jobs."""
         await asyncio.gather(self.runs.executor.suspend(), self.jobs.close())
 
 
 def without_hints(result: Result) -> Result:
-    """The result with notes for a caller elsewhere: without the hints that only help at this machine's keyboard."""
+    """The result without the hints of its notes, which only help at the server's keyboard."""
     notes = [
         n.model_copy(update={"text": without_hint(n.text, n.hint), "hint": ""}) if n.hint else n for n in result.notes
     ]
@@ -239,7 +230,7 @@ def without_hints(result: Result) -> Result:
 
 
 def stored_answer(row: RunRow) -> Answer | None:
-    """The run's answer for a caller elsewhere; None where it has none."""
+    """The run's answer without hints, or None."""
     return None if row.answer is None else without_hints(Answer.model_validate_json(row.answer))
 
 
@@ -250,18 +241,17 @@ def _too_many(detail: str) -> ProblemError:
 
 @asynccontextmanager
 async def open_service(settings: Settings, opening: OpenRuns | None = None) -> AsyncIterator[Service]:
-    """The service over the agent, which is opened with the samples indexed unless `opening` opens it in another way."""
     opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs, warm=True)
     async with opened as runs:
         with ThreadPoolExecutor(1, "steelman-callers") as pool:
             service = Service(runs, settings, TableThread(pool))
-            await service.left.take_up()
-            taking_up = asyncio.create_task(service.left.keep_taking_up())
+            await service.recovery.find()
+            resuming = asyncio.create_task(service.recovery.resume_all())
             try:
                 yield service
             finally:
-                taking_up.cancel()
-                await asyncio.wait([taking_up])
+                resuming.cancel()
+                await asyncio.wait([resuming])
                 await service.close()
 
 

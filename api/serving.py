@@ -21,7 +21,6 @@ from api.callers import Keys
 from api.guard import Guard
 from api.mcp.server import mount
 from api.observing import SERVER, Metrics, configure, told_by_loop
-from api.outside import Outside
 from api.problems import RESPONSES, add_handlers
 from api.routes import completions, documents, runs, server
 from api.service import OpenRuns, Service, open_service
@@ -35,7 +34,7 @@ _ABOUT = "Every side's strongest sourced case for a contentious question. Failur
 
 
 def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
-    """The application; the agent is opened when it starts. `opening`: another way to open it."""
+    """The application, which opens the agent at its start. `opening`: another way to open it."""
     figures = Metrics()
 
     @asynccontextmanager
@@ -64,7 +63,6 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
     app.state.mcp = mount(app, settings)
     app.mount(server.ASSETS, StaticFiles(packages=[("fastapi_offline", "static")]))  # nothing comes from elsewhere
     app.add_middleware(Guard, settings=settings, metrics=figures)
-    app.add_middleware(Outside, settings=settings)  # the outermost: all others see the path as it is here
     add_handlers(app)
     return app
 
@@ -79,11 +77,8 @@ def _watch(service: Service, figures: Metrics) -> None:
 
 
 def serve(settings: Settings) -> int:
-    """Listens until it is stopped.
-
-    Raises InputError where it would be open to others without a key, and SteelmanError where it cannot listen, or what
-    opening the agent raises.
-    """
+    """Listens until it is stopped. Raises InputError if others could reach it without a key, SteelmanError if it cannot
+    listen or open the agent."""
     use_few_heaps()
     configure(settings)
     if not is_loopback(settings.api_host):

@@ -1,26 +1,22 @@
 """What suites ask: whoever can be measured on pairs (the agent's judges, and the cosine), and the encoder in force."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
 
 from agent.models.from_settings import build_encoder, build_judge
 from agent.runs.parts import build_own_judge
 from agent.settings import load_settings
-from evals.reports.records import Record, Records
-from evals.suite import ask_each, progress
-from tools.budget import Budget, budget_scope
+from evals.suite import progress
 from tools.errors import SettingsError
 from tools.language.question import Question, read_question
 from tools.models.batching import batches
 from tools.models.cache import VectorCache
-from tools.models.chat.model import ChatModel
 from tools.models.encoders.encoder import Encoder, load_encoder
 from tools.models.encoders.transformers import TransformersEncoder
 from tools.models.judges.embedded import load_judge
@@ -128,26 +124,6 @@ def open_encoders(named: Sequence[str]) -> tuple[list[Encoder], VectorCache]:
     own = {"settings": lambda: encoder_and_cache()[0], "embedded": load_encoder}
     encoders: list[Encoder] = [own[name]() if name in own else TransformersEncoder(name) for name in named]
     return list({encoder.name: encoder for encoder in encoders}.values()), encoder_and_cache()[1]
-
-
-class _Reply(BaseModel):
-    text: str = Field(max_length=10_000)
-
-
-def ask_chat(model: ChatModel, asked: Mapping[str, tuple[str, str]], records: Records, parallel: int) -> dict[str, str]:
-    """By key the chat model's `text` for each system and user turn, empty where it failed. What the records
-    have is not asked for again. Raises ProviderError where the model is down."""
-
-    async def ask(system: str, user: str) -> Record:
-        with budget_scope(Budget()):
-            return (await model.ask(system, user, _Reply)).model_dump()
-
-    async def ask_all() -> dict[str, Record]:
-        async with aclosing(model):
-            work = {key: partial(ask, *prompt) for key, prompt in asked.items()}
-            return await ask_each(work, records, parallel, "reply")
-
-    return {key: str(record.get("text", "")).strip() for key, record in asyncio.run(ask_all()).items()}
 
 
 class CachedEncoder:

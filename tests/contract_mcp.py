@@ -32,7 +32,7 @@ READ: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("one entry in quotes", "ask", {"collections": '"samples"'}),
     ("an empty list as a text", "ask", {"domains": "[]", "collections": "[]"}),
     ("null as texts", "retrieve", dict.fromkeys(("web", "thread", "depth", "domains", "deadline_seconds"), "null")),
-    ("all as texts", "ask", {"web": "false", "depth": "quick", "selection": "null", "deadline_seconds": "60"}),
+    ("all as texts", "ask", {"web": "false", "depth": "quick", "thread": "null", "deadline_seconds": "60"}),
     ("pairs as a text", "judge", {"pairs": PAIRS}),
     ("one pair", "judge", {"pairs": PAIR}),
 )

@@ -10,9 +10,10 @@ from test_reading import BAD, BETTER, GOOD, WORSE, Closer, Stances, briefs, pass
 
 from agent.evidence.also import MOST, also_claims, without_side
 from agent.evidence.coverage import arguing_passages
-from agent.evidence.sentences import MAX_RESCORED, score_sentences
+from agent.evidence.sentences import MAX_RESCORED, PEOPLE_SPEAK, score_sentences
 from agent.models.inference import Models
 from agent.state import RunState
+from tools.budget import Budget, StageLog, budget_scope
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
 from tools.models.judges.judge import in_place
@@ -104,6 +105,20 @@ async def test_a_sentence_is_no_case_where_its_passage_argues_the_other_way(made
     given = [passage(1, GOOD, BETTER), passage(2, BAD, GOOD, WORSE)]
     one, _ = await score_sentences(models, briefs(models.judge(), given, []))
     assert {u.passage.id for u, case in zip(one.units, one.case, strict=True) if case} == {1}
+
+
+async def test_of_peoples_own_words_a_judge_of_essays_tells_no_side(made: Callable[[Any], Models]) -> None:
+    for judge, letters in ((Stances(), True), (Closer(), True), (Closer(), False)):
+        judge.essays_only = isinstance(judge, Closer)
+        models, log = made(judge), StageLog()
+        own = ("We met by the river on Monday.", "I like it here.", "My children play there.") if letters else ()
+        given = [passage(1, GOOD, BETTER, *own), passage(2, BAD, WORSE)]
+        with budget_scope(Budget(), log):
+            readings = await score_sentences(models, briefs(models.judge(), given, []))
+        told = any(r.case.any() or arguing_passages(r, models.judge()) for r in readings)
+        silent = judge.essays_only and letters
+        assert (told, log.notes) == (not silent, [("skipped", PEOPLE_SPEAK)] if silent else [])
+        assert not (silent and judge.asked)
 
 
 async def test_the_closer_reading_sees_a_sentence_among_its_neighbours(made: Callable[[Any], Models]) -> None:

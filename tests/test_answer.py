@@ -167,12 +167,12 @@ def test_the_first_line_counts_each_document_once() -> None:
         document(not_quoted="off_question"),
         document(not_quoted="unread"),
     ]
-    told = "1 argues for, 2 against, 1 both, 1 for another way and 1 only against another way"
+    told = "1 argues yes, 2 no, 1 both, 1 for another way and 1 only against another way"
     assert summary(*FACED, documents=mixed) == f"Of 7 documents on this, {told}; for 1 Steelman could not tell."
     assert summary(*FACED, documents=mixed, focus="the cost").startswith(
         "On the cost, of 7 documents on this, 1 argues"
     )
-    assert summary(*FACED, documents=mixed[:1]) == "Of 1 document on this, 1 argues for."
+    assert summary(*FACED, documents=mixed[:1]) == "Of 1 document on this, 1 argues yes."
     few = [document(("p0", "for"), ("p1", "for")), document(("p1", "against")), document(("p3", "for"))]
     said = "1 argues for ‘side 3’, 1 for more than one and 1 only against an answer."
     assert summary(*["other"] * 4, documents=few) == f"Of 3 documents on this, {said}"
@@ -189,7 +189,7 @@ def test_what_could_not_be_told_is_said_of_the_reader_and_of_no_document() -> No
         "1 document is on this; Steelman could not tell which side it takes"
     )
     assert summary(*FACED, documents=[yes, yes, untold]) == (
-        "Of 3 documents on this, 2 argue for; for 1 Steelman could not tell."
+        "Of 3 documents on this, 2 argue yes; for 1 Steelman could not tell."
     )
     by_name = made(state([claim("p1", "One.", 1)], support={"p1": {1: 0.9, 3: 0.1}}, served_by={"judge": "embedded-x"}))
     assert by_name.summary.endswith("for 1 Steelman could not tell.")

@@ -28,14 +28,14 @@ def told(typed: str, given: Answer = GIVEN) -> str:
 
 
 def test_each_command_tells_what_the_answer_holds() -> None:
-    assert "• For: “A bridge joins both halves of a town.” [1]" in told("/summarise")
+    assert "• Yes: “A bridge joins both halves of a town.” [1]" in told("/summarise")
     assert told("/newer").splitlines() == [
         "What the sources dated 2024 or later say",
-        "  • For: “Ferries stop when the river freezes.” [2]",
-        "  • Against: “Piers pollute a harbour.” [2]",
+        "  • Yes: “Ferries stop when the river freezes.” [2]",
+        "  • No: “Piers pollute a harbour.” [2]",
         "  • Left out, having no date: [3]",
     ]
-    assert told("/only 1") == "What source [1] says\n  • For: “A bridge joins both halves of a town.” [1]"
+    assert told("/only 1") == "What source [1] says\n  • Yes: “A bridge joins both halves of a town.” [1]"
     for side in ("2", "Against", "against"):
         assert told(f"/more {side}") == "What else the sources of ‘Against’ say\n  • “Boats last longer.” [3]"
     assert all(word in told("/help") for word in ("/summarise", "/more N", "/against N", "/newer", "/only N"))
@@ -60,7 +60,7 @@ def test_a_command_that_has_to_search_says_what_for() -> None:
         ("/shout", r"no command /shout\. There are /summarise, /more, /against, /newer, /only and /help\."),
         ("/only 9", "needs the number of a source: 1, 2, 3"),
         ("/only", "needs the number of a source"),
-        ("/more 7", r"needs the number or the name of a side: 1 \(For\), 2 \(Against\)"),
+        ("/more 7", r"needs the number or the name of a side: 1 \(Yes\), 2 \(No\)"),
         ("/against 17", "no '17'.* 1 to 3"),
         ("/against", "needs the number of a claim"),
     ],

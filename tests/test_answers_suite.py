@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from agent.models.providers import Brief
 from agent.settings import Settings
 from agent.state import Claim
-from evals.answering.plan import MISSING, PLAIN, plan, plan_shelves
+from evals.answering.asking import MISSING, PLAIN, plan, plan_shelves
 from evals.datasets.cases import SIDES, Case, load_cases, load_samples
 from evals.datasets.rows import json_rows
 from evals.suites.answers import add_arguments, evaluate, measure
@@ -150,6 +150,10 @@ async def test_answers_of_another_agent_are_measured_as_ones_own(folder: Path, s
             await result(arguments(folder, "--answers", str(theirs)), settings)
     with pytest.raises(InputError, match="Leave out --out, --missing and --score-only"):
         measure(arguments(folder, "--answers", str(theirs)))
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    with pytest.raises(InputError, match="--out is missing"):
+        measure(parser.parse_args([]))
 
 
 async def test_scoring_asks_nobody(folder: Path, settings: Settings) -> None:

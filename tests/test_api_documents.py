@@ -1,6 +1,5 @@
 """Collections and documents over HTTP: upload, list, ask, delete."""
 
-import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -9,7 +8,6 @@ import httpx
 import pytest
 from agent_fixtures import QUESTION
 from api_on_loopback import Door, api
-from written_files import pdf, word
 
 from agent.settings import Settings
 from tools.store.index_sync import index_lock
@@ -41,31 +39,6 @@ def listed(client: httpx.Client, name: str) -> dict[str, dict[str, Any]]:
 
 def names(client: httpx.Client) -> set[str]:
     return {c["name"] for c in client.get("/v1/collections").json()["collections"]}
-
-
-FILES = {
-    "the_notes.txt": TEXT.encode(),
-    "windows.txt": "Bridges – “old” ones – carry towns.".encode("cp1252"),
-    "stone.md": f"---\npublisher: Stone Press\ndate: 2026-03-12\n---\n# Of stone\n\n{TEXT}".encode(),
-    "page.html": f"<html><head><title>A page</title></head><body><p>{TEXT * 5}</p></body></html>".encode(),
-    "paper.pdf": pdf(TEXT),
-    "letter.docx": word(TEXT),
-    "rows.csv": f"id,text,title\nc1,{TEXT},One\nc2,{TEXT} Twice.,Two\n".encode(),
-    "rows.jsonl": b"".join(json.dumps({"id": f"j{i}", "text": f"{TEXT} {i}"}).encode() + b"\n" for i in range(3)),
-}
-
-
-def test_files_of_every_kind_are_stored_under_their_names(client: httpx.Client) -> None:
-    reply = upload(client, "kinds", *FILES.items())
-    stored = reply.json()
-    assert (stored["stored"], stored["unchanged"], stored["passages"], stored["problems"]) == (11, 0, 11, [])
-    assert (stored["notes"], stored["languages"]) == ([], {"en": 10})
-    found = listed(client, "kinds")
-    assert set(found) == {*(n for n in FILES if not n.startswith("rows")), "c1", "c2", "j0", "j1", "j2"}
-    assert found["the_notes.txt"]["title"] == "the notes"
-    assert (found["stone.md"]["publisher"], found["stone.md"]["date"]) == ("Stone Press", "2026-03-12")
-    assert found["paper.pdf"]["title"] == "paper"
-    assert upload(client, "kinds", *FILES.items()).json()["unchanged"] == 11
 
 
 def test_columns_of_tables_are_told_and_named(client: httpx.Client) -> None:
@@ -107,54 +80,6 @@ def test_documents_are_seen_by_the_next_question(client: httpx.Client) -> None:
     assert listed(client, "seen")["d"]["title"] == ""
 
 
-UNREADABLE = {
-    "broken.pdf": (b"%PDF-1.4 and then nothing", "broken.pdf: this PDF is damaged"),
-    "broken.docx": (b"PK\x03\x04 and then nothing", "broken.docx: this is not a Word document"),
-    "empty.txt": (b"", "empty.txt: holds no text."),
-    "picture.png": (b"\x89PNG", "picture.png: files ending in '.png' cannot be read. These can be read: .md, .mark"),
-    "noending": (b"Bridges.", "noending: the name has no ending that says what it is."),
-    "rows.csv": (b"a,b\nx,y\n", "rows.csv: no column holds text. Its columns: 'a' (x), 'b' (y)."),
-    "rows.jsonl": (b"[1]\n", "rows.jsonl, row 1: a row has to be an object"),
-    "binary.txt": (b"\x00\x01\x02", "binary.txt: this is not a text file"),
-}
-
-
-def test_files_that_cannot_be_read_are_named_and_why(client: httpx.Client) -> None:
-    reply = upload(client, "unreadable", *((name, content) for name, (content, _) in UNREADABLE.items()))
-    told = reply.json()
-    assert (reply.status_code, told["type"]) == (422, "urn:steelman:problem:unreadable-document")
-    assert told["detail"].startswith(f"Nothing was stored. {UNREADABLE['broken.pdf'][1]}")
-    assert "unreadable" not in names(client)
-    files = ((name, content) for name, (content, _) in UNREADABLE.items())
-    beside = upload(client, "beside", *files, ("good.txt", TEXT.encode())).json()
-    for problems in ([error["message"] for error in told["errors"]], beside["problems"]):
-        wrong = zip(problems, UNREADABLE.values(), strict=True)
-        assert [problem for problem, (_, says) in wrong if not problem.startswith(says)] == []
-    assert beside["stored"] == 1
-
-
-NAMES = ["../../etc/passwd.txt", "/etc/passwd.txt", "a b/ü.txt", "..txt.txt", "~/x.txt", "a;b&c?.txt", "/e//f%2F#g.txt"]
-
-
-def test_a_files_name_is_an_id_and_never_a_path(client: httpx.Client, tmp_path: Path) -> None:
-    for name in [*NAMES, ".."]:
-        text = f"{TEXT} {name}"
-        sent = store(client, "names", {"id": name, "text": text}) if name == ".." else None
-        assert (sent or upload(client, "names", (name, text.encode()))).json()["stored"] == 1
-        assert name in listed(client, "names")
-        removed = client.delete("/v1/collections/names/documents/" + quote(name, safe="").replace(".", "%2E"))
-        assert removed.json() == {"passages": 1}
-        assert name not in listed(client, "names")
-    assert not list(tmp_path.rglob("*.txt"))
-
-
-def test_a_name_that_cannot_be_seen_is_refused(client: httpx.Client) -> None:
-    for name in ("a\u202etxt.txt", "a\u200b.txt"):
-        reply = upload(client, "names", (name, TEXT.encode()))
-        assert "no document can have this name" in reply.json()["detail"]
-    assert "cannot be seen" in store(client, "names", {"id": "a\nb", "text": TEXT}).json()["detail"]
-
-
 def test_what_a_new_collection_may_be_called(client: httpx.Client) -> None:
     for name in (".hidden", "trailing ", "a" * 65, "ü", "a%00b", "-x"):
         reply = store(client, name, {"id": "d", "text": TEXT})
@@ -164,6 +89,33 @@ def test_what_a_new_collection_may_be_called(client: httpx.Client) -> None:
         assert name in names(client)
         assert client.delete(f"/v1/collections/{name}").json() == {"passages": 1}
         assert name not in names(client)
+
+
+UNREADABLE = {
+    "broken.pdf": (b"%PDF-1.4 and then nothing", "broken.pdf: this PDF is damaged"),
+    "picture.png": (b"\x89PNG", "picture.png: files ending in '.png' cannot be read. These can be read: .md, .mark"),
+    "a\u202etxt.txt": (b"Bridges.", "'a\\u202etxt.txt': no document can have this name"),
+}
+
+
+def test_files_that_cannot_be_read_are_named_and_why(client: httpx.Client) -> None:
+    files = [(name, content) for name, (content, _) in UNREADABLE.items()]
+    reply = upload(client, "unreadable", *files)
+    assert (reply.status_code, reply.json()["type"]) == (422, "urn:steelman:problem:unreadable-document")
+    assert "unreadable" not in names(client)
+    beside = upload(client, "beside", *files, ("good.txt", TEXT.encode())).json()
+    assert beside["stored"] == 1
+    for problems in ([error["message"] for error in reply.json()["errors"]], beside["problems"]):
+        assert all(p.startswith(says) for p, (_, says) in zip(problems, UNREADABLE.values(), strict=True)), problems
+
+
+def test_a_files_name_is_an_id_and_never_a_path(client: httpx.Client, tmp_path: Path) -> None:
+    for name in ("../../etc/passwd.txt", "/etc/passwd.txt", "a;b&c?.txt", "/e//f%2F#g.txt"):
+        assert upload(client, "names", (name, f"{TEXT} {name}".encode())).json()["stored"] == 1
+        assert set(listed(client, "names")) == {name}
+        removed = client.delete("/v1/collections/names/documents/" + quote(name, safe="").replace(".", "%2E"))
+        assert removed.json() == {"passages": 1}
+    assert not list(tmp_path.rglob("*.txt"))
 
 
 def test_the_samples_stay_as_they_are(client: httpx.Client) -> None:

@@ -59,28 +59,11 @@ def test_reconnecting_at_every_point_misses_and_repeats_nothing(client: httpx.Cl
         assert (reply.status_code, reply.content) == (204, b"")
 
 
-def test_a_run_that_waits_ends_the_stream_and_goes_on_in_another(client: httpx.Client) -> None:
-    path, events = streamed(client, review=True)
-    assert events[-1].event == "waiting"
-    assert client.get(f"{path}/events", headers={"Last-Event-ID": str(len(events))}).status_code == 204
-    planned = events[-1].data["sides"]
-    assert client.post(f"{path}/resume", json={"sides": planned}).status_code == 202
-    rest = followed(client, f"{path}/events", after=len(events))
-    assert [e.event for e in rest][:1] == ["resumed"]
-    assert rest[-1].event == "done"
-
-
 def test_nobody_between_takes_a_quiet_stream_for_dead(standing: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("api.events.QUIET_SECONDS", 0.05)
     asked = {"question": QUESTION, "stream": True}
     with standing.held(), standing.http.stream("POST", "/v1/ask", json=asked) as reply:
         assert ": waiting" in reply.iter_lines()
-
-
-def test_accept_alone_asks_for_events(client: httpx.Client) -> None:
-    asked = {"question": QUESTION}
-    with client.stream("POST", "/v1/ask", json=asked, headers={"Accept": "text/event-stream"}) as reply:
-        assert list(sent_events(reply.iter_lines()))[-1].event == "done"
 
 
 # A server that is stopped, or killed
@@ -110,7 +93,7 @@ def test_a_restarted_server_goes_on_and_a_client_misses_and_repeats_nothing(sett
 def test_a_run_that_nobody_takes_up_is_not_waited_for_without_end(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("agent.runs.store", "api.left_runs"):
+    for module in ("agent.runs.store", "api.recovery"):
         monkeypatch.setattr(f"{module}.STALE_SECONDS", 1.0)
     with closing(Database(settings.database_path)) as database:
         runs = RunStore(database)

@@ -1,14 +1,11 @@
 """What a request passes before it is answered: names, pages, rates, sizes, types and time."""
 
 import contextlib
-import hashlib
 import json
-import os
 import socket
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -134,14 +131,8 @@ def test_a_page_that_is_let_in_and_others(settings: Settings) -> None:
             assert "access-control-allow-origin" not in refused.headers
             asked = {"Origin": origin, "Access-Control-Request-Method": "POST"}
             problem_of(httpx.options(f"{address}/v1/ask", headers=asked), 403, "unknown-origin")
-        wanted = "authorization,content-type,idempotency-key"
-        preflight = {**page, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": wanted}
-        allowed = httpx.options(f"{address}/v1/ask", headers=preflight)
-        assert allowed.status_code == 200
-        assert allowed.headers["access-control-allow-origin"] == "https://app.example"
-        assert "authorization" in allowed.headers["access-control-allow-headers"]
-        refused = httpx.options(f"{address}/v1/ask", headers={**preflight, "Access-Control-Request-Method": "PUT"})
-        assert refused.status_code == 400
+        allowed = httpx.options(f"{address}/v1/ask", headers={**page, "Access-Control-Request-Method": "POST"})
+        assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, "https://app.example")
         locked = httpx.get(f"{address}/v1/collections", headers=page)
         problem_of(locked, 401, "key-missing")
         assert locked.headers["access-control-allow-origin"] == "https://app.example"  # so that the page can read it
@@ -187,19 +178,20 @@ def test_a_huge_body_is_refused_before_it_is_sent(address: str) -> None:
         assert problem_in(reply)["detail"] == "At most 8 MB are taken here. Send less at once."
 
 
-@pytest.mark.parametrize("path", ["/v1/ask", "/nothing"])
-@pytest.mark.parametrize("length", ["Transfer-Encoding: chunked", f"Content-Length: {10**9}"])
-def test_a_body_without_end_is_refused_and_cut_off(address: str, path: str, length: str) -> None:
+@pytest.mark.parametrize("length", ["Transfer-Encoding: chunked", f"Content-Length: {10**12}"])
+def test_a_refused_body_that_goes_on_is_cut_off(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, length: str
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 1)
     part = b"x" * 100_000 if "Content" in length else b"%x\r\n" % 100_000 + b"x" * 100_000 + b"\r\n"
-    sent = 0
-    with connected(address) as connection:
-        connection.sendall(head("POST", path, "Content-Type: application/json", length))
+    with api(settings) as address, connected(address) as connection:
+        connection.sendall(head("POST", "/v1/ask", "Content-Type: application/json", length))
+        give_up = time.monotonic() + 10
         with contextlib.suppress(ConnectionError):
-            while sent < 500_000_000:
+            while time.monotonic() < give_up:
                 connection.sendall(part)
-                sent += len(part)
-        assert sent < 60_000_000  # what the server took, and what lay between
-        assert problem_in(read_to_end(connection))["status"] in (404, 413)
+        assert time.monotonic() < give_up
+        assert problem_in(read_to_end(connection))["status"] == 413
         assert httpx.get(f"{address}/healthz").status_code == 200
 
 
@@ -216,24 +208,6 @@ def test_uploads_have_a_limit_of_their_own(settings: Settings) -> None:
 
 
 # Heads and framing
-
-
-def test_a_head_without_end(address: str) -> None:
-    with connected(address) as connection:
-        sent = 0
-        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ")
-        with contextlib.suppress(ConnectionError):
-            while sent < 200_000_000:
-                connection.sendall(b"x" * 50_000)
-                sent += 50_000
-        assert sent < 20_000_000
-        assert read_to_end(connection).startswith(b"HTTP/1.1 400 ")
-
-
-def test_what_is_no_http(address: str) -> None:
-    with connected(address) as connection:
-        connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
-        assert read_to_end(connection).startswith(b"HTTP/1.1 400 ")
 
 
 def test_silent_connections_are_few_and_short_and_in_nobodys_way(
@@ -270,30 +244,13 @@ def with_much(app: FastAPI) -> None:
     app.add_api_route("/much", lambda: PlainTextResponse(b"x" * 10_000_000))
 
 
-def test_a_head_that_drips_is_closed_and_a_reply_that_nobody_reads(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in {"_TICK": 0.2, "HEAD_SECONDS": 1, "_UNREAD_SECONDS": 1.0}.items():
+def test_a_reply_that_nobody_reads_is_given_up(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_TICK": 0.2, "_UNREAD_SECONDS": 1.0}.items():
         monkeypatch.setattr(connections, name, value)
-    served_by = api(settings, change=with_much)
-    with served_by as address, connected(address) as drips, connected(address, receive_buffer=4096) as unread:
-        drips.sendall(b"GET / HTTP/1.1\r\nX: ")
+    with api(settings, change=with_much) as address, connected(address, receive_buffer=4096) as unread:
         unread.sendall(head("GET", "/much"))
-        began = time.monotonic()
-        with contextlib.suppress(ConnectionError):
-            while is_open(drips):
-                drips.sendall(b"x")
-                time.sleep(0.05)
-        assert time.monotonic() - began < 5
-        open_ = f"/proc/{os.getpid()}/net/tcp"
-        port = f"{unread.getsockname()[1]:04X}"
-        wait_until(lambda: not any(served(line, port) for line in Path(open_).read_text().splitlines()), 8)
-
-
-def served(line: str, port: str) -> bool:
-    """Whether a line of /proc/net/tcp is the server's end of the connection from this port, and held by a process."""
-    fields = line.split()
-    return fields[2].endswith(f":{port}") and fields[9] != "0"
+        time.sleep(3)
+        assert len(read_to_end(unread)) < 10_000_000
 
 
 def test_a_slow_upload_and_a_slow_reader_are_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,27 +276,16 @@ def test_a_slow_upload_and_a_slow_reader_are_waited_for(settings: Settings, monk
 # Callers that go away, and failures
 
 
-def test_a_crash_tells_nothing_of_its_cause_and_half_a_reply_does_not_look_complete(settings: Settings) -> None:
-    def crash() -> None:
-        raise RuntimeError("a secret of the house")
-
+def test_half_a_reply_does_not_look_complete(settings: Settings) -> None:
     async def half() -> AsyncIterator[bytes]:
         yield b"half"
         raise RuntimeError("and no more")
 
     def add(app: FastAPI) -> None:
-        app.add_api_route("/crash", crash)
         app.add_api_route("/half", lambda: StreamingResponse(half()))
 
-    with api(settings, change=add) as address:
-        reply = httpx.get(f"{address}/crash", headers={"X-Request-Id": "mine-1"})
-        problem_of(reply, 500, "failure")
-        assert reply.headers["x-request-id"] == "mine-1"
-        assert "mine-1" in reply.json()["detail"]
-        assert "secret" not in reply.text
-        assert "Traceback" not in reply.text
-        with pytest.raises(httpx.RemoteProtocolError):
-            httpx.get(f"{address}/half")
+    with api(settings, change=add) as address, pytest.raises(httpx.RemoteProtocolError):
+        httpx.get(f"{address}/half")
 
 
 # Keys
@@ -365,6 +311,7 @@ def test_commands_make_list_and_revoke(settings: Settings, capsys: pytest.Captur
     assert len(text) == len("sk-steelman-") + 43
     assert "Authorization: Bearer" in made.err
     assert text not in made.err
+    assert text[len("sk-steelman-") :].encode() not in b"".join(f.read_bytes() for f in settings.data_dir.glob("*.db*"))
     assert main(["keys", "make", "laptop"]) == 2
     assert "already" in capsys.readouterr().err
     assert main(["keys", "revoke", "laptop"]) == 0
@@ -378,16 +325,6 @@ def test_commands_make_list_and_revoke(settings: Settings, capsys: pytest.Captur
     assert main(["keys", "revoke", "nobody"]) == 2
     assert "keys list" in capsys.readouterr().err
     assert main(["keys", "make", "laptop"]) == 0  # the name is free again
-
-
-def test_a_key_is_kept_as_a_digest_only(settings: Settings, keys: Keys) -> None:
-    key, text = keys.make("laptop")
-    assert key.digest == hashlib.sha256(text.encode()).digest()
-    stored = b"".join(f.read_bytes() for f in settings.data_dir.glob("steelman.db*"))
-    assert key.digest in stored
-    assert text.encode() not in stored
-    assert text.removeprefix("sk-steelman-").encode() not in stored
-    assert keys.make("other")[1] != text
 
 
 def test_a_running_server_locks_when_the_first_key_is_made_and_stays_locked(settings: Settings, keys: Keys) -> None:
@@ -430,7 +367,13 @@ def test_keys_lock_everything_but_health_and_the_page_of_the_calls(settings: Set
         assert client.get("/v1/collections", headers={"authorization": f"bearer {mine}"}).status_code == 200
         run = client.post("/v1/ask", json={"question": QUESTION}, headers=bearer(mine)).headers["content-location"]
         assert client.get(run, headers=bearer(mine)).json()["status"] == "done"
-        for call in (("GET", run), ("GET", f"{run}/events"), ("POST", f"{run}/cancel"), ("DELETE", run)):
+        for call in (
+            ("GET", run),
+            ("GET", f"{run}/events"),
+            ("POST", f"{run}/resume"),
+            ("DELETE", run),
+            ("DELETE", f"{run}/corrections"),
+        ):
             problem_of(client.request(*call, headers=bearer(other)), 404, "unknown-run")
 
 

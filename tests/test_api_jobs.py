@@ -120,8 +120,7 @@ def test_a_large_one_is_a_job(
     sent: dict[str, Any],
     request: pytest.FixtureRequest,
 ) -> None:
-    monkeypatch.setattr("api.jobs.LARGE_COUNT", 5)
-    monkeypatch.setattr("api.routes.documents.LARGE_BYTES", 2_000)
+    monkeypatch.setattr("api.routes.documents.LARGE_BYTES", 500)
     name = f"large {request.node.callspec.indices['call']}{request.node.callspec.indices['sent']}"
     reply = client.post(f"/v1/collections/{name}/{call}", **sent)
     assert reply.status_code == 202, reply.text
@@ -133,19 +132,6 @@ def test_a_large_one_is_a_job(
     assert job["documents"] == job["read"] == job["added"] == job["result"]["stored"] == stored(client, name)
     assert job["created_at"] <= job["started_at"] <= job["finished_at"]
     wait_until(lambda: kept(module_settings) == [])
-
-
-def test_a_file_that_turns_out_large_waits_its_turn(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.jobs.LARGE_COUNT", 5)
-    with gated(settings, batches=0) as (client, gate):
-        first, second = (client.post("/v1/collections/mine/files", files={"files": ("a.csv", ROWS)}) for _ in range(2))
-        assert (first.status_code, second.status_code) == (202, 202)  # before anything of them is encoded
-        wait_until(lambda: client.get(first.headers["location"]).json()["status"] == "running")
-        assert client.get(second.headers["location"]).json()["status"] == "queued"
-        gate.open()
-        jobs = [ended(client, reply.headers["location"]) for reply in (first, second)]
-        assert [(job["added"], job["unchanged"]) for job in jobs] == [(6, 0), (0, 6)]
-    wait_until(lambda: kept(settings) == [])
 
 
 def test_a_caller_may_prefer_a_job(client: httpx.Client) -> None:

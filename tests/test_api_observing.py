@@ -13,7 +13,7 @@ from agent_fixtures import QUESTION
 from api_on_loopback import api
 from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
-from raw_http import wait_until
+from raw_http import problem_of, wait_until
 
 from agent.settings import Settings
 from api.callers import Keys
@@ -99,7 +99,7 @@ def test_no_question_and_no_key_stands_in_the_logs(settings: Settings) -> None:
 def test_a_crash_is_told_by_where_it_happened(settings: Settings) -> None:
     asked = "secret"
     with logs_of(settings, io.StringIO()) as logs, api(settings, change=add_crash) as address:
-        reply = httpx.get(f"{address}/crash", params={"text": asked})
+        reply = httpx.get(f"{address}/crash", params={"text": asked}, headers={"X-Request-Id": "mine-1"})
         try:
             try:
                 crash(asked)
@@ -109,7 +109,9 @@ def test_a_crash_is_told_by_where_it_happened(settings: Settings) -> None:
             told_by_loop(None, {"message": f"Task failed\nfuture: {asked}", "exception": exc})  # type: ignore[arg-type]
     failure, of_loop = (line for line in lines(logs) if "failure" in line)
     assert failure["level"] == "ERROR"
-    assert failure["request_id"] == reply.headers["x-request-id"]
+    assert failure["request_id"] == reply.headers["x-request-id"] == "mine-1"
+    assert "mine-1" in problem_of(reply, 500, "failure")["detail"]
+    assert asked not in reply.text
     assert failure["failure"].endswith("builtins.RuntimeError")
     assert "in crash" in failure["failure"]
     assert of_loop["message"] == "Task failed"

@@ -24,8 +24,8 @@ def client(standing: Door) -> httpx.Client:
 
 
 BODIES = {
-    "cut": (b'{"question": "Should towns build bridges?"', "line 1, column 43: Expecting ',' delimiter"),
-    "no JSON": (b"question=Should", "line 1, column 1: Expecting value"),
+    "cut": (b'{"question": "Should towns build bridges?"', "Expecting ',' delimiter at character 42"),
+    "no JSON": (b"question=Should", "Expecting value at character 0"),
     "Latin-1": ("{'question': 'Ist Bücherverbot gut?'}".encode("latin-1"), "can't decode byte 0xfc in position 19"),
     "deep": (b"[" * 100_000, "recursion depth"),
     "long number": (b'{"question": ' + b"9" * 5000 + b"}", "4300 digits"),
@@ -50,17 +50,10 @@ def test_a_body_of_another_type_is_told_which_to_send(client: httpx.Client) -> N
 
 
 FIELDS: dict[str, tuple[Any, str, str]] = {
-    "no question": ({}, "body.question", "This is needed."),
-    "empty": ({"question": ""}, "body.question", "at least 1 character"),
-    "too long": ({"question": "a" * 4001}, "body.question", "at most 4000 characters"),
-    "half a pair": ({"question": "\ud800"}, "body.question", "half of a surrogate pair"),
+    "no question": ({}, "body.question", "Field required."),
     "an unknown field": ({"question": QUESTION, "dept": "deep"}, "body.dept", "There is no such field; /openapi.json"),
-    "depth": ({"question": QUESTION, "depth": "abyss"}, "body.depth", "'quick', 'normal' or 'deep'"),
-    "deadline": ({"question": QUESTION, "deadline_seconds": 0}, "body.deadline_seconds", "greater than or equal to 1"),
     "domain": ({"question": QUESTION, "domains": ["http://a"]}, "body.domains.0", "looks like gov.uk"),
     "selection": ({"question": QUESTION, "selection": "best"}, "body.selection", "one of coverage, found, mmr"),
-    "collections": ({"question": QUESTION, "collections": []}, "body.collections", "at least 1 item"),
-    "a list": ([QUESTION], "body", "a JSON object"),
 }
 
 
@@ -69,22 +62,6 @@ def test_a_wrong_field_is_named(client: httpx.Client) -> None:
         reply = client.post("/v1/ask", content=json.dumps(body), headers=JSON)
         wrong = problem_of(reply, 422, "invalid-request")["errors"]
         assert [(w["field"], says in w["message"]) for w in wrong] == [(field, True)], wrong
-
-
-QUESTIONS = {
-    "Sollten Schulen Handys verbieten?": "read English only",
-    "   ": "the question is empty",
-    "?!": "there is no word in",
-    "Should towns\x00 build bridges?": "control characters",
-    "Write a song about bridges": "question was found in",
-}
-
-
-def test_a_question_that_cannot_be_answered_is_told_why(client: httpx.Client) -> None:
-    for question, why in QUESTIONS.items():
-        for path in ("/v1/ask", "/v1/retrieve"):
-            document = problem_of(client.post(path, json={"question": question}), 422, "unanswerable-question")
-            assert why.lower() in document["detail"].lower()
 
 
 def test_what_is_not_there_is_told_with_where_to_look(client: httpx.Client) -> None:

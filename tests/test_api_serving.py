@@ -26,7 +26,7 @@ from tools.store.database import Database
 # patience with whoever shows none. To encode a text on culverts takes as many seconds as HANG says.
 COMMAND = """
 import functools, os, sys, time
-import agent.runs.executor, agent.runs.service, agent.runs.parts, agent.runs.store, api.events, api.left_runs
+import agent.runs.executor, agent.runs.service, agent.runs.parts, agent.runs.store, api.events, api.recovery
 from agent.runs.service import Runs
 from instant_providers import InstantEncoder
 from providers import build
@@ -34,7 +34,7 @@ pause, stale = float(sys.argv.pop(1)), float(sys.argv.pop(1))
 made = build(before_search=lambda _: time.sleep(pause))
 agent.runs.service.Runs = functools.partial(Runs, build=made)
 agent.runs.parts.index_samples = lambda *_: None
-agent.runs.store.STALE_SECONDS = api.left_runs.STALE_SECONDS = stale
+agent.runs.store.STALE_SECONDS = api.recovery.STALE_SECONDS = stale
 agent.runs.executor.HEARTBEAT_SECONDS = 0.2
 api.events.QUIET_SECONDS = 0.5
 encode, hang = InstantEncoder.encode, float(os.environ.get("HANG", 0))
@@ -99,21 +99,6 @@ def test_a_store_that_cannot_be_opened_is_one_line(
 
 
 # How it stops, and what it goes on with
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
-def test_it_stops_when_it_is_told_to(settings: Settings, spawn: Spawn, sig: signal.Signals) -> None:
-    with served(spawn) as (address, process), connected(address) as idle:
-        assert httpx.get(f"{address}/healthz").status_code == 200
-        idle.sendall(head("GET", "/healthz"))
-        began = time.monotonic()
-        process.send_signal(sig)
-        status, said = ended(process)
-        assert (status, time.monotonic() - began < 10) == (0, True)
-        told = [json.loads(line) for line in said.splitlines()]
-        assert ("GET", "/healthz", 200) in [(t["method"], t["route"], t["status"]) for t in told]
-        assert {t["level"] for t in told} == {"INFO"}
 
 
 @pytest.mark.slow

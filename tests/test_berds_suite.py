@@ -97,7 +97,6 @@ def test_a_ranking_that_is_brought_is_measured_and_written_as_published(
     shares = [metrics[f"{kind}@5"] for kind in ("supporting_only", "opposing_only", "both", "neither")]
     assert shares == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0])
     assert metrics["sycophancy@5"] == pytest.approx((4 - 2) / 4)
-    assert "sycophancy@5 supporting" not in metrics  # nobody searched
     assert judged[0] == Pair("The stone bridge helps.", "It helps.", "The stone bridge does not help.")
 
     (file,) = (tmp_path / "out").iterdir()
@@ -180,12 +179,10 @@ def test_the_web_is_asked_once_and_a_stopped_run_goes_on(
     expected = {"precision@5": (5 * 4 / 5 + 4 * 2 / 5) / 10, "mrecall@5": 0.5, "coverage@5": 0.7, "mrecall@1": 0.9}
     assert {name: metrics[name] for name in expected} == pytest.approx(expected)
     assert metrics["documents_needed"] == 3.0  # of those with both: help, help, harm
-    assert "sycophancy@5 opposing" in result["metrics"]["ten"]["bm25"]
+    assert "sycophancy@5" in result["metrics"]["ten"]["bm25"]
     assert result["union"]["ten"]["covered"] == 0.5
     assert result["pages"] == {"read": 14, "unread": 1, "engines": ["tavily"]}
-    assert [f.partition(":")[0] for f in result["failed"]] == [
-        f"ten {asked} ten line 10" for asked in ("neutral ctxs", "neutral bm25", "supporting bm25", "opposing bm25")
-    ]
+    assert [f.partition(":")[0] for f in result["failed"]] == [f"ten {asked} ten line 10" for asked in ("ctxs", "bm25")]
     assert {"searching the web", "reading pages", "ranking, with vectors", "judging"} < set(result["stages"])
     kept = [json.loads(path.read_text()) for path in keep.iterdir()]
     assert [k["unread"] for k in kept if k["unread"]] == [{f"{site.url}/gone": f"{site.url}/gone: status 404."}]
@@ -248,7 +245,7 @@ def searched(
 def test_expanded_queries_are_the_question_and_each_text_interleaved(tmp_path: Path) -> None:
     row = GoldRow("s", "Bridges?", ("a", "b"), 1, ("tolls", "ferries"))
     texts = ["ferries again", "tolls again", "tolls and tolls", "snails"]
-    found = searched(tmp_path, methods_of(["bm25+expansion"], [row], None), [row], texts)["bm25+expansion"][0]
+    found = searched(tmp_path, methods_of(["bm25+expansion"], [row]), [row], texts)["bm25+expansion"][0]
     assert found == ["tolls and tolls", "ferries again", "tolls again"]  # rank by rank, none twice
 
 
@@ -266,30 +263,6 @@ def test_mmr_divides_by_the_largest_of_all_corpora(tmp_path: Path) -> None:
     assert all(largest == seen[0] for largest in seen)
     assert seen[0]["cosine"] == pytest.approx(1.0, abs=1e-6)  # the first question and its own words; 1/2 in the second
     assert seen[0]["words"] > 0
-
-
-@pytest.mark.slow
-def test_a_cross_encoder_ranks_the_first_hundred_anew(tmp_path: Path) -> None:
-    from test_encoder_transformers import tiny_tokenizer
-    from transformers import BertConfig, BertForSequenceClassification
-
-    tokenizer = tiny_tokenizer()
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    config = BertConfig(
-        vocab_size=len(tokenizer), max_position_embeddings=64, num_labels=1, initializer_range=0.5, **sizes
-    )
-    BertForSequenceClassification(config).save_pretrained(tmp_path / "model")
-    tokenizer.save_pretrained(tmp_path / "model")
-    row = GoldRow("s", "Bridges?", ("a", "b"), 1)
-    methods = methods_of(["ctxs", "dense+mmr"], [row], str(tmp_path / "model"))
-    assert list(methods) == ["ctxs", "dense+mmr", "ctxs+rerank"]
-    texts = [f"text {n} of bridges" for n in range(5)]
-    found = searched(tmp_path, methods, [row], texts)
-    from sentence_transformers import CrossEncoder
-
-    scores = CrossEncoder(str(tmp_path / "model")).predict([(row.question, text) for text in texts])
-    assert found["ctxs+rerank"][0] == [texts[i] for i in np.argsort(-scores, kind="stable")]
-    assert found["ctxs"][0] == texts
 
 
 # Data

@@ -75,6 +75,10 @@ def test_a_source_stays_beside_the_answer_and_opens_whole(samples_page: PageServ
     visitor.page.get_by_role("dialog").locator("mark").wait_for()
 
 
+_LOSE = "it => it.addEventListener('focus', () => setTimeout(() => { it.blur(); it.id = 'lost' }, 100), {once: true})"
+"""The element loses the focus once, as where the page is still being drawn."""
+
+
 @pytest.mark.parametrize("width", [390, 1440])
 def test_a_source_has_the_focus_until_escape_closes_it(
     samples_page: PageServer, answer: str, visit: Visit, width: int
@@ -83,9 +87,11 @@ def test_a_source_has_the_focus_until_escape_closes_it(
     number, panel = visitor.cited.nth(1), visitor.page.locator(".st-key-source")
     number.press("Enter")
     visitor.until(lambda: focused(panel.get_by_role("button", name="Close")), "the focus in the source", 10)
+    number.evaluate(_LOSE)
     visitor.page.keyboard.press("Escape")
     panel.wait_for(state="detached")
-    visitor.until(lambda: focused(number), "the focus where it was", 10)
+    lost = visitor.page.locator("#lost")
+    visitor.until(lambda: focused(lost) and focused(number), "the focus where it was", 10)
 
 
 def focused(place: "Locator") -> bool:
@@ -114,6 +120,7 @@ def test_follow_ups_are_told_by_the_answer_or_begin_a_run(samples_page: PageServ
     run = visitor.run_id
     visitor.page.get_by_role("button", name="Summarise").click()
     visitor.text("In short").wait_for()
+    visitor.until(lambda: ends_in_sight(visitor, ".st-key-reply-1"), "its last line", 5)
     visitor.page.get_by_role("button", name="Only newer sources").click()
     visitor.text(re.compile("What the sources dated .* or later say")).wait_for()
     assert visitor.run_id == run
@@ -125,9 +132,15 @@ def test_follow_ups_are_told_by_the_answer_or_begin_a_run(samples_page: PageServ
 
 
 def begins_in_sight(visitor: Visitor, place: str) -> bool:
-    """The reply begins below the page's head. The field at the lower edge may cover the end of a long reply."""
+    """The reply begins below the page's head. Of one that is longer than the window the end is scrolled to."""
     box = visitor.page.locator(place).bounding_box()
     return box is not None and 60 < box["y"] < 600
+
+
+def ends_in_sight(visitor: Visitor, place: str) -> bool:
+    """The reply ends above the field at the lower edge."""
+    box, field = (visitor.page.locator(part).bounding_box() for part in (place, ".stBottom"))
+    return box is not None and field is not None and box["y"] + box["height"] <= field["y"]
 
 
 def test_the_first_seconds(samples_page: PageServer, visit: Visit) -> None:

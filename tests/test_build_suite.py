@@ -1,4 +1,4 @@
-"""The suite `build`: questions and news events made by a scripted model over HTTP, split, resumed, read again."""
+"""The suite `build`: questions and news events made by a scripted model over HTTP, resumed, read again."""
 
 import json
 import re
@@ -77,38 +77,18 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_pairs_become_questions_of_which_a_topic_is_in_one_half(run: Run, server: ModelServer, tmp_path: Path) -> None:
+def test_pairs_become_questions(run: Run, server: ModelServer, tmp_path: Path) -> None:
     script_pairs(server, ASKED)
-    status, found, _ = run("pairs", SAMPLES / "pairs.jsonl", "--split", "0.34")
+    status, found, _ = run("pairs", SAMPLES / "pairs.jsonl")
     assert (status, found["metrics"]["lines"], found["metrics"]["failed"]) == (0, 6, 0)
-    dev, test = (rows(tmp_path / "made" / f"pairs.{half}.jsonl") for half in ("dev", "test"))
-    assert (len(dev), len(test)) == (2, 4)
-    assert {r["topic"] for r in dev}.isdisjoint(r["topic"] for r in test)
-    assert {r["question"] for r in dev + test} == set(ASKED.values())
-    [ferry] = [r for r in dev + test if "free" in r["question"]]
+    made = rows(tmp_path / "made" / "pairs.jsonl")
+    assert {r["question"] for r in made} == set(ASKED.values())
+    [ferry] = [r for r in made if "free" in r["question"]]
     statement = "the ferry to the island be free."
     assert ferry["perspectives"] == [f"It is so that {statement}", f"It is not so that {statement}"]
+    assert ferry["topic"]
     read = load_perspectives([str(tmp_path / "made")])["pairs"]
-    assert [r.question for r in read] == [r["question"] for r in dev], "as `evals expand` reads"
-
-
-def test_alike_questions_on_two_sides_are_named_and_nothing_is_written(
-    run: Run, server: ModelServer, tmp_path: Path
-) -> None:
-    alike = "Should hedges stand along lanes?", "Should lanes have hedges?"
-    script_pairs(server, ASKED | {"carers": alike[0], "fish market": alike[0]})
-    status, _, error = run("pairs", SAMPLES / "pairs.jsonl", "--split", "0.34", "--seed", "1")
-    assert status == 2
-    assert "alike and on two sides" in error
-    assert alike[0] in error
-    assert alike[1] in error
-    assert not (tmp_path / "made").exists()
-    bare = tmp_path / "bare.jsonl"  # without topics these are one by their nearness, and the same seed splits
-    bare.write_text("".join(json.dumps(r | {"topic": ""}) + "\n" for r in rows(SAMPLES / "pairs.jsonl")))
-    assert run("pairs", bare, "--split", "0.34", "--seed", "1")[0] == 0
-    halves = [{r["question"] for r in rows(tmp_path / "made" / f"bare.{half}.jsonl")} for half in ("dev", "test")]
-    assert sum(half >= set(alike) for half in halves) == 1
-    assert halves[0].isdisjoint(halves[1])
+    assert [r.question for r in read] == [r["question"] for r in made], "as `evals expand` reads"
 
 
 def script_survey(server: ModelServer) -> None:

@@ -130,7 +130,6 @@ BAD = {
     "question and resume": ["ask", QUESTION, "--resume", "abc"],
     "no text": ["ask", "Should \udcff schools?"],
     "unknown collection": ["ask", QUESTION, "--collection", "shelf"],
-    "unknown selection": ["ask", QUESTION, "--selection", "best"],
     "unknown run": ["ask", "--resume", "zzz"],
     "bad ending": ["ask", QUESTION, "--out", "answer.pdf"],
     "missing folder": ["ask", QUESTION, "--out", "missing/answer.md"],

@@ -144,8 +144,8 @@ def test_a_document_is_said_to_argue_for_sides_as_their_heads_call_them() -> Non
     named += [{**SIDES[1], "name": "Leave it free", "statement": "Charge no toll."}, {**SIDES[2]}]
     answer = toll_answer(toll_run(perspectives=named))
     argued = [taken_as(answer, answer.documents[n]) for n in (0, 2, 6, 7)]
-    assert argued == ["read as For", "read as Against", "read as A yearly pass", "read as against A yearly pass"]
-    assert "2 argue for, 5 against, 1 for another way" in answer.summary
+    assert argued == ["read as Yes", "read as No", "read as A yearly pass", "read as against A yearly pass"]
+    assert "2 argue yes, 5 no, 1 for another way" in answer.summary
 
 
 # Objections, reasons, replies

@@ -28,7 +28,7 @@ SECTIONS = {
 LONG = ("bench", "judge-train", "judge-pack")
 """Suites that take minutes: only their options are read."""
 ASK_THE_AGENT = ("answers", "quotes", "preference")
-ASKING = ("expand", "build", "downstream")
+ASKING = ("expand", "build")
 """Suites that say that a chat model is missing once they have read their file."""
 
 

@@ -3,10 +3,12 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from judge_data import write_judge_data
+from numpy.typing import NDArray
 
 from evals.__main__ import main
 from evals.training.packing import Reader, as_float
@@ -47,7 +49,6 @@ def test_trained_stopped_gone_on_with_and_packed(
     last = json.loads((out / "train.jsonl").read_text().splitlines()[-1])
     assert last["done"] == 1
     assert last["step"] > 4
-    assert "dev_auc" in last
     assert main([*command[:-1], "9"]) == 2
     assert "another plan" in capsys.readouterr().err
 
@@ -86,7 +87,7 @@ def test_the_mean_of_the_weights_is_what_is_kept(data: Path, tmp_path: Path) -> 
     plan = Plan(millions=0.09, mean_from=0.2, measure_every=99)
     run = cross_encoder.start(plan, load_corpus(data), tmp_path / "run")
     assert run.best is run.model
-    cross_encoder.train(run, load_corpus(data))
+    cross_encoder.train(run)
     assert int(run.mean.n_averaged) > 0
     assert run.best is run.mean.module
     again = cross_encoder.start(plan, load_corpus(data), tmp_path / "run")
@@ -95,8 +96,8 @@ def test_the_mean_of_the_weights_is_what_is_kept(data: Path, tmp_path: Path) -> 
         assert bool((kept == mean).all())
 
 
-def tiny_closer(folder: Path) -> Path:
-    """A closer reading's model of two layers with random weights, as judge-train leaves it, with the tokenizer of the
+def tiny_closer(folder: Path, layers: int = 2) -> Path:
+    """A closer reading's model of few layers with random weights, as judge-train leaves it, with the tokenizer of the
     base judge's words."""
     import torch
     from safetensors.torch import save_file
@@ -105,7 +106,7 @@ def tiny_closer(folder: Path) -> Path:
     from evals.training.model import trained_weights
 
     torch.manual_seed(3)
-    shape = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 12, "intermediate_size": 96}
+    shape = {"hidden_size": 48, "num_hidden_layers": layers, "num_attention_heads": 12, "intermediate_size": 96}
     settings = MPNetConfig(vocab_size=30522, initializer_range=0.3, max_position_embeddings=162, **shape)
     model = {"encoder": MPNetModel(settings), "classifier": torch.nn.Linear(48, 2)}
     folder.mkdir()
@@ -114,12 +115,23 @@ def tiny_closer(folder: Path) -> Path:
     return folder
 
 
+def predict(model: Any, tokenizer: Any, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
+    """Probabilities of support and of opposition in PyTorch, (n, 2)."""
+    import torch
+
+    from evals.training.model import outputs
+
+    model.eval()
+    with torch.inference_mode():
+        return embedded.sigmoid(outputs(model, tokenizer, pairs)[0].cpu().numpy())
+
+
 PAIRS = [("Zoos should close.", "Zoos keep animals in small rooms, " * 12), ("Zoos should close.", "They teach.")]
 
 
 def test_the_graph_of_an_mpnet_says_what_it_says_itself(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from evals.training.model import build_model, predict, trained_weights
+    from evals.training.model import build_model, trained_weights
 
     folder = tiny_closer(tmp_path / "mpnet")
     model, tokenizer = build_model(folder)
@@ -132,7 +144,7 @@ def test_the_graph_of_an_mpnet_says_what_it_says_itself(tmp_path: Path) -> None:
 
 def test_the_closer_reading_as_it_ships_can_be_trained_on() -> None:
     pytest.importorskip("torch")
-    from evals.training.model import build_model, predict
+    from evals.training.model import build_model
 
     shipped = embedded.load_larger_model()
     found = predict(*build_model(embedded.LARGER_FOLDER), PAIRS)
@@ -142,21 +154,17 @@ def test_the_closer_reading_as_it_ships_can_be_trained_on() -> None:
 def test_the_closer_reading_is_trained_and_packed(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evals.training.model import build_model, predict
+    from evals.training.model import build_model
 
     command = ["judge-train", "--data", str(data), "--out", str(tmp_path / "run"), "--millions", "0.02"]
     assert main([*command, "--encoder", str(tmp_path / "none")]) == 2
     assert "holds no weights of the closer reading" in capsys.readouterr().err
-    assert main([*command, "--frozen", "2"]) == 2
-    assert "--encoder" in capsys.readouterr().err
-    command += ["--encoder", str(tiny_closer(tmp_path / "tiny")), "--rate", "5e-4"]
-    assert main(command) == 2
+    command += ["--rate", "5e-4", "--encoder"]
+    assert main([*command, str(tiny_closer(tmp_path / "tiny"))]) == 2
     assert "has 2 layers, not 3" in capsys.readouterr().err
-    assert main([*command, "--frozen", "1"]) == 0
+    assert main([*command, str(tiny_closer(tmp_path / "small", 4))]) == 0
     last = json.loads((tmp_path / "run" / "train.jsonl").read_text().splitlines()[-1])
     assert last["done"] == 1
-    config = json.loads((tmp_path / "run" / "weights" / "config.json").read_text())
-    assert (config["base"], config["width"], config["layers"]) == ("tiny", 48, 2)
     capsys.readouterr()
 
     before = embedded.load_judge()

@@ -19,10 +19,10 @@ from evals.metrics.diversity import coverage, density, distance, f1, figures, me
 from evals.reports.lines import lines_of
 from evals.retrievers.news import OUTSIDE, Ready, prepared
 from evals.retrievers.news_methods import ABLATIONS, METHODS, SWEEP, article_cosine, held_out, named
+from evals.retrievers.published_selections import Clustered
 from evals.suites.news import Plan, measured, scored, table
 from tools.errors import InputError
 from tools.models.cache import VectorCache
-from tools.selection.published import Clustered
 
 FROZEN = "The harbour froze over on Monday and the ferries stayed in port."
 TEXTS: dict[str, dict[str, str]] = {

@@ -243,15 +243,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert any("*" in row for row in table(result) if row.startswith("pap ")) is starred
 
 
-def test_the_published_reading_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = saved(tmp_path / "pir.json", {"boats": BOATS})
-    assert main(["pir", "--data", str(path), "--forms", "none", "--published", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    # Five passages are all in the top 5: two roots at 1 and the one with one perspective at 0.
-    assert result["metrics"]["boats"]["none"]["p_recall@5"] == pytest.approx(2 / 3)
-    assert result["config"]["reading"] == "published"
-
-
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = saved(tmp_path / "pir.json", {"boats": BOATS})
     with pytest.raises(SystemExit):

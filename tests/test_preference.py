@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from agent_fixtures import QUESTION
-from model_server import ModelServer, Reply
 from page_app import Client, Pages, click, html
 from providers import build
 from streamlit.testing.v1 import AppTest
@@ -218,14 +217,7 @@ def lines(path: Path, rows: Sequence[Any]) -> Path:
     return path
 
 
-def test_a_study_from_questions_to_figures(
-    suite: Suite,
-    settings: Settings,
-    tmp_path: Path,
-    server: ModelServer,
-    monkeypatch: pytest.MonkeyPatch,
-    quick_retries: None,
-) -> None:
+def test_a_study_from_questions_to_figures(suite: Suite, settings: Settings, tmp_path: Path) -> None:
     asked = [f"Should towns build {n} bridges?" for n in "no two three four five six seven eight".split()]
     file = lines(tmp_path / "asked.jsonl", [{"question": q} for q in [*asked, asked[0]]])
     assert (
@@ -241,26 +233,14 @@ def test_a_study_from_questions_to_figures(
     with closing(Database(settings.database_path)) as database:
         assert database.rows("SELECT id FROM runs") == [], "the history would tell which page was the answer"
         ballots = Ballots(database)
-        for voter in ("voter-1", "voter-2", "script-1"):
+        for voter in ("voter-1", "voter-2", "model-1", "script-1"):
             for ballot in ballots.drawn_for(voter):
                 said: Choice = "left" if ballot.blinded(voter)[2][0] == "answer" else "right"
                 said = "same" if voter == "voter-2" else said
                 ballots.vote(ballot, voter, dict.fromkeys(CRITERIA, said), "")
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    monkeypatch.setenv("STEELMAN_MODEL", "test-model")
-    broken = {"build two bridges"}
-    server.on(lambda body: any(words in json.dumps(body["messages"]) for words in broken), Reply(status=400))
-    server.on("organised", dict.fromkeys(CRITERIA, "left") | {"reason": "It is clear."})
-    assert "failed: Should towns build two bridges?" in suite("--vote-by-model", "--parallel", 1)[1]
-    broken.clear()
-    before = len(server.prompts())
-    status, out, _ = suite("--vote-by-model", "--json")
-    assert len(server.prompts()) == before + 1, "once more what failed, and nothing else"
-    assert "answer" not in server.prompts()[0].partition("<left>")[2].partition("</right>")[0]
-    found = json.loads(out)
+    found = json.loads(suite("--json")[1])
     assert (found["metrics"]["preference"], found["intervals"]["preference"]) == (0.75, [0.5, 1.0])
     assert [(of["voters"], of["votes"]) for of in found["kinds"].values()] == [(2, 16), (1, 8), (1, 8)]
-    assert found["kinds"]["model"]["left"] == 8
     told = " ".join(suite()[1].split())
     assert "preference 8 8 0 75.0 [50.0, 100.0]" in told
     assert told.index("People: 16 votes of 2") < told.index("Not people, but chat models: 8 votes of 1")

@@ -16,6 +16,7 @@ from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models, RunJudge
 from agent.models.providers import Brief, SentenceScores
 from agent.state import Evidence, FramingState, Perspective
+from tools.budget import deadline
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
 from tools.models.judges.judge import LocalJudge, Pair
@@ -157,13 +158,15 @@ async def test_what_is_not_judged_in_time_cannot_be_quoted(made: Callable[[Any],
     models = made(judge)
     given = [passage(n, f"{GOOD[:-1]} of {n} houses.") for n in range(120)]
     pair = briefs(models.judge(), given, [])
-    one, other = await score_sentences(models, pair, 2.0)
+    with deadline(time.time() + 2.0):
+        one, other = await score_sentences(models, pair)
     assert len(judge.asked) < 120  # which would take 120 * 0.05 seconds
     unread = np.isnan(one.confidence)
     assert 0 < unread.sum() == np.isnan(other.confidence).sum() < 120
     for reading in (one, other):
         assert not reading.case[unread].any()
-    nothing, _ = await score_sentences(made(Stances()), pair, 0.0)
+    with deadline(time.time()):
+        nothing, _ = await score_sentences(made(Stances()), pair)
     assert np.isnan(nothing.confidence).sum() >= unread.sum()
     assert all(math.isfinite(x) for x in one.features[:, 1:].ravel())
 
@@ -223,6 +226,7 @@ async def test_a_mined_statement_stands_for_itself_though_nothing_was_read(made:
     models = made(Stances())
     mined: Any = SIDES[0] | {"name": GOOD, "statement": GOOD, "stance": "other", "contrary": "", "origin": "sources"}
     given = briefs(models.judge(), [passage(7, GOOD, BETTER)], sides=[mined])
-    (reading,) = await score_sentences(models, given, seconds=0)
+    with deadline(time.time()):
+        (reading,) = await score_sentences(models, given)
     assert texts(reading, reading.case) == [GOOD]
     assert sentence_evidence(reading) == {"case": [7], "strongest": 1.0}

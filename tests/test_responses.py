@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.selection.responses import ThesisWeights, choose_thesis, group_theses, supported_side, without_question
+from tools.selection.responses import group_theses, without_question
 
 QUESTION = np.array([1.0, 0.0])
 # Cosines to the question: 1, 0.6, 0.8, -1.
@@ -18,31 +18,6 @@ def at(*degrees: float) -> NDArray[np.float64]:
 
 
 # Theses
-
-
-def test_relevance_stance_and_place_are_added() -> None:
-    support = np.array([[0.1, 0.9, 0.2], [0.2, 0.1, 0.3]])  # means 0.4 and 0.2: the document is on the first side
-    # 1 + 0.1 + 0.25 · 1 = 1.35; 0.6 + 0.9 + 0.25 · 0 = 1.5; 0.8 + 0.2 + 0.25 · 1 = 1.25
-    anything = np.ones(3, bool)
-    assert choose_thesis(SENTENCES[:3], QUESTION, support, anything) == (1, 0)
-    assert choose_thesis(SENTENCES[:3], QUESTION, support, anything, ThesisWeights(stance=0.0)) == (0, 0)
-
-
-def test_the_side_is_that_of_the_three_surest_sentences() -> None:
-    # 1.5 / 3 against (0.9 + 0.4 + 0) / 3; the maximum alone would say the second, and so would the two surest.
-    assert supported_side(np.array([[0.0, 0.5, 0.5, 0.5, 0.0], [0.9, 0.0, 0.0, 0.0, 0.4]])) == 0
-    assert supported_side(np.array([[0.2], [0.3]])) == 1
-    assert supported_side(np.zeros((2, 3))) == 0
-    assert supported_side(np.zeros((0, 3))) is None
-
-
-def test_only_what_is_allowed_is_chosen_unless_nothing_is() -> None:
-    support = np.array([[0.1, 0.1, 0.9, 0.1]])  # 1 + 0.1 + 0.25, 0.6 + 0.1 + 0.083, 0.8 + 0.9 + 0.083, 0 + 0.1 + 0.25
-    for allowed, position in (([True, True, False, True], 0), ([False] * 4, 2)):
-        assert choose_thesis(SENTENCES, QUESTION, support, np.array(allowed))[0] == position
-
-
-# Groups
 
 
 def test_the_part_along_the_question_is_taken_out() -> None:

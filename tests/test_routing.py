@@ -9,8 +9,8 @@ from langgraph.runtime import Runtime
 from providers import side
 
 from agent.graph import after_judge, to_branches
-from agent.options import Phase, RunOptions, time_left
-from agent.state import Coverage, Form, FramingState, RunState
+from agent.options import RunOptions, ends_at
+from agent.state import Coverage, Form, FramingState, RunState, StageName
 from tools.errors import SettingsError
 
 
@@ -52,24 +52,23 @@ def test_searches_again_while_a_side_is_uncovered_and_rounds_are_left() -> None:
 
 
 def test_searches_no_more_once_the_time_for_it_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.options.time.time", lambda: 1000.0)
+    monkeypatch.setattr("agent.graph.time.time", lambda: 1000.0)
     late = runtime(max_rounds=1, deadline_seconds=40.0, deadline_at=1009.0)
     early = runtime(max_rounds=1, deadline_seconds=40.0, deadline_at=1011.0)
     assert after_judge(judged("thin"), late) == "select"
     assert after_judge(judged("thin"), early) == "requery"
 
 
-def test_the_time_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.options.time.time", lambda: 900.0)
+def test_the_time_that_is_kept() -> None:
     options = RunOptions(deadline_at=1000.0)  # 60 seconds
-    assert time_left(options, "search") == pytest.approx(1000 - 0.25 * 60 - 900)
-    assert time_left(RunOptions(), "search") == math.inf
-    parts: list[Phase] = ["search", "judge", "write", "verify"]
-    left = [time_left(options, part) for part in parts]
-    assert left == sorted(set(left))
-    assert left[-1] == pytest.approx(100.0)
+    assert ends_at(options, "search") == pytest.approx(1000 - 0.25 * 60)
+    assert ends_at(RunOptions(), "search") == math.inf
+    parts: list[StageName] = ["search", "judge", "write", "verify"]
+    ends = [ends_at(options, part) for part in parts]
+    assert ends == sorted(set(ends))
+    assert ends[-1] == pytest.approx(1000.0)
     later = replace(options, deadline_seconds=600.0)  # than usual: all that it adds is for the calls
-    assert [time_left(later, part) for part in parts] == left
+    assert [ends_at(later, part) for part in parts] == ends
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,5 @@ def test_an_option_that_cannot_be_is_refused_by_name(changes: dict[str, Any]) ->
         RunOptions.of(**changes)
 
 
-def test_the_option_that_counted_pairs_names_the_one_that_counts_passages() -> None:
-    with pytest.raises(SettingsError, match=r"no option 'max_pairs'\. It is max_passages now"):
-        RunOptions.of(max_pairs=160)
-    assert RunOptions.from_dict({"max_pairs": 60, "pool": 9}) == RunOptions(pool=9)  # stored by an older version
+def test_stored_options_that_are_gone_are_left_out() -> None:
+    assert RunOptions.from_dict({"max_pairs": 60, "selection": "mmr:0.5", "pool": 9}) == RunOptions(pool=9)

@@ -6,20 +6,25 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from evals.retrievers.published_selections import Clustered
+from evals.retrievers.selections import (
+    COVERAGE,
+    PARAMETERS,
+    SELECTIONS,
+    ClusteredPool,
+    needs_clusters,
+    parse_selection,
+    select_passages,
+)
 from tools.errors import InputError
 from tools.selection.methods import (
-    SELECTIONS,
     SIGNALS,
-    Pool,
     choose_by_coverage,
     mined_points,
     relevance,
-    select_passages,
     side_probabilities,
     signals,
 )
-from tools.selection.names import COVERAGE, PARAMETERS, needs_clusters, parse_selection
-from tools.selection.published import Clustered
 
 
 def unit(*rows: tuple[float, ...]) -> NDArray[np.float32]:
@@ -27,11 +32,11 @@ def unit(*rows: tuple[float, ...]) -> NDArray[np.float32]:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
 
-def pool(vectors: NDArray[np.float32], support: object = None, **changes: object) -> Pool:
+def pool(vectors: NDArray[np.float32], support: object = None, **changes: object) -> ClusteredPool:
     """Passages whose question is the first axis."""
     n = len(vectors)
     sides = np.zeros((0, n)) if support is None else np.array(support, np.float64).reshape(-1, n)
-    base = Pool(vectors[:, 0], vectors, np.zeros(n), sides, clusters=Clustered(np.arange(n), np.arange(n)))
+    base = ClusteredPool(vectors[:, 0], vectors, np.zeros(n), sides, clusters=Clustered(np.arange(n), np.arange(n)))
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
@@ -126,7 +131,7 @@ def test_a_name_that_is_none(name: str, message: str) -> None:
 
 @pytest.mark.parametrize("name", list(PARAMETERS))
 def test_a_pool_of_nothing_and_a_k_beyond_it(name: str) -> None:
-    empty = Pool(
+    empty = ClusteredPool(
         np.zeros(0),
         np.zeros((0, 3), np.float32),
         np.zeros(0),

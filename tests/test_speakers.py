@@ -11,7 +11,7 @@ from tools.documents.plain import text_document
 from tools.documents.readers import read_file
 from tools.documents.speakers import with_speakers
 from tools.language.names import fullest
-from tools.language.speech import UNNAMED, reported_speaker
+from tools.language.speech import UNNAMED, people_speak, reported_speaker
 from tools.passages import Block, Passage, SourceDocument
 
 HEARING = """Hearing on the harbour toll
@@ -501,3 +501,13 @@ def test_names_of_accounts_alone_above_posts_are_their_writers() -> None:
     assert said["Be kind."] in ("", "Moderator Roe")
     functions = ["get_user", "Returns your user.", "set_user", "You can set it.", "del_user", "See get_user, set_user."]
     assert not any(b.speaker for b in with_speakers([Block(t) for t in functions], Counter()))
+
+
+def test_people_speak_where_short_sentences_are_in_the_first_person() -> None:
+    letters = ["I walk to the mill.", "Our ferry is late.", "The bus stops at six.", "It rained."]
+    assert people_speak(letters)
+    assert not people_speak(
+        [f"{text} And so on, in many more words than anybody would say at a meeting of a parish" for text in letters]
+    )
+    assert not people_speak(["The US has a tax on meat.", "World War I ended then.", *["Cities grow."] * 9])
+    assert not people_speak([])

@@ -7,17 +7,20 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION
 from page_app import Pages, click, html, open_pages, until
 from providers import ScriptedJudge, build
+from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import TextInput
 from test_rendering import embedded
 from toll_run import CLAIMS, toll_answer, toll_run
 from written_answers import answer, cited, stands
 
+from agent.answer.corrections import Corrections
 from agent.answer.model import Answer
 from agent.answer.words import day
 from agent.options import RunOptions
@@ -84,14 +87,14 @@ def test_yes_stands_before_no_on_the_page_in_its_comparison_and_on_the_sheet_wha
     page()
     sides = stands("p1", "supports", "It is."), stands("p2", "opposes", "It is not."), stands("p3", "other", "Or so.")
     told = answer("Is it?", *sides, nearest_questions=["Is that near?"], citations=[cited(1)])
-    order = ["For", "Against", "Other way"]
+    order = ["Yes", "No", "Other way"]
     for run in "0" * 12, "1" * 12:  # odd and even
         stored = told.model_copy(update={"perspectives": [*reversed(told.perspectives)]})
         store_answer(settings, stored, run)
         shown = page(run=run)
         assert sorted(order, key=lambda side: html(shown).index(f"<b>{side}</b>")) == order
         sheet = html(page(run=run, view="sheet"))
-        assert sheet.index("<h2>For: It is.") < sheet.index("<h2>Against: It is not.")
+        assert sheet.index("<h2>Yes: It is.") < sheet.index("<h2>No: It is not.")
         assert "Is that near?" in labels(shown)
         compared = html(page(run=run, view="compare"))
         assert sorted(order, key=lambda side: compared.index(f'sm-apart">{side}')) == order
@@ -125,7 +128,7 @@ def test_where_nothing_is_sure_the_sides_are_listed_without_a_sentence(
 ) -> None:
     undecided = build(judge=ScriptedJudge(lambda pair: 0.5 if " not " in pair.statement else 0.65))
     monkeypatch.setattr(session, "Runs", partial(Runs, build=undecided))
-    app = until(ask(page(), QUESTION), lambda a: "<b>Against</b>" in html(a))
+    app = until(ask(page(), QUESTION), lambda a: "<b>No</b>" in html(a))
     assert 'class="sm-claim case"' not in html(app)
     assert 'class="sm-claim thesis"' not in html(app)
     assert "one source" in app.markdown[0].help  # what counts is explained where they stand
@@ -207,6 +210,52 @@ def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(page: Callable[...,
     again.menu_button(key=key).click(off).run()
     assert (carts in html(again), changed in html(again)) == (False, True)
     assert html(click(again, "Moved. Undo")) == before
+
+
+def asked_again_after(change: Callable[..., None]) -> Callable[..., None]:
+    """The change; while it is being stored the window sends something more, as where the machine is busy."""
+
+    def changed(*args: Any, **named: Any) -> None:
+        change(*args, **named)
+        context = get_script_run_ctx()
+        assert context
+        assert context.script_requests
+        context.script_requests.request_rerun(RerunData(query_string=context.query_string))
+
+    return changed
+
+
+def test_the_way_back_is_shown_though_the_page_is_asked_for_again_meanwhile(
+    page: Callable[..., AppTest], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page()
+    store_answer(settings, toll_answer(), "7" * 12)
+    app, changed = page(run="7" * 12), "A reader changed 1 quotation."
+    monkeypatch.setattr(Corrections, "add", asked_again_after(Corrections.add))
+    app.menu_button(key="more-p1-1").click("Off the question: take it out").run()
+    assert (labels(app).count("Moved. Undo"), changed in html(app)) == (1, True)
+    monkeypatch.setattr(Corrections, "undo", asked_again_after(Corrections.undo))
+    click(app, "Moved. Undo")
+    assert ([label for label in labels(app) if "ndo" in label], changed in html(app)) == ([], False)
+
+
+def test_what_is_deleted_can_be_put_back_though_the_page_is_asked_for_again_meanwhile(
+    page: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = until(ask(page(), QUESTION), answered)
+    monkeypatch.setattr(PageService, "remove_thread", asked_again_after(PageService.remove_thread))
+    click(menu(app, shown_run(app)), "Delete")
+    assert "Undo" in labels(app)
+
+
+def test_the_way_back_is_shown_though_the_list_is_gone(page: Callable[..., AppTest], settings: Settings) -> None:
+    page()
+    store_answer(settings, toll_answer(), "7" * 12)
+    app = page(run="7" * 12)
+    alone = next(str(m.key) for m in app.menu_button if str(m.key).endswith("-against-0"))
+    assert alone.replace("-0", "-1") not in {m.key for m in app.menu_button}
+    app.menu_button(key=alone).click("Off the question: take it out").run()
+    assert labels(app).count("Moved. Undo") == 1
 
 
 def test_nobody_corrects_what_another_asked(page: Callable[..., AppTest], settings: Settings) -> None:
@@ -483,6 +532,16 @@ def test_a_double_click_is_one_question(page: Callable[..., AppTest], settings: 
     finally:
         service.close()
     assert len(runs) == 2
+
+
+def test_what_was_answered_within_a_moment_is_asked_anew(page: Callable[..., AppTest]) -> None:
+    app = until(ask(page(), QUESTION), answered)
+    first, service = shown_run(app), page.opened[0]  # type: ignore[attr-defined]
+    asked = [service.start(QUESTION, visitor="one") for _ in range(2)]
+    elsewhere = service.start(QUESTION, "quick", visitor="one")
+    until(app, lambda _: all(service.rows.get(run).answer for run in (*asked, elsewhere)))
+    again = service.start(QUESTION, visitor="one")
+    assert (asked[0] == asked[1], len({first, *asked, elsewhere, again})) == (True, 4)
 
 
 LETTER = "Our town should build a bridge, since the ferry stops in winter. It would last for a hundred years."

@@ -1,9 +1,12 @@
 """What the page is made of: what events amount to, what hostile text becomes, the card of a source."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
 from agent_fixtures import QUESTION
+from conftest import ROOT
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.testing.v1 import AppTest
 
@@ -39,6 +42,12 @@ def events(*told: tuple[str, dict[str, Any]]) -> list[Event]:
 
 def test_no_value_ends_the_pages_script() -> None:
     assert moves.gently(f"{HOSTILE}</script>").count("<") == moves.gently("").count("<")
+
+
+def test_the_page_is_up_before_what_a_run_needs_is_loaded() -> None:
+    code = "import sys, ui.serving; print({'langgraph', 'langchain_core', 'chromadb', 'onnxruntime'} & {*sys.modules})"
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "set()"
 
 
 # What events amount to

@@ -80,7 +80,7 @@ async def test_one_local_model_speaks_and_judges_by_the_lines_that_its_command_p
     shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_tiny("chat", tmp_path / "tiny")
-    with local_models("chat", tmp_path / "tiny", tmp_path) as (printed, _):
+    with local_models("chat", tmp_path / "tiny", tmp_path) as printed:
         for name, value in printed.items():
             monkeypatch.setenv(name, value)
         settings = settings_over(shared_cache, tmp_path / "data", judge_threshold=0.01)

@@ -62,7 +62,7 @@ class Bench:
         state: Any = {"framing": asked, "perspectives": faced}
         store = SimpleNamespace(document_passages=self._document)
         providers: Any = SimpleNamespace(store=store, passages=self._passages, models=models, quote=None)
-        self.checks = ClaimVerifier(providers, state, models.judge(), lambda: 60.0)
+        self.checks = ClaimVerifier(providers, state, models.judge())
         self.log = StageLog()
 
     async def verify(self, *claims: Claim) -> dict[str, str]:

@@ -262,7 +262,7 @@ async def test_an_open_question_has_objections(bench: Bench) -> None:
 def drafts_of(bench: Bench, *claims: Claim) -> list[Any]:
     framing: Any = {"form": "polar", "question": QUESTION, "alternatives": [], "focus": ""}
     state = RunState(question=QUESTION, framing=framing, perspectives=list(PAIR))
-    verifier = ClaimVerifier(bench.providers, state, bench.providers.models.judge(), lambda: 9.0)
+    verifier = ClaimVerifier(bench.providers, state, bench.providers.models.judge())
     return verifier._drafts(claims, bench.passages)
 
 

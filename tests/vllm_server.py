@@ -6,21 +6,21 @@ PYTEST_DONT_REWRITE: they also import names from here, which happens before it b
 
 import os
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
+import httpx
 import pytest
 from dotenv import dotenv_values
 from loopback import free_port
 
-from tools.serving.models import read_model
-from tools.serving.vllm import build_command, build_environment, has_gpu, running_server
+from tools.serving import build_command, build_environment, has_gpu, read_model
 
 ROOT = Path(__file__).parents[1]
 PYTHON = ROOT / ".venvs" / "vllm" / "bin" / "python"
@@ -46,12 +46,26 @@ class VllmServer:
     log: Path
 
 
-def alive(pid: int) -> bool:
-    """Whether the process still runs; one that ended and that nobody asked about yet does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+@contextmanager
+def running(command: Sequence[str], environment: Mapping[str, str], log: Path, port: int) -> Iterator[None]:
+    """The process, once it answers at the port; ended on leaving."""
+    with log.open("wb") as output, subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output) as server:
+        try:
+            until = time.monotonic() + UP_WITHIN
+            with httpx.Client(trust_env=False) as client:
+                while not answers(client, port):
+                    assert server.poll() is None, f"it ended; its log: {log}"
+                    assert time.monotonic() < until, f"it does not answer; its log: {log}"
+                    time.sleep(0.25)
+            yield
+        finally:
+            server.terminate()
+
+
+def answers(client: httpx.Client, port: int) -> bool:
+    with suppress(httpx.TransportError):
+        return client.get(f"http://127.0.0.1:{port}/health").is_success
+    return False
 
 
 @contextmanager
@@ -78,37 +92,24 @@ def model_server(kind: Kind, folder: Path, base: Path) -> Iterator[VllmServer]:
     port = free_port()
     small = ("--dtype=float32", "--enforce-eager", "--kv-cache-memory-bytes=536870912", *_OPTIONS[kind])
     model = read_model(folder)
-    command = build_command(model, port, python=PYTHON, gpu=has_gpu(), options=small)
+    command = build_command(model, port, python=str(PYTHON), gpu=has_gpu(), options=small)
     plain = {name: value for name, value in os.environ.items() if not name.upper().startswith(_FOREIGN)}
-    environment = build_environment({**plain, "HOME": str(base)}, PYTHON)
+    environment = build_environment({**plain, "HOME": str(base)}, str(PYTHON))
     log = base / f"{kind}.log"
-    with running_server(command, port, environment=environment, log=log, seconds=UP_WITHIN):
+    with running(command, environment, log, port):
         yield VllmServer(f"http://127.0.0.1:{port}/v1", model.name, folder, log)
 
 
 @contextmanager
-def local_models(kind: Kind, folder: Path, home: Path) -> Iterator[tuple[dict[str, str], "subprocess.Popen[str]"]]:
-    """What `make local-models` starts, over the model in `folder`: the settings that it prints, and its process."""
-    command = [sys.executable, "-m", "tools.serving", "--model", str(folder), "--port", str(free_port()), "--"]
+def local_models(kind: Kind, folder: Path, home: Path) -> Iterator[dict[str, str]]:
+    """What `make local-models` starts, over the model in `folder`: the settings that it prints."""
+    port, log = free_port(), home / "log"
+    command = [str(PYTHON), "-m", "tools.serving", "--model", str(folder), "--port", str(port), "--"]
     command += ["--dtype=float32", "--kv-cache-memory-bytes=536870912", *_OPTIONS[kind]]
     # vLLM's sockets lie in TMPDIR, and a socket's path has at most 107 characters.
-    with (
-        TemporaryDirectory() as short,
-        subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, "HOME": str(home), "TMPDIR": short}, stdout=subprocess.PIPE, text=True
-        ) as launcher,
-    ):
-        try:
-            assert launcher.stdout is not None
-            written = ""
-            while "STEELMAN_JUDGE_MODEL=" not in written:
-                line = launcher.stdout.readline()
-                assert line, "it ended before it printed the settings"
-                written += line
-            settings = dotenv_values(stream=StringIO(written))
-            yield {name: str(value) for name, value in settings.items()}, launcher
-        finally:
-            launcher.terminate()
+    with TemporaryDirectory() as short, running(command, {**os.environ, "HOME": str(home), "TMPDIR": short}, log, port):
+        written = "".join(log.read_text().splitlines(keepends=True)[:6])
+        yield {name: str(value) for name, value in dotenv_values(stream=StringIO(written)).items()}
 
 
 @pytest.fixture(scope="session")

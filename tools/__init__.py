@@ -1,13 +1,13 @@
-"""What the agent works with: language, models, the store, search and the web.
+"""The agent's components: language, models, the store, search and the web. They know nothing of runs.
 
-A package imports only what stands before it here (`tests/test_layout.py` checks it), and any of them the modules of
-`tools` itself (errors, budget, passages, disk, memory):
+Each package imports only from packages above it in this list (`tests/test_layout.py` checks it). All may import the
+modules of `tools` itself (errors, budget, passages, disk, memory).
 
-1. net: requests over HTTP, with retries.
+1. net: HTTP requests with retries.
 2. language: English text: sentences, kinds of questions, grounding.
 3. models: chat models, encoders, judges, and the worker that runs the embedded ones.
-4. store: documents, passages and vectors in SQLite, and the indexes over them.
-5. documents: readers of files, and what makes documents of them.
+4. store: documents, passages and vectors in SQLite, and the indexes built from them.
+5. documents: file readers, and ingest.
 6. web: search engines, and the pages that they find.
-7. selection, serving: few passages out of many, theses and groups; local model servers.
+7. selection, serving: selection of passages, theses and groups; vLLM on this machine.
 """

@@ -5,15 +5,18 @@ A stage puts a `Budget` and a `StageLog` in force with `budget_scope`; whoever m
 any stage there is no limit, and nothing is logged.
 """
 
+import asyncio
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
-from tools.errors import BudgetError
+from tools.errors import BudgetError, DeadlineError
+
+T = TypeVar("T")
 
 NoteKind = Literal["failed", "degraded", "scope", "late", "skipped", "unjudged"]
 """'degraded': another provider stood in; 'late': time ran out first; 'skipped': not looked at or asked; 'unjudged':
@@ -42,7 +45,8 @@ class Budget:
     unpriced: int = 0
 
     def seconds_left(self) -> float:
-        return min(self.deadline_at, _INNER_DEADLINE.get()) - time.time()
+        """Until the innermost `deadline`, the stage's at the latest; infinite without one."""
+        return min(self.deadline_at, _EARLIER.get()) - time.time()
 
     def begin_call(self) -> None:
         """Counts one call; raises BudgetError when the run may not make another."""
@@ -91,7 +95,7 @@ class StageLog:
 
 _BUDGET: ContextVar[Budget] = ContextVar("budget")
 _LOG: ContextVar[StageLog] = ContextVar("stage_log")
-_INNER_DEADLINE: ContextVar[float] = ContextVar("inner_deadline", default=math.inf)
+_EARLIER: ContextVar[float] = ContextVar("earlier_deadline", default=math.inf)
 
 
 def current_budget() -> Budget:
@@ -116,10 +120,28 @@ def budget_scope(budget: Budget, log: StageLog | None = None) -> Iterator[Budget
 
 
 @contextmanager
-def deadline_in(seconds: float) -> Iterator[None]:
-    """Sets the calls inside an earlier deadline, in so many seconds: what comes after them needs the rest."""
-    token = _INNER_DEADLINE.set(min(_INNER_DEADLINE.get(), time.time() + seconds))
+def deadline(earlier: float) -> Iterator[None]:
+    """Sets the calls inside an earlier deadline, in seconds since the epoch: what comes after them needs the rest. A
+    judge keeps what it has by then."""
+    token = _EARLIER.set(min(_EARLIER.get(), earlier))
     try:
         yield
     finally:
-        _INNER_DEADLINE.reset(token)
+        _EARLIER.reset(token)
+
+
+def share_of_time(share: float) -> AbstractContextManager[None]:
+    """The same for this share of the time that is left."""
+    return deadline(time.time() + share * current_budget().seconds_left())
+
+
+async def in_time(work: Awaitable[T], earlier: float = math.inf) -> T:
+    """The work's result; raises DeadlineError when it does not come by the deadline in force. `earlier`: as in
+    `deadline`."""
+    with deadline(earlier):
+        left = current_budget().seconds_left()
+        try:
+            async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
+                return await work
+        except TimeoutError as exc:
+            raise DeadlineError("the time for it was used up.") from exc

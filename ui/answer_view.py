@@ -183,8 +183,7 @@ def _nearest(service: PageService, answer: Answer) -> None:
             if st.button(escaped(question), key=f"nearest-{question}", type="tertiary"):
                 ask_view.begin(service, question, collections=(SAMPLES,))
     if answer.outcome == "nothing_found":
-        documents = {"view": "documents"}
-        st.button("Add your documents", key="add-documents", type="tertiary", on_click=ask_view.go, kwargs=documents)
+        ask_view.link("Add your documents", "add-documents", view="documents")
 
 
 def _conversation(answer: Answer) -> None:
@@ -230,8 +229,7 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
         if answer.outcome == "answered":
             page = {"run": answer.run_id, "view": "sheet"}
             st.button(SHEET, None, WHAT_IT_HOLDS, ask_view.go, kwargs=page, type="tertiary")
-        beside = {"run": answer.run_id, "view": "compare"}
-        st.button("Compare", key="compare", type="tertiary", on_click=ask_view.go, kwargs=beside)
+        ask_view.link("Compare", "compare", run=answer.run_id, view="compare")
         with st.popover("Link", type="tertiary"):
             who = "you alone" if run.person else "who can open this page"
             say.small(f"The answer's permanent address; {who} can open it.")

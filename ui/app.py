@@ -20,7 +20,7 @@ if __name__ == "app":  # `streamlit run` imports a file that makes an App, and w
 
 from agent.answer.ballots import Ballots
 from agent.settings import load_settings
-from tools.errors import SteelmanError, UnknownRunError
+from tools.errors import UnknownRunError
 from tools.store.database import Database
 from ui import answer_view, ask_view, history_view, moves, people, rights, say, watch_view
 from ui.service import PageService, answer_of, is_open, open_service, reopen
@@ -33,10 +33,11 @@ def main() -> None:
     run_id, view = st.query_params.get("run", ""), st.query_params.get("view", "")
     st.set_page_config("Steelman", layout="wide", initial_sidebar_state="collapsed" if view == "vote" else "auto")
     st.html(STYLE)
-    try:
+    with rights.told():
         person = people.person()
         if person is None:
-            return people.show_login()
+            people.show_login()
+            return
         aside = st.sidebar.container()  # at once, so that nothing moves when it is filled
         scripts = history_view.known(person, run_id) + moves.due()
         aside.html(f'<p class="sm-name">Steelman</p>{scripts}', unsafe_allow_javascript=True)
@@ -44,7 +45,8 @@ def main() -> None:
             from ui import vote_view
 
             with closing(Database(load_settings().database_path)) as database:
-                return vote_view.show(Ballots(database), person)  # without the history, which voters are not to see
+                vote_view.show(Ballots(database), person)
+            return  # without the history, which voters are not to see
 
         def opened() -> PageService:
             with nullcontext() if is_open() else st.spinner(_OPENING):
@@ -66,8 +68,6 @@ def main() -> None:
             history_view.show(opened(), run_id)
             if person:
                 people.show_name()
-    except SteelmanError as exc:
-        say.error(rights.cause(exc))
 
 
 def _run(opened: Callable[[], PageService], run_id: str) -> None:

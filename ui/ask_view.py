@@ -11,7 +11,7 @@ from agent.answer.commands import Reply, Search, run_command
 from agent.answer.model import Answer
 from agent.options import EXAMPLE, Depth
 from agent.samples import FOLDER, sample_questions
-from tools.errors import GreetingError, SteelmanError
+from tools.errors import GreetingError
 from tools.store.store import SAMPLES
 from ui import moves, rights, say
 from ui.service import PageService, answer_of
@@ -100,7 +100,7 @@ def _scope(open_service: Callable[[], PageService]) -> None:
     parts += ["the web"] if service.has_web else []
     with st.container(horizontal=True, vertical_alignment="center"):
         say.small(f"Searched, unless Options say otherwise: {', '.join(parts)}.")
-        st.button("Add your documents", key="add-documents", type="tertiary", on_click=go, kwargs={"view": "documents"})
+        link("Add your documents", "add-documents", view="documents")
 
 
 def _example() -> None:
@@ -133,10 +133,8 @@ def ask(service: PageService, typed: str, thread: str | None, options: dict[str,
     if before is None:
         begin(service, typed, thread=thread, **options)
         return
-    try:
+    with rights.told():
         carry_out(service, before, typed, run_command(typed, before), **options)
-    except SteelmanError as exc:
-        say.error(rights.cause(exc))
 
 
 def carry_out(service: PageService, answer: Answer, asked: str, made: Reply | Search, **options: Any) -> None:
@@ -159,24 +157,27 @@ def begin(
     """Starts the run and goes to its address, or to its comparison with the run that `beside` names among the options;
     says what is wrong with a question that cannot be asked."""
     visitor, beside = st.session_state.setdefault("visitor", object()), options.pop("beside", "")
-    try:
-        with st.spinner("Reading the question …"):
-            run_id = service.start(question, depth, thread=thread, visitor=str(id(visitor)), **options)
-    except GreetingError as exc:
-        say.warning(str(exc))
-        st.button(f"Ask: {EXAMPLE}", key="example", on_click=_ask_example)
-        return
-    except SteelmanError as exc:
-        say.error(rights.cause(exc))
-        return
-    go(**({"run": beside, "view": "compare", "with": run_id} if beside else {"run": run_id}))
-    st.rerun()
+    with rights.told():
+        try:
+            with st.spinner("Reading the question …"):
+                run_id = service.start(question, depth, thread=thread, visitor=str(id(visitor)), **options)
+        except GreetingError as exc:
+            say.warning(str(exc))
+            st.button(f"Ask: {EXAMPLE}", key="example", on_click=_ask_example)
+            return
+        go(**({"run": beside, "view": "compare", "with": run_id} if beside else {"run": run_id}))
+        st.rerun()
 
 
 def _ask_example() -> None:
     """As if its topic were chosen on the empty page."""
     st.session_state["topic"] = EXAMPLE
     go()
+
+
+def link(words: str, key: str, **query: str) -> None:
+    """A button that looks like a link, to another view of the page."""
+    st.button(words, key=key, type="tertiary", on_click=go, kwargs=query)
 
 
 def go(**query: str) -> None:

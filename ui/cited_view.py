@@ -18,10 +18,6 @@ from ui.shown import escaped, label, text
 _OPENED = "source"
 _OPEN = 4  # claims of a side that are not folded
 _NONE = "", 0, "", ""
-_SURE = (
-    "A model read these words beside each side of the question, and takes them to be on this side with this "
-    "probability. It can be wrong: read the words."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +38,26 @@ class Corrector:
         places |= {"Off the question: take it out": OFF}
         if chosen := st.menu_button("Wrong side?", list(places), key=f"more-{key}", type="tertiary"):  # drawn as ⋯
             corrections = self.service.corrections(self.run.id)
-            corrections.add(self.run.id, places[chosen], self.service.person, text=claim.text)
-            st.session_state["moved"] = self.run.id, stands
             moves.then(focus=".st-key-undo-move button")
+            # First: Streamlit may end the script at any such line, for what the window sends meanwhile.
+            st.session_state["moved"] = self.run.id, stands.removesuffix("-against")
+            corrections.add(self.run.id, places[chosen], self.service.person, text=claim.text)
             st.rerun()
 
     def undo(self, stands: str = "") -> None:
-        """The way back: in the list from which something was moved just now, and below all where anything was."""
-        now = st.session_state.get("moved") == (self.run.id, stands)
-        before = not stands and any(note.kind == "corrected" for note in self.answer.notes)
-        if not (now or before) or self.run.person != self.service.person:
+        """The way back: in the list from which something was moved just now, and below all lists once anything was, or
+        if that list is gone."""
+        changed = any(note.kind == "corrected" for note in self.answer.notes)
+        if not changed or self.run.person != self.service.person:
             return
+        run_id, place = st.session_state.get("moved", ("", ""))
+        left = place if place in (ALSO, *(side.id for side in self.answer.perspectives)) else ""
+        now = (run_id, left) == (self.run.id, stands)
         words, key = ("Moved. Undo", "undo-move") if now else ("Undo the last change of a quotation", "undo-last")
-        if st.button(words, key=key, type="tertiary"):
-            self.service.corrections(self.run.id).undo(self.run.id)
+        if (now or not stands) and st.button(words, key=key, type="tertiary"):
+            corrections = self.service.corrections(self.run.id)
             st.session_state.pop("moved", None)
+            corrections.undo(self.run.id)
             st.rerun()
 
 
@@ -139,9 +140,6 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
         key, back = "close-source", (_NONE, opener)
         st.button("Close", key=key, type="tertiary", shortcut="Esc", on_click=_open, args=back)
     st.html(source_view.card(citation, passages, words))
-    of_these = (more.support for more in citation.more if more.quote == words)
-    if (sure := next(of_these, citation.support)) is not None:
-        st.markdown(f":small[{sure:.0%} likely to be on this side]", help=_SURE)
     with st.container(horizontal=True):
         if st.button("Whole document", key="whole-document", type="tertiary"):
             quotes = [words] if words else [citation.quote, *(q.quote for q in citation.more)]

@@ -23,7 +23,7 @@ _THREADS = 50  # the last ones, whose answers can be chosen
 def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
     """The answer on the left; on the right the run that the address names by `with`, or in the view 'ranked' what its
     search found, in its order. Where no run is named, one is to be chosen."""
-    st.button("Back to the answer", type="tertiary", on_click=ask_view.go, kwargs={"run": run.id})
+    ask_view.link("Back to the answer", "back", run=run.id)
     named = st.query_params.get("with", "") if view == "compare" else ""
     try:
         other = service.rows.get(named) if named else None
@@ -79,8 +79,7 @@ def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
             )
             thread = run.id if answer.focus or answer.against else None  # a follow-up means nothing by itself
             ask_view.begin(service, commands.again(answer), thread=thread, beside=run.id, **options)
-    ranked = {"run": run.id, "view": "ranked"}
-    st.button("Ranked passages", key="ranked", type="tertiary", on_click=ask_view.go, kwargs=ranked)
+    ask_view.link("Ranked passages", "ranked", run=run.id, view="ranked")
 
 
 def _told(service: PageService, row: RunRow) -> str:

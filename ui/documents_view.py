@@ -1,13 +1,14 @@
 """Documents: what is in the collections, and more of them, from files and addresses."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
 from agent.answer.words import document_facts
 from agent.runs.parts import USER_COLLECTION
 from tools.documents.readers import READERS
-from tools.errors import SteelmanError
 from tools.language.words import count
 from tools.store.store import SAMPLES
 from ui import guard, rights, say, source_view
@@ -41,11 +42,9 @@ def _add(service: PageService) -> None:
         guard.show_field()
         pasted = st.text_area("Or addresses of web pages, one a line", height=80)
         if st.form_submit_button("Add", type="primary"):
-            try:
+            with rights.told():
                 sent = [(file.name, file.getvalue()) for file in files]
                 service.uploads.begin(sent, re.findall(r"https?://\S+", pasted), into)
-            except SteelmanError as exc:
-                say.error(rights.cause(exc))
             guard.show_field(taken=True)
     if (upload := service.uploads.latest) is not None:
         going = st.fragment(_progress, run_every=None if upload.ended else _EVERY)
@@ -88,11 +87,9 @@ def _ask_columns(service: PageService, upload: Upload) -> None:
             asked = escaped(f"Which column of {label(name)} is the text? Several are joined.")
             chosen[name] = st.multiselect(asked, list(shown), format_func=shown.__getitem__)
         if st.form_submit_button("Read it", type="primary"):
-            try:
+            with rights.told():
                 service.uploads.begin([*upload.unsure.items()], [], service.called(upload.collection), chosen)
                 st.rerun()
-            except SteelmanError as exc:
-                say.error(rights.cause(exc))
 
 
 def _collections(service: PageService) -> None:
@@ -117,7 +114,9 @@ def _collections(service: PageService) -> None:
         more = {"documents": most + _SHOWN}
         st.button("More", key="more-documents", on_click=st.session_state.update, kwargs=more)
     if own:
-        _delete_collection(service, here.name)
+        delete = partial(service.store.delete_collection, here.name)
+        told = "All its documents go. Answers that quote them stay as they are."
+        _delete(service, delete, "collection", "Delete the collection", told)
 
 
 def _line(service: PageService, collection: str, row: dict[str, object], own: bool) -> None:
@@ -130,18 +129,15 @@ def _line(service: PageService, collection: str, row: dict[str, object], own: bo
         if st.button("Open", key=f"open-document-{number}", type="tertiary"):
             source_view.open_document(str(row["title"]) or name, service.store.passages_of(int(number)))
         if own:
-            with st.popover("Delete", key=f"drop-{number}", type="tertiary"):
-                say.small("Answers that quote it stay as they are.")
-                if st.button("Delete for good", key=f"delete-document-{number}"):
-                    service.store.delete_document(collection, name, int(number))
-                    service.search.refresh()
-                    st.rerun()
+            delete = partial(service.store.delete_document, collection, name, int(number))
+            _delete(service, delete, f"document-{number}", "Delete", "Answers that quote it stay as they are.")
 
 
-def _delete_collection(service: PageService, name: str) -> None:
-    with st.popover("Delete this collection", key="drop-collection", type="tertiary"):
-        say.small("All its documents go. Answers that quote them stay as they are.")
-        if st.button("Delete the collection for good", key="delete-collection"):
-            service.store.delete_collection(name)
+def _delete(service: PageService, delete: Callable[[], object], key: str, words: str, told: str) -> None:
+    """A button that says what goes, and asks once more."""
+    with st.popover(words, key=f"drop-{key}", type="tertiary"):
+        say.small(told)
+        if st.button(f"{words} for good", key=f"delete-{key}"):
+            delete()
             service.search.refresh()
             st.rerun()

@@ -9,7 +9,7 @@ from agent.answer.words import day
 from agent.runs.threads import Thread
 from tools.errors import SteelmanError
 from ui import rights, say
-from ui.ask_view import go
+from ui.ask_view import go, link
 from ui.service import PageService
 from ui.shown import escaped, label
 
@@ -36,8 +36,8 @@ def show(service: PageService, run_id: str) -> None:
         say.small("A shared link opened this window. What else was asked here is listed at the page's own address.")
         return
     with st.container(horizontal=True):
-        st.button("Documents", key="documents-view", type="tertiary", on_click=go, kwargs={"view": "documents"})
-        st.button("Settings", key="settings", type="tertiary", on_click=go, kwargs={"view": "settings"})
+        link("Documents", "documents-view", view="documents")
+        link("Settings", "settings", view="settings")
     most = st.session_state.get("threads", _THREADS)
     words = st.session_state.get("search", "")
     threads = service.threads.latest(most + 1, words)
@@ -86,12 +86,13 @@ def _delete(service: PageService, thread: Thread, shown: str) -> None:
     if not st.button("Delete", key=f"delete-{thread.id}"):
         return
     here = any(row.id == shown for row in service.rows.thread(thread.id))
+    st.session_state["removed"] = thread, shown if here else ""  # first: Streamlit may end the script at any such line
     try:
         service.remove_thread(thread.id)
     except SteelmanError as exc:
+        del st.session_state["removed"]
         say.error(rights.cause(exc))
         return
-    st.session_state["removed"] = thread, shown if here else ""
     if here:
         go()
     st.rerun()
@@ -105,8 +106,8 @@ def _undo(service: PageService) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         say.small(f"Deleted: {label(thread.name, 40)}")
         if st.button("Undo", key="undo", type="tertiary"):
-            service.threads.set_removed(thread.id, None)
             del st.session_state["removed"]
+            service.threads.set_removed(thread.id, None)
             if shown:
                 go(run=shown)
             st.rerun()

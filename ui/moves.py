@@ -9,21 +9,24 @@ import streamlit as st
 _NEXT = "moves"
 _SCRIPT = """<script>{
 document.currentScript.remove();  // none is to be found on the page
-const {focus, gently, shown, clear, top} = %s;
+const {focus, gently, shown, clear, top} = %s, sought = focus || shown || clear;
+const stop = () => clearInterval(window.steelmanMoves);
+stop();  // what was to be done before
+window.onkeydown = window.onpointerdown = window.onwheel = stop;  // from here on a person moves
 if (top) {
   document.querySelector('.stMain')?.scrollTo(0, 0);
   if (innerWidth <= 768) document.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
 }
-let looks = 0, unfolded;
-const sought = focus || shown || clear, look = sought && setInterval(() => {
+let seen = 0, drawn = 0, looks = 0, unfolded;
+window.steelmanMoves = sought && setInterval(() => {
   const found = document.querySelector(sought), has = document.activeElement, free = has === document.body;
-  if (found && focus && (free || !gently) && !has.value) {  // who is typing goes on
+  if (found && focus && (free || !gently && !seen) && !has.value) {  // who is typing goes on
     if (found.tabIndex < 0) found.tabIndex = -1;  // a heading
     found.focus({preventScroll: true});
   }
   const fold = found?.closest('details:not([open])');
   if (fold && fold !== unfolded) (unfolded = fold).querySelector('summary').click();
-  if (found && shown) found.scrollIntoView({block: 'center'});
+  if (found && shown && !seen) found.scrollIntoView({block: 'center'});
   const kept = found && clear && document.querySelector(clear);
   if (kept) {
     const sheet = found.closest('.stColumn'), box = kept.getBoundingClientRect();
@@ -33,7 +36,10 @@ const sought = focus || shown || clear, look = sought && setInterval(() => {
     const panel = found.closest('.st-key-source'), mark = panel?.querySelector('mark')?.getBoundingClientRect();
     if (mark) panel.scrollTop += Math.max(0, mark.bottom + 16 - panel.getBoundingClientRect().bottom);
   }
-  if (found && !(gently && free) && !(kept && looks < 15) || ++looks > 60) clearInterval(look);
+  if (found) seen++;
+  // While the page is being drawn, what was found may be drawn anew, without the focus, or grow.
+  if (!document.querySelector('[data-test-script-state=running]')) drawn++;
+  if (drawn > (seen ? 15 : 60) || ++looks > 600) stop();
 }, 50);
 }</script>"""
 

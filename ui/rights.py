@@ -3,6 +3,8 @@ machine, or for people whom STEELMAN_ADMINS names where people log in.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 
 import streamlit as st
@@ -12,7 +14,7 @@ from agent.forms import split_list
 from agent.settings import Settings, load_settings
 from tools import errors
 from tools.net.http import without_login
-from ui import people
+from ui import people, say
 
 _HERE = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _OF_BROWSERS = "(Accept|Sec)(-.*)?|Cache-Control|Connection|Cookie|Dnt|Host|Origin|Pragma|Priority|Upgrade|User-Agent"
@@ -67,6 +69,15 @@ def cause(exc: errors.SteelmanError) -> str:
     """The error for this visitor: the whole text, or its kind in our own words."""
     known = (words for kind, words in _CAUSES.items() if isinstance(exc, kind))
     return str(exc) if may_set() else next(known, exc.remote_text)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Shows the visitor what goes wrong inside."""
+    try:
+        yield
+    except errors.SteelmanError as exc:
+        say.error(cause(exc))
 
 
 def seen(answer: Answer, settings: Settings) -> Answer:

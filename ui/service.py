@@ -24,7 +24,6 @@ from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunRow, RunStore
 from agent.runs.threads import ThreadStore
 from agent.settings import Settings
-from agent.stages.lookup import more_like
 from tools.errors import InputError, RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
@@ -39,7 +38,7 @@ def answer_of(run: RunRow) -> Answer | None:
     return None if run.answer is None else Answer.model_validate_json(run.answer)
 
 
-_DOUBLE_CLICK = 3.0  # seconds within which the same question of the same visitor is one
+_DOUBLE_CLICK = 3.0  # seconds within which the same question of the same visitor is one while it runs
 _UNDO_SECONDS = 600.0
 _latest: dict[str, Upload] = {}  # by person, of the services that other settings replaced
 AT_ONCE = 2
@@ -69,7 +68,7 @@ class PageService:
         self.uploads_of: dict[str, Uploads] = {}  # by person
         self._stopping = threading.Event()
         self._see("")
-        self._begun: dict[tuple[str, str, str | None], tuple[float, str]] = {}
+        self._begun: dict[tuple[str | None, ...], tuple[float, str]] = {}
         self._beginning = threading.Lock()
         self.closed = False
         self.purge(_UNDO_SECONDS)
@@ -117,14 +116,15 @@ class PageService:
         self, question: str, depth: Depth = "normal", *, thread: str | None = None, visitor: str = "", **options: Any
     ) -> str:
         """Begins a run and returns its id at once; `thread`: the run whose answer it follows up on, `options`: see
-        RunOptions. What a visitor asked a moment ago is not begun twice: a double click is one question.
+        RunOptions. A double click is one question: what a visitor asked a moment ago is not begun twice while it runs.
+        Once it has ended, or with other options, it begins again.
 
         Raises InputError for what cannot be asked.
         """
-        key = visitor, question, thread
+        key = visitor, question, thread, depth, repr(sorted(options.items()))
         with self._beginning:
             at, run_id = self._begun.get(key, (0.0, ""))
-            if visitor and time.monotonic() - at < _DOUBLE_CLICK:
+            if visitor and time.monotonic() - at < _DOUBLE_CLICK and run_id in self._runs.executor.tasks:
                 return run_id
             before = self.rows.get(thread) if thread else None
             chosen = usual_options(self._runs, depth, person=self.person, before=before, **options)
@@ -181,6 +181,8 @@ class PageService:
 
     def more_like(self, run: RunRow, answer: Answer, words: str) -> Reply:
         """What else the documents say that is like a quotation."""
+        from agent.stages.lookup import more_like  # with it comes LangGraph, for which the page's start does not wait
+
         options = RunOptions.from_dict(run.options)
         return like(answer, self._wait(more_like(self._runs.providers, answer.neutral_question, words, options)))
 

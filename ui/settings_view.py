@@ -10,7 +10,7 @@ from agent.answer.words import provider_name
 from agent.commands.doctor import Finding, examine
 from agent.models.from_settings import DEFAULT_MODEL, build_engine, build_judge
 from agent.settings import Settings, load_settings, variable_of
-from tools.errors import SettingsError, SteelmanError
+from tools.errors import SettingsError
 from tools.net.http import without_login
 from ui import rights, say
 from ui.service import PageService
@@ -83,15 +83,12 @@ def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
                 changes |= {name: _field(service.settings, name, called) for name, called in names.items()}
         if not st.form_submit_button("Use these", type="primary"):
             return
-    try:
+    with rights.told():
         changed = load_settings(**(dict(service.settings) | changes))
         _check_keys(service.settings, changed, [key for key in changes if isinstance(changes[key], SecretStr)])
         if rights.may_set():
             reopen(changed)
-    except SteelmanError as exc:
-        say.error(rights.cause(exc))
-        return
-    st.rerun()
+        st.rerun()
 
 
 def _check_keys(settings: Settings, changed: Settings, stored: Sequence[str]) -> None:

@@ -19,12 +19,10 @@ _CALLED = dict(zip(SHEET_ENDINGS, ("Markdown", "Word"), strict=True))
 def show(run: RunRow, answer: Answer) -> None:
     """The whole sheet; what is printed is the sheet alone."""
     with st.container(horizontal=True, key="end"):
-        st.button("Back to the answer", type="tertiary", on_click=ask_view.go, kwargs={"run": run.id})
+        ask_view.link("Back to the answer", "back", run=run.id)
         for ending, called in _CALLED.items():
-            made, name = (
-                partial(sheet_file, answer, ending, run.created_at),
-                file_name(answer.question, f"-sheet{ending}"),
-            )
+            made = partial(sheet_file, answer, ending, run.created_at)
+            name = file_name(answer.question, f"-sheet{ending}")
             st.download_button(called, made, name, on_click="ignore", key=f"sheet{ending}", type="tertiary")
     say.title(answer.question)
     if answer.crux:

@@ -16,7 +16,7 @@ from ui.shown import escaped, label, link, marked, text
 def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -> str:
     """The card as HTML; passages: by id, of which those that were deleted are missing. words: the sentence that alone
     is marked, where it stands in one of them; else all that the answer quotes of the source is."""
-    head = f"<h4>{link(citation.url, label(citation.title or citation.document_id, 160))}</h4>"
+    head = f"<h2>{link(citation.url, label(citation.title or citation.document_id, 160))}</h2>"
     head += f'<p class="sm-small">{text(about)}</p>' if (about := about_of(citation)) else ""
     return f'<div class="sm-source">{head}{_passages(citation, passages, words)}</div>'
 
@@ -47,7 +47,7 @@ def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str]
     for passage in passages:
         if passage.section != heading:
             heading = passage.section
-            shown += f"<h4>{text(label(heading, 120))}</h4>" if heading else ""
+            shown += f"<h3>{text(label(heading, 120))}</h3>" if heading else ""
         shown += f'<p class="sm-small">{text(label(passage.speaker, 120))}</p>' if passage.speaker else ""
         shown += f"<p>{marked(passage.text, quotes)}</p>"
     window = st.dialog(escaped(label(title, 90)), width="large")

@@ -13,8 +13,8 @@ STYLE = f"""<style>
 .block-container, [data-testid="stBottomBlockContainer"] {{ padding-inline: clamp(1rem, 5vw, 5rem); }}
 h1 {{ font-size: clamp(1.5rem, 1.2rem + 1.3vw, 1.9rem) !important; line-height: 1.25 !important; text-wrap: balance; }}
 .stMain h2 {{ font-size: 1.35rem !important; padding: 1rem 0 0; }}
-.stMain h4, .sm-source h4 {{ font-size: 1rem !important; padding: 0; margin: 0; }}
-.stMain h1, .stMain h4, .stMain p, .stMain li, .stMain button {{ overflow-wrap: anywhere; }}
+.stMain h4, .sm-source :is(h2, h3) {{ font-size: 1rem !important; padding: 0 !important; margin: 0; }}
+.stMain :is(h1, h2, h4, p, li, button) {{ overflow-wrap: anywhere; }}
 [class*="st-key-card-supports"] {{ border-top: 4px solid {FOR} !important; }}
 [class*="st-key-card-opposes"] {{ border-top: 4px solid {AGAINST} !important; }}
 [class*="st-key-card-other"] {{ border-top: 4px solid {OTHER} !important; }}
@@ -46,7 +46,8 @@ blockquote, .sm-sample, .sm-group, .sm-side {{ border-left: 3px solid {_LINE}; p
 [class*="st-key-cite-"] button, .stMenuButton button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem;
   align-items: start; }}
 [class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled, .sm-source a,
-.stMain .stDownloadButton button {{ color: {_LINK} !important; }}
+.stMain .stDownloadButton button, .stPopover button[aria-expanded="true"] {{ color: {_LINK} !important; }}
+kbd {{ opacity: 1 !important; }}
 button[data-testid*="primary"] p {{ color: light-dark(#ffffff, #10141a); }}
 .sm-sample p {{ margin: .15rem 0; }}
 .sm-group h4 {{ margin: .5rem 0 .1rem; font-weight: 600; }}

@@ -13,7 +13,7 @@ from agent.answer.words import same
 from agent.runs.executor import RunFailure
 from agent.runs.store import INTERRUPTED, Event, RunRow
 from agent.state import is_answer
-from tools.errors import SteelmanError, UnknownRunError
+from tools.errors import UnknownRunError
 from tools.language.words import count
 from ui import rights, say
 from ui.service import AT_ONCE, PageService
@@ -129,8 +129,12 @@ def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
 
 
 def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits: bool) -> None:
-    try:
-        run = service.rows.get(run_id)
+    with rights.told():
+        try:
+            run = service.rows.get(run_id)
+        except UnknownRunError:  # deleted meanwhile: the page says so
+            on_end()
+            return
         if run.answer is not None or run.status == "waiting":
             on_end()
         progress = progress_of(service.rows.events(run_id, 0))
@@ -140,10 +144,6 @@ def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits:
             say.line(f"Waiting for its turn, with {count(service.ahead(run_id), 'question')} before it.")
         st.html(stages(progress, run.question) + sides(progress))
         _control(service, run)
-    except UnknownRunError:  # deleted meanwhile: the page says so
-        on_end()
-    except SteelmanError as exc:
-        say.error(rights.cause(exc))
 
 
 def _control(service: PageService, run: RunRow) -> None:

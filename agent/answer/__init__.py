@@ -1,2 +1,1 @@
-"""The answer: what it is (`model`), how it is made from a run's state (`assemble`), and how it is shown (`outline`,
-`files`)."""
+"""The answer: its model (`model`), its assembly (`assemble`), its renderings (`outline`, `files`)."""

@@ -35,9 +35,10 @@ from agent.answer.summary import (
 )
 from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
-from agent.options import RunOptions, in_time
+from agent.options import RunOptions, ends_at
 from agent.samples import nearest_questions
 from agent.state import Claim, Perspective, Quote, Response, RunState, in_case, quotes_of
+from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.grounding import content_overlap, verbatim
 from tools.language.speech import reported_speaker
@@ -51,6 +52,8 @@ class Numbering:
 
     passages: dict[int, Passage]
     claims: Sequence[Claim]
+    dropped: Sequence[Claim] = ()
+    """What verification left out."""
     citations: dict[tuple[tuple[str, str], str], Citation] = field(default_factory=dict)
 
     def cite(self, claim: Claim, passage: int | None = None) -> list[int]:
@@ -61,13 +64,28 @@ class Numbering:
 
     def answers(self, claim: Claim) -> list[int]:
         """The numbers of what the claim answers, by those who say it; a source does not answer itself."""
-        met, own = _answered(claim, self.claims), self.cite(claim)
+        met, own = self._answered(claim), self.cite(claim)
         return [n for n in self.cite(met, claim["answers"]) if n not in own] if met else []
 
     def answered_by(self, claim: Claim) -> list[str]:
         """The texts of the claims that answer this one."""
-        replying = [c for c in self.claims if "answers" in c and _answered(c, self.claims) is claim]
+        replying = [c for c in self.claims if "answers" in c and self._answered(c) is claim]
         return [c["text"] for c in replying if self.answers(c)]
+
+    def _answered(self, claim: Claim) -> Claim | None:
+        """The claim of another side, or of the objections to it, that this one answers: it cites the passage that the
+        model named. Of several it is one with the same reason, else one that cites the passage first, and then shares
+        most words; None if that one was dropped."""
+        place, passage, reason = _place(claim), claim.get("answers"), reason_key(claim.get("reason", ""))
+
+        def nearness(rival: Claim) -> tuple[bool, bool, float]:
+            same, first = reason_key(rival.get("reason", "")) == reason, rival["passages"][:1] == [passage]
+            return same, first, content_overlap(_told(claim), _told(rival))
+
+        written = [*self.claims, *self.dropped]
+        rivals = (c for c in written if c["perspective"] and _place(c) != place and passage in c["passages"])
+        met = max(rivals, key=nearness, default=None)
+        return None if any(met is c for c in self.dropped) else met
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
         key = passage.document, speaker_of(passage, quote)
@@ -85,18 +103,9 @@ class Numbering:
         return self.citations[key].number
 
 
-def _answered(claim: Claim, claims: Sequence[Claim]) -> Claim | None:
-    """The claim of another side, or of the objections to it, that this one answers: it cites the passage that the model
-    named. Of several it is one with the same reason, else one that cites the passage first, and then shares most words.
-    """
-    place, passage, reason = _place(claim), claim.get("answers"), reason_key(claim.get("reason", ""))
-
-    def nearness(rival: Claim) -> tuple[bool, bool, float]:
-        same, first = reason_key(rival.get("reason", "")) == reason, rival["passages"][:1] == [passage]
-        return same, first, content_overlap(_told(claim), _told(rival))
-
-    rivals = (c for c in claims if c["perspective"] and _place(c) != place and passage in c["passages"])
-    return max(rivals, key=nearness, default=None)
+def _dropped(state: RunState) -> list[Claim]:
+    lost = {(d["perspective"], d["text"]) for d in state.get("dropped", [])}
+    return [c for c in state.get("drafts", []) if (c["perspective"], c["text"]) in lost]
 
 
 def _place(claim: Claim) -> tuple[str, bool]:
@@ -108,8 +117,11 @@ def _told(claim: Claim) -> str:
 
 
 def speaker_of(passage: Passage, quote: str) -> str:
-    """Who says the quote: the passage's speaker, else whom it reports to say it, else the document's author."""
-    return passage.speaker or reported_speaker(quote, passage.text) or passage.author
+    """Who says the quote: the passage's speaker, else whom it reports to say it, by whose word, else its author."""
+    if passage.speaker or not (reported := reported_speaker(quote, passage.text)):
+        return passage.speaker or passage.author
+    of_self = not passage.author or passage.author.split()[-1].casefold() in reported.casefold()
+    return reported if of_self else f"{reported}, quoted by {passage.author}"
 
 
 def citation_of(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
@@ -142,7 +154,7 @@ def assemble(
     """The public answer. passages: at least those found or quoted. same, by_verdicts: `documents_of`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
-    numbering, framing, against = Numbering(passages, claims), state["framing"], state.get("against")
+    numbering, framing, against = Numbering(passages, claims, _dropped(state)), state["framing"], state.get("against")
     sides, also, crux = _numbered(state, claims, numbering)
     outcome = _outcome(state, sides, also)
     documents = documents_of(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
@@ -289,11 +301,11 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     stored = await asyncio.to_thread(providers.store.passages, quoted)
     nearest, same = list[str](), originals_of(passages)
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
-    with contextlib.suppress(DeadlineError):  # courtesies that an answer does not wait for
-        same = await in_time(options, "verify", same_texts(providers.models, state, passages))
+    within = Budget(deadline_at=ends_at(options, "verify"))
+    with contextlib.suppress(DeadlineError), budget_scope(within):  # courtesies that an answer does not wait for
+        same = await in_time(same_texts(providers.models, state, passages))
         if SAMPLES in options.collections and not state.get("claims"):
-            asked = state["framing"]["question"]
-            nearest = await in_time(options, "verify", nearest_questions(asked, providers.models))
+            nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))
     answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
     gone = [p for i, p in passages.items() if i in quoted and i not in stored]
     return answer.model_copy(update={"notes": [*answer.notes, *deleted_source_notes(gone)]})

@@ -148,26 +148,25 @@ class _Overlay:
         gone = [m.claim for m in self.moved if m.place == place]
         numbers, texts = {n for m in self.moved for n in m.claim.citations}, {m.claim.text for m in self.moved}
         stay = [c for c in before if c not in gone]
-        come = {
-            m.claim.text: m.claim for m in self.moved if m.to == place and m.claim.text not in {c.text for c in stay}
-        }
+        known = {c.text for c in stay}
+        come = {m.claim.text: m.claim for m in self.moved if m.to == place and m.claim.text not in known}
         new: dict[str, object] = {"role": "also" if place == Place(ALSO) else "case", "answers": [], "answered_by": []}
-        kept = [
-            ([n for n in c.answers if n not in numbers], [t for t in c.answered_by if t not in texts]) for c in stay
-        ]
-        stay = [c.model_copy(update={"answers": n, "answered_by": t}) for c, (n, t) in zip(stay, kept, strict=True)]
+
+        def kept(claim: AnswerClaim) -> AnswerClaim:
+            answers = [n for n in claim.answers if n not in numbers]
+            return claim.model_copy(
+                update={"answers": answers, "answered_by": [t for t in claim.answered_by if t not in texts]}
+            )
+
+        stay = [kept(c) for c in stay]
         return [*stay, *(c.model_copy(update=new) for c in come.values())]
 
     def side(self, side: AnswerPerspective) -> AnswerPerspective | None:
         """The side. One whose statement was a quotation that is gone is named by its next one, or gone with it."""
         claims = self.claims(Place(side.id), side.claims)
         objections = self.claims(Place(side.id, against=True), side.objections)
-        groups = [self._group(group, side.id, claims) for group in side.groups] if claims else []
-        update: dict[str, object] = {
-            "claims": claims,
-            "objections": objections,
-            "groups": [g for g in groups if g.responses],
-        }
+        groups = [g for group in side.groups if claims and (g := self._group(group, side.id, claims)).responses]
+        update: dict[str, object] = {"claims": claims, "objections": objections, "groups": groups}
         if any(m.claim.text == side.statement and m.place == Place(side.id) for m in self.moved):
             if not claims:
                 return None

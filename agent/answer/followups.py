@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
-from agent.state import OTHER_WAYS, STATE_VERSION, Perspective, RunState, Target
+from agent.state import OTHER_WAYS, STATE_VERSION, FramingState, Perspective, RunState, Target
 from tools.errors import QuestionError
 
 _AGAINST = re.compile(
@@ -26,11 +26,14 @@ def opening(question: str, earlier: Sequence[str], answers: Sequence[Answer]) ->
     """What a run begins with: `earlier` questions, oldest first, and the thread's `answers`. Raises as `resolve`."""
     before = [*earlier, *(a.neutral_question for a in answers)]
     begun = RunState(version=STATE_VERSION, question=question, earlier=before)
-    against = resolve(question, answers)
-    if against is None and _COMMAND.fullmatch(question):
+    if against := resolve(question, answers):  # the thread's question, with what is to be argued against as its focus
+        asked, focus, claim = against["question"], against["text"], against["statement"]
+        counter = FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
+        return RunState(**begun, against=against, framing=counter)
+    if _COMMAND.fullmatch(question):
         what = "is no question, but a command: give it below an answer, on the page or in the chat."
         raise QuestionError(f"'{question}' {what}")
-    return RunState(**begun, against=against) if against else begun
+    return begun
 
 
 def resolve(question: str, answers: Sequence[Answer]) -> Target | None:

@@ -96,7 +96,7 @@ def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
     pages = [pages_of(where) for where in places[:1]]
     name = _published(source)
     on = "" if day(source.date) in name else day(source.date)  # minutes have it in their title
-    facts = dict.fromkeys((source.speaker or claim.speaker, name, kind_of(source), on, *pages))
+    facts = dict.fromkeys((source.speaker or claim.speaker, name, kind_of(source, source.document_id), on, *pages))
     return ", ".join(shorten(plain(fact), _LONGEST, placeholder=" …") for fact in facts if fact)
 
 
@@ -144,11 +144,12 @@ def document_line(answer: Answer, document: AnswerDocument, file: str = "") -> s
 
 
 def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
-    """Publisher, kind and date as far as they are known, as what it was read, and whether it is quoted or why not."""
-    kind = "" if document.kind == "unknown" else document.kind
+    """Author, publisher, kind and date, as what it was read, and whether it is quoted or why not."""
+    author = shorten(plain(document.author), _LONGEST_IN_SHORT, placeholder=" …")
+    kind = kind_of(document, document.id)
     quoted = "quoted" if document.quoted else f"not quoted: {_WHY_NOT.get(document.not_quoted, '')}".rstrip(": ")
     on = "" if day(document.date) in document.title else day(document.date)
-    return list(filter(None, (document.publisher, kind, on, taken_as(answer, document), quoted)))
+    return list(filter(None, (author, document.publisher, kind, on, taken_as(answer, document), quoted)))
 
 
 def taken_as(answer: Answer, document: AnswerDocument) -> str:

@@ -189,6 +189,7 @@ class AnswerDocument(SourceFacts):
 
     id: str
     file: str = ""
+    author: str = Field(default="", exclude_if=lambda name: not name)
     stances: list[DocumentStance]
     quoted: list[int]
     not_quoted: NotQuoted

@@ -1,6 +1,7 @@
 """The answer on one page, for a debate: the question, what it turns on, each side's strongest, what is not known."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import shorten
 
@@ -38,7 +39,20 @@ def strongest(answer: Answer, side: AnswerPerspective) -> list[Block]:
         return []
     head, strength, *rest = perspective(answer, side)
     claims = [_worded(answer, replace(b, kind="case")) for b in rest if b.kind in ("thesis", "case")]
-    return [_unnumbered(head), *(claims[: _MOST - bool(head.citations)] or ([] if side.claims else [strength]))]
+    shown = _diverse(claims, _MOST - bool(head.citations))
+    return [_unnumbered(head), *(shown or ([] if side.claims else [strength]))]
+
+
+def _diverse(claims: Sequence[Block], most: int) -> list[Block]:
+    """The first claims, those with a reason and a source of their own before others; in their order."""
+    seen, new = set[str](), list[int]()
+    for place, claim in enumerate(claims):
+        known = {claim.label.casefold(), *claim.said_by} - {""}
+        if seen.isdisjoint(known):
+            new.append(place)
+            seen |= known
+    rest = [place for place in range(len(claims)) if place not in new]
+    return [claims[place] for place in sorted([*new, *rest][:most])]
 
 
 def _worded(answer: Answer, block: Block) -> Block:

@@ -11,7 +11,7 @@ from agent.answer.model import Answer, AnswerDocument, AnswerPerspective, Note, 
 from agent.state import RunState, Target
 from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
-from tools.language.question import ANSWERS
+from tools.language.question import ANSWERS, asks_yes_or_no
 from tools.language.words import count
 from tools.passages import Passage
 
@@ -34,7 +34,7 @@ def summary_of(answer: Answer) -> str:
     """The summary of an answer whose documents have changed since it was made."""
     late = "judge" if "all was judged" in answer.summary else "search"
     state = {
-        "framing": {"focus": answer.focus},
+        "framing": {"focus": answer.focus, "question": answer.neutral_question},
         "perspectives": [side.model_dump() for side in answer.perspectives],
         "notes": [{"stage": late, "kind": note.kind} for note in answer.notes],
     } | ({"against": answer.against.model_dump()} if answer.against else {})
@@ -103,7 +103,7 @@ def _argued(document: AnswerDocument, state: RunState) -> tuple[int, str]:
         return len(sides) + 2, f"only against {'another way' if faced else 'an answer'}"
     if faced:
         facing = {p["stance"] for _, p in mine} - {"other"}
-        polar = any(p["name"] in ANSWERS["polar"] for p in sides)
+        polar = any(p["name"] in ANSWERS["polar"] for p in sides) or asks_yes_or_no(state["framing"]["question"])
         words = {"supports": "yes", "opposes": "no"} if polar else {"supports": "for", "opposes": "against"}
         if len(facing) == 1:
             return next((place, words[p["stance"]]) for place, p in enumerate(sides) if p["stance"] in facing)
@@ -180,12 +180,6 @@ def stage_notes(state: RunState) -> list[Note]:
         f"“{title}” ({name_of_language(code)})" for title, code in state.get("foreign_documents", {}).items()
     ]:
         text = f"Left out of this English answer, being in another language: {_shortened(foreign)}."
-        notes.append(Note(kind="scope", text=text))
-    if addressed := [
-        f"“{shorten(title, 90, placeholder=' …')}” ({where})"
-        for title, where in state.get("addressing_documents", {}).items()
-    ]:
-        text = f"Left out were words to whoever writes the answer, in: {_shortened(addressed)}."
         notes.append(Note(kind="scope", text=text))
     if dropped := sum(d["check"] != "unchecked" for d in state.get("dropped", [])):
         was = "was" if dropped == 1 else "were"

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
+from pathlib import PurePath
 from textwrap import shorten
 from typing import Any
 
@@ -11,6 +12,7 @@ from agent.answer.model import (
     FOOTER_NOTE_KINDS,
     Answer,
     AnswerClaim,
+    AnswerDocument,
     AnswerPerspective,
     Citation,
     CoverageLine,
@@ -18,8 +20,9 @@ from agent.answer.model import (
     Quotation,
     ResponseSentence,
 )
-from agent.state import OTHER_WAYS, is_answer, with_focus
+from agent.state import OTHER_WAYS, Stance, is_answer, with_focus
 from tools.errors import as_sentence
+from tools.language.question import ANSWERS, asks_yes_or_no
 from tools.language.words import count
 from tools.passages import Passage
 
@@ -27,7 +30,7 @@ NOT_SURE = "nothing sure enough to quote for this side"
 AGAINST_IT = "Against it:"
 FIRST_ALSO = 5
 """Sentences of `also` that are shown at once; the others are folded."""
-WHERE_MORE = "with --explain, on the page, or in the answer's JSON (`also`)."
+WHERE_MORE = "on the page, or with --explain."
 HOW_TO_GET_SIDES = (
     "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
     "judge (STEELMAN_JUDGE=hub:NAME, from 0.7 GB): docs/providers.md says how."
@@ -43,7 +46,21 @@ _LONGEST_SPEAKER = 140  # characters of who says something, of one for no side w
 _LONGEST_BRIEF = 160
 _JOINERS = "\u200c\u200d"  # shape the letters of some scripts
 _OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode's categories of what is not seen
-LABELS = {"supports": "For", "opposes": "Against", "other": "Other way"}
+_FILES = {
+    **dict.fromkeys((".eml", ".mbox", ".msg"), "e-mail"),
+    **dict.fromkeys((".csv", ".tsv", ".xlsx", ".ods"), "table row"),
+    **dict.fromkeys((".html", ".htm"), "web page"),
+    ".docx": "Word file",
+    ".pdf": "PDF",
+}
+"""What a file is by its ending, where nothing tells what kind of text it holds."""
+_LABELS: dict[Stance, str] = {"supports": "For", "opposes": "Against", "other": "Other way"}
+
+
+def stance_labels(question: str) -> dict[Stance, str]:
+    """Stance → what stands above a side that has a name of its own."""
+    yes, no = ANSWERS["polar"]
+    return {**_LABELS, "supports": yes, "opposes": no} if asks_yes_or_no(question) else _LABELS
 
 
 def plain(text: str) -> str:
@@ -60,7 +77,8 @@ def label(answer: Answer, side: AnswerPerspective) -> str:
         return side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
     number = f" {[s.id for s in answer.perspectives].index(side.id) + 1}" if len(answer.perspectives) > 1 else ""
-    return LABELS[side.stance] if sided else f"Answer{number}"
+    labels = _LABELS if answer.against else stance_labels(answer.neutral_question)
+    return labels[side.stance] if sided else f"Answer{number}"
 
 
 def called(answer: Answer, side: AnswerPerspective) -> str:
@@ -203,10 +221,13 @@ def pages_of(words: Citation | Quotation | Passage) -> str:
     return pages if words.page else ""
 
 
-def kind_of(citation: Citation) -> str:
-    """'opinion (sample)'; empty where nothing is known."""
-    known = "" if citation.kind == "unknown" else citation.kind
-    return f"{known} (sample)".strip() if citation.sample else known
+def kind_of(source: Citation | AnswerDocument, own: str = "") -> str:
+    """'opinion (sample)'; of an unknown kind the file's ('e-mail'), or nothing. own: the document's id, if its file is
+    not named beside the kind."""
+    file = source.file or own
+    ending = PurePath(file.rpartition(", ")[0] or file).suffix.lower()
+    known = (_FILES.get(ending, "") if own else "") if source.kind == "unknown" else source.kind
+    return f"{known} (sample)".strip() if getattr(source, "sample", False) else known
 
 
 def source_line(citation: Citation) -> str:

@@ -39,8 +39,6 @@ def options_of(args: argparse.Namespace, runs: Runs, depth: Depth | None = None)
         changes["collections"] = tuple(args.collection)
     if args.deadline is not None:
         changes["deadline_seconds"] = args.deadline
-    if args.selection:
-        changes["selection"] = args.selection
     return usual_options(runs, depth or args.depth, **changes)
 
 

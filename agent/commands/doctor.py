@@ -218,7 +218,7 @@ class _Checks:
 
         async def ask_once() -> float:
             try:
-                return float((await judge.support([_PAIR], _SECONDS))[0])
+                return float((await judge.support([_PAIR]))[0])
             finally:
                 await judge.aclose()
 

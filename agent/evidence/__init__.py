@@ -1,1 +1,1 @@
-"""What passages and claims are worth, shared by several stages: coverage, sentences, entailment, votes, follow-ups."""
+"""Code that several stages share: coverage, sentence scores, quotations, claim checks."""

@@ -1,7 +1,8 @@
 """The case of each perspective: what its writer is given, the words that are quoted for it, what its documents answer,
 and the quotations that stand in for what a model wrote where nothing of that held.
 
-What documents answer (a thesis, its evidence, near theses) follows `tools/selection/responses.py`.
+A document answers with a thesis (the sentence of the case that is nearest to the question and surest) and evidence for
+it. Theses that say the same make a group (`tools/selection/responses.py`).
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from tools.budget import current_log
 from tools.models.judges.judge import CLEAR
 from tools.passages import Passage
 from tools.selection.methods import independent_first
-from tools.selection.responses import MOST, ThesisWeights, choose_thesis, group_theses
+from tools.selection.responses import group_theses
 
 _CLEAR_SHOWN = 32  # passages for a perspective at most
 _SHOWN = 12  # up to which passages that are only weakly for it are added
@@ -204,7 +205,7 @@ def _unwritten(checks: ClaimVerifier, perspective: Perspective) -> str:
 
 
 _ALIKE = 0.4  # mean cosine, without what the question says, from which two make a group
-_WEIGHTS = ThesisWeights(place=0.0)  # a few passages do not show where a sentence stands in its document
+_EVIDENCE = 3  # sentences that are shown for one thesis
 
 
 def document_responses(brief: Brief, reading: SentenceScores) -> list[Response]:
@@ -237,13 +238,13 @@ def _document(reading: SentenceScores, here: NDArray[np.int_]) -> list[int]:
     """The positions of the document's thesis and of the evidence for it, the most relevant first, among what was read;
     empty where it has no thesis. here: the document's quotable parts. No two of them overlap."""
     vectors, case = reading.vectors[here], reading.case[here]
-    support = np.nan_to_num(reading.confidence[here])[None]
     if not case.any():
         return []
-    found = [int(here[choose_thesis(vectors, reading.question_vector, support, case, _WEIGHTS)[0]])]
+    score = np.clip(vectors @ reading.question_vector, 0.0, 1.0) + np.nan_to_num(reading.confidence[here])
+    found = [int(here[np.argmax(np.where(case, score, -np.inf))])]
     relevance = reading.vectors @ reading.vectors[found[0]]
     for i in sorted((int(i) for i in here[case]), key=lambda i: -float(relevance[i])):
-        if len(found) <= MOST and not any(_overlap(reading, i, j) for j in found):
+        if len(found) <= _EVIDENCE and not any(_overlap(reading, i, j) for j in found):
             found.append(i)
     return found
 

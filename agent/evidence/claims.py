@@ -25,9 +25,9 @@ from agent.state import (
     contrary_statements,
     decontextualised,
 )
-from tools.budget import current_log
+from tools.budget import current_log, share_of_time
 from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
-from tools.language.addressed import claim_intrusions
+from tools.language.addressed import claim_intrusions, has_prompt_injection
 from tools.language.copies import copy_groups
 from tools.language.grounding import content_overlap, evidence, is_denied, missing_facts, verbatim, word_hints
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
@@ -43,8 +43,8 @@ _SAYS, _BESIDE = 0.6, 0.2  # shares of a claim's content words in a passage that
 _CHECKING = 0.5  # of the time that is left, for a call
 UNCHECKED = "Not all that the model wrote was checked; what was not is left out."
 FOOLED = (
-    "The model that checks accepted a claim that its source does not say. So what the built-in judge or a search for "
-    "numbers, names and words spoke against was left out as well."
+    "The checking model accepted a claim that its source does not say. So claims that the built-in checks spoke "
+    "against were left out as well."
 )
 Key = tuple[str, str]  # a claim's perspective and text
 
@@ -144,7 +144,7 @@ def _saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
 
 @dataclass
 class ClaimVerifier:
-    """What the checks need: the passages' texts, the perspectives' statements, the judge in force, the time there is.
+    """What the checks need: the passages' texts, the perspectives' statements, the judge in force.
 
     failed: the model that checks failed, and is not asked again. trusted: it has accepted no planted claim.
     """
@@ -152,7 +152,6 @@ class ClaimVerifier:
     providers: Providers
     state: RunState
     judge: RunJudge
-    seconds: Callable[[], float]
     failed: bool = False
     trusted: bool = True
 
@@ -180,7 +179,8 @@ class ClaimVerifier:
     async def _check_written(self, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> list["Claim | Check"]:
         every = await asyncio.to_thread(self._drafts, claims, passages)
         drafts = [d for d in every if not d.is_at_fault]
-        reading = asyncio.create_task(self._find_opposed(drafts))
+        with share_of_time(_CHECKING):
+            reading = asyncio.create_task(self._find_opposed(drafts))
         try:
             await self._vote(drafts, drafts)
             await reading
@@ -224,7 +224,8 @@ class ClaimVerifier:
         ]
         try:
             planted = await planted_claim(self.providers.models, among)
-            votes, fooled = await checker.check(checks, _CHECKING * self.seconds(), planted)
+            with share_of_time(_CHECKING):
+                votes, fooled = await checker.check(checks, planted)
         except (BudgetError, DeadlineError) as exc:
             current_log().note("unjudged", f"Not every claim was checked by {checker.name}: {exc}")
             return
@@ -240,12 +241,12 @@ class ClaimVerifier:
 
     async def _find_opposed(self, drafts: Sequence[_Draft]) -> None:
         """Marks the claims that the embedded judge clearly takes for the contrary side's."""
-        contrary, seconds = contrary_statements(self.state), _CHECKING * self.seconds()
+        contrary = contrary_statements(self.state)
         for perspective in self.state.get("perspectives", []):
             mine = [d for d in drafts if d.claim["perspective"] == perspective["id"] and not d.claim.get("objection")]
             if mine and contrary[perspective["id"]]:
                 texts, opposed = [d.claim["text"] for d in mine], contrary[perspective["id"]]
-                stances = await stances_to(self._reader, perspective, opposed, texts, seconds, closely=True)
+                stances = await stances_to(self._reader, perspective, opposed, texts, closely=True)
                 for draft, lean in zip(mine, stance_log_odds(stances)[0], strict=True):
                     draft.opposed = bool(lean < _OPPOSED)  # never of what was not judged, which is NaN
 
@@ -258,10 +259,9 @@ class ClaimVerifier:
 
         async def of(perspective: Perspective) -> None:
             mine = [c for c in claims if c["perspective"] == perspective["id"]]
-            reader, seconds = self._reader, self.seconds()
             read, opposed = with_denial(perspective, contrary[perspective["id"]])
             shown = [(c["text"], decontextualised(c), passages[c["passages"][0]]) for c in mine]
-            serving = supports_perspective(await closer_stances(reader, read, opposed, shown, seconds))
+            serving = supports_perspective(await closer_stances(self._reader, read, opposed, shown))
             found.update(key_of(c) for c, yes in zip(mine, serving, strict=True) if yes)
 
         await asyncio.gather(*map(of, self.state.get("perspectives", [])))
@@ -285,8 +285,9 @@ async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck 
 
 
 def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) -> "Claim | Check":
-    """The claim, if it stands word for word in every passage that it cites, and serves its perspective."""
-    stands = [i in passages and verbatim(claim["text"], passages[i].text) for i in claim["passages"]]
-    if not stands or not all(stands):
+    """The claim, if every passage that it cites holds it word for word, it gives the answer's writer no orders, and it
+    serves its perspective."""
+    held = [i in passages and verbatim(claim["text"], passages[i].text) for i in claim["passages"]]
+    if not held or not all(held) or has_prompt_injection(claim["text"]):
         return "source"
     return claim if claim["role"] in OF_NO_PERSPECTIVE or key_of(claim) in serving else "side"

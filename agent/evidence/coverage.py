@@ -1,8 +1,8 @@
 """How well a perspective is covered: which of the passages found may speak in an answer, which of them say the same,
 and what is left as a pool to choose from.
 
-Sentences in the language of the question may speak that argue, instead of speaking to whoever writes the answer. Copies
-count once, and so does what says the same in other words; independent sources are counted.
+Passages in the language of the question may speak. Near-duplicates count once, and so do passages that say the same in
+other words. Independent sources are counted.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from agent.models.inference import Models, RunJudge
 from agent.models.providers import Providers, SentenceScores
-from agent.options import RunOptions, in_time
+from agent.options import RunOptions
 from agent.state import Coverage, CoverageStatus, Evidence, RunState, SentenceEvidence, StageNote
+from tools.budget import in_time
 from tools.errors import SteelmanError
-from tools.language.addressed import has_prompt_injection, without_orders
 from tools.language.copies import copy_groups, group_paraphrases, reason_of
 from tools.language.identification import is_english, question_words
 from tools.language.sentences import passage_sentences
@@ -26,18 +26,14 @@ from tools.models.encoders.encoder import MiniLM
 from tools.models.judges.quoting import argues
 from tools.passages import Passage
 from tools.selection.methods import Pool
-from tools.selection.names import needs_clusters
-from tools.selection.published import Clustered, cluster_sentences, is_clustered
 from tools.store.hybrid import fuse
 
 
 class FilteredPassages(NamedTuple):
-    """The ids that remain, in their order, and what was left out: for its language, titles and ISO 639-1 codes; for
-    speaking to the writer of the answer, titles and where they lie."""
+    """The ids that remain, in their order; and the titles left out for their language, with ISO 639-1 codes."""
 
     ids: list[int]
     foreign: dict[str, str]
-    addressed: dict[str, str]
 
 
 def filter_passages(
@@ -49,15 +45,10 @@ def filter_passages(
     rows of tables and captions, which answer questions of fact and argue for nothing.
     """
     found = [passages[i] for i in ids if i in passages and (tables or passages[i].form == "prose")]
-    speaking = [p for p in found if any(map(has_prompt_injection, (p.title, p.section, p.text)))]
-    addressed = {p.title or p.document_id: p.url or p.document_id for p in speaking}
-    # What a passage says before its orders may be an argument; `Providers.passages` cuts the rest.
-    silent = {p.id for p in speaking if has_prompt_injection(p.title + "\n" + p.section) or not without_orders(p.text)}
-    found = [p for p in found if p.id not in silent]
     if all(p.language in ("", "en") for p in found) or not is_english(question_words(question)):
-        return FilteredPassages([p.id for p in found], {}, addressed)
+        return FilteredPassages([p.id for p in found], {})
     foreign = {p.title or p.document_id: p.language for p in found if p.language not in ("", "en")}
-    return FilteredPassages([p.id for p in found if p.language in ("", "en")], foreign, addressed)
+    return FilteredPassages([p.id for p in found if p.language in ("", "en")], foreign)
 
 
 async def search_store(
@@ -205,14 +196,12 @@ async def build_pool(
     known, failures = await _word_scores(providers, question, options)
     support = state.get("support", {})
     judged = [[support.get(p["id"], {}).get(i, np.nan) for i in ids] for p in state["perspectives"]]
-    clusters = await _clustered(providers, [passages[i] for i in ids]) if needs_clusters(options.selection) else None
     pool = Pool(
         cosine=cosine,
         vectors=vectors,
         words=_words(ids, known),
         support=np.array(judged).reshape(len(judged), len(ids)),
         sources=[passages[i].source for i in ids],
-        clusters=clusters,
     )
     return ids, pool, failures
 
@@ -242,7 +231,7 @@ async def _word_scores(
     """BM25 scores by passage; none, and why, where the index cannot be read in time: the vectors then tell alone."""
     asked = asyncio.to_thread(providers.search.word_scores, question, options.collections)
     try:
-        return await in_time(options, "write", asked), []
+        return await in_time(asked), []
     except SteelmanError as exc:
         message = f"Passages were chosen without their word scores: {exc}"
         return {}, [StageNote(stage="select", message=message, hint=exc.hint)]
@@ -253,10 +242,3 @@ def _words(ids: Sequence[int], known: dict[int, float]) -> NDArray[np.float64]:
     stored = [known.get(i, 0.0) for i in ids if i > 0]
     usual = float(np.mean(stored)) if stored else 0.0
     return np.array([known.get(i, 0.0) if i > 0 else usual for i in ids], np.float64)
-
-
-async def _clustered(providers: Providers, passages: Sequence[Passage]) -> Clustered:
-    """The clusters of the passages' sentences, by the vectors that are stored of them."""
-    found = [(n, s) for n, p in enumerate(passages) for s in passage_sentences(p) if is_clustered(s.text)]
-    vectors = await providers.models.encode_sentences([s for _, s in found])
-    return await asyncio.to_thread(cluster_sentences, vectors, [n for n, _ in found])

@@ -5,8 +5,6 @@ A sentence is read once for both perspectives, and counts together with its pass
 only they can be quoted. What is sure makes the perspective's case.
 """
 
-import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -19,8 +17,10 @@ from agent.evidence.stances import closer_stances, stances_to, supports_perspect
 from agent.models.inference import Models
 from agent.models.providers import Brief, SentenceScores
 from agent.state import form_of
+from tools.budget import current_log, share_of_time
 from tools.language.polarity import plain_answer, takes_no_side
 from tools.language.quotable import QuotablePart, quotable_parts
+from tools.language.speech import people_speak
 from tools.models.judges.judge import AFFIRMING
 from tools.models.judges.quoting import (
     RELEVANCE_FEATURES,
@@ -37,6 +37,10 @@ ON_TOPIC = 0.35
 """Cosine to the perspective's statement or to the question from which words are about it."""
 MAX_RESCORED = 20
 """Sentences of a run that are read closer."""
+PEOPLE_SPEAK = (
+    "In these documents people speak for themselves. The built-in judge learned from essays and is right about half of "
+    "the time on such texts, so it puts nothing under a side."
+)
 _CLOSER = 0.5  # of the time that is left for reading, at most
 _ABOUT_WITHIN = 0.2  # the same of words in a passage that is about it
 _ON_POINT = 0.6  # cosine to what it argues against from which a sentence need not be about the perspective's statement
@@ -44,10 +48,9 @@ _ECHO = 0.95  # cosine at which a sentence says what it is to argue against
 _UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
 
 
-async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: float = math.inf) -> list[SentenceScores]:
+async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[SentenceScores]:
     """A reading for each brief. Perspectives that are contrary to each other are read together, each over the passages
-    of both; what is not judged within the seconds cannot be quoted. Raises JudgeError."""
-    end = time.monotonic() + seconds
+    of both; what is not judged in time cannot be quoted. Raises JudgeError."""
     asked = [with_denial(b.perspective, b.contrary) for b in briefs]
     briefs = [replace(b, perspective=p, contrary=c) for b, (p, c) in zip(briefs, asked, strict=True)]
     disputes: list[_ScoringGroup] = []
@@ -59,27 +62,32 @@ async def score_sentences(models: Models, briefs: Sequence[Brief], seconds: floa
         passages = {p.id: p for i in places for p in briefs[i].passages}
         units = [unit for passage in passages.values() for unit in quotable_parts(passage)]
         shown = [unit.shown for unit in units]
-        stances = await stances_to(brief.judge, brief.perspective, brief.contrary, shown, end - time.monotonic())
+        unread = brief.judge.essays_only and not brief.well_judged and people_speak(shown)
+        if unread:
+            current_log().note("skipped", PEOPLE_SPEAK)
+            stances = np.full((len(units), 2), 0.5)
+        else:
+            stances = await stances_to(brief.judge, brief.perspective, brief.contrary, shown)
         vectors = await part_vectors(models, units)
         views = [await _view(models, briefs[i], units, vectors) for i in places]
-        disputes.append(_ScoringGroup(places, views, stances))
+        disputes.append(_ScoringGroup(places, views, stances, closely=brief.judge.reads_closely and not unread))
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
-    closely = [d for d in disputes if d.views[0].brief.judge.reads_closely]
+    closely = [d for d in disputes if d.closely]
     for number, dispute in enumerate(closely):
-        share = _CLOSER * (end - time.monotonic()) / (len(closely) - number)
-        scored = await _rescored(dispute, MAX_RESCORED // len(closely), share)
+        with share_of_time(_CLOSER / (len(closely) - number)):
+            scored = await _rescored(dispute, MAX_RESCORED // len(closely))
         readings |= zip(dispute.places, scored, strict=True)
     return [readings[i] for i in range(len(briefs))]
 
 
-async def _rescored(dispute: "_ScoringGroup", most: int, seconds: float) -> list[SentenceScores]:
+async def _rescored(dispute: "_ScoringGroup", most: int) -> list[SentenceScores]:
     """The dispute's perspectives once more, by a closer reading of the parts that are likeliest to be shown, each among
     its neighbours; no others can be quoted. What there is no time for counts as it was read."""
     first = dispute.views[0]
     chosen = _likeliest(dispute.readings(), most)
     parts = [(u.text, u.shown, u.passage) for u in map(first.units.__getitem__, chosen)]
     brief, stances = first.brief, dispute.stances.copy()
-    stances[chosen] = await closer_stances(brief.judge, brief.perspective, brief.contrary, parts, seconds)
+    stances[chosen] = await closer_stances(brief.judge, brief.perspective, brief.contrary, parts)
     return replace(dispute, stances=stances).readings(np.isin(np.arange(len(stances)), chosen))
 
 
@@ -138,11 +146,13 @@ class _Unscored:
 @dataclass(frozen=True, slots=True)
 class _ScoringGroup:
     """Contrary perspectives, or a perspective without a contrary: their places among the briefs, and the probabilities
-    that each part supports the first perspective and the other one or its denial, (n, 2)."""
+    that each part supports the first perspective and the other one or its denial, (n, 2). closely: whether the
+    likeliest parts are read once more."""
 
     places: list[int]
     views: list[_Unscored]
     stances: NDArray[np.float64]
+    closely: bool
 
     def readings(self, closely: NDArray[np.bool_] | None = None) -> list[SentenceScores]:
         """One a perspective; closely: which parts were read so, where not all that is read counts."""

@@ -1,7 +1,5 @@
 """What the judge says of texts for two contrary perspectives, or for one and its denial."""
 
-import math
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -37,13 +35,12 @@ async def closer_stances(
     perspective: Perspective,
     contrary: str,
     parts: Sequence[tuple[str, str, Passage]],
-    seconds: float = math.inf,
 ) -> NDArray[np.float64]:
     """As `stances_to`, by the judge's closer reading of each text among its neighbours. parts: the text, the text as it
     is shown, its passage."""
     placed = [_in_its_place(*part) for part in parts]
     texts = [shown for _, shown, _ in parts]
-    return await stances_to(judge, perspective, contrary, texts, seconds, closely=True, placed=placed)
+    return await stances_to(judge, perspective, contrary, texts, closely=True, placed=placed)
 
 
 def _in_its_place(text: str, shown: str, passage: Passage) -> str:
@@ -59,7 +56,6 @@ async def stances_to(
     perspective: Perspective,
     contrary: str,
     texts: Sequence[str],
-    seconds: float = math.inf,
     *,
     closely: bool = False,
     placed: Sequence[str] = (),
@@ -74,11 +70,10 @@ async def stances_to(
     first, second = (contrary, perspective["statement"]) if turned else (perspective["statement"], contrary)
     form, places = form_of(perspective), placed or [""] * len(texts)
     pairs = [Pair(first, text, second, form=form, placed=p) for text, p in zip(texts, places, strict=True)]
-    end = time.monotonic() + seconds
-    probabilities = await judge.stances(pairs, seconds, closely)
+    probabilities = await judge.stances(pairs, closely)
     late = np.flatnonzero(np.isnan(probabilities).any(axis=1))
     if closely and len(late):
-        probabilities[late] = await judge.stances([pairs[i] for i in late], end - time.monotonic())
+        probabilities[late] = await judge.stances([pairs[i] for i in late])
     both = np.asarray(probabilities, np.float64).reshape(len(texts), 2)
     return both[:, ::-1] if turned else both
 

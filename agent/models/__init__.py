@@ -1,1 +1,1 @@
-"""The models in force for a run, and whatever else serves its stages: the indexes over the store, the web."""
+"""The models of a run, and the indexes and web search that its stages use."""

@@ -1,7 +1,6 @@
 """The encoders and the judges as the nodes use them: asynchronous, batched, cached, within the time there is."""
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.budget import current_log
+from tools.budget import current_budget, current_log, share_of_time
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
 from tools.language.question import Question, asks_alone, read_question
 from tools.models.cache import VectorCache
@@ -116,59 +115,54 @@ class RunJudge(Judge):
         self.name, self.address = judge.name, judge.address
         self.threshold = judge.threshold
         self.reads_closely, self.reads_documents, self.told = judge.reads_closely, judge.reads_documents, judge.told
-        self.quoting = load_quoting_weights()
+        self.essays_only, self.quoting = judge.essays_only, load_quoting_weights()
         self._judge = judge
         self._cache = cache
         self._patience = patience
 
-    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
-        return (await self._cached(self.name, pairs, seconds, self._judge.support, 1))[:, 0]
+    async def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        return (await self._cached(self.name, pairs, self._judge.support, 1))[:, 0]
 
-    async def stances(
-        self, pairs: Sequence[Pair], seconds: float = math.inf, closely: bool = False
-    ) -> NDArray[np.float32]:
+    async def stances(self, pairs: Sequence[Pair], closely: bool = False) -> NDArray[np.float32]:
         closely = closely and self.reads_closely
         space = f"{self.name}/{'close' if closely else 'stances'}"
-        return await self._cached(space, pairs, seconds, partial(self._judge.stances, closely=closely), 2)
+        return await self._cached(space, pairs, partial(self._judge.stances, closely=closely), 2)
 
-    async def read(
-        self, question: str, sides: Sequence[Side], passages: Sequence[Passage], seconds: float = math.inf
-    ) -> PassageVerdicts:
+    async def read(self, question: str, sides: Sequence[Side], passages: Sequence[Passage]) -> PassageVerdicts:
         """What a judge that reads documents says is kept by the question, the sides and what is shown of a passage."""
         if self._judge.first:
-            return await RunJudge(self._judge.first, self._cache).read(question, sides, passages, seconds)
+            return await RunJudge(self._judge.first, self._cache).read(question, sides, passages)
         if not self.reads_documents:
-            return await super().read(question, sides, passages, seconds)
+            return await super().read(question, sides, passages)
         shown = [f"{heading_of(p)} {as_line(p)}" for p in passages]
         known, asked = dict(zip(shown, passages, strict=True)), [question, *(side.statement for side in sides)]
 
-        async def ask(pairs: Sequence[Pair], left: float) -> NDArray[np.float32]:
-            new = await self._judge.read(question, sides, [known[p.text] for p in pairs], left)
+        async def ask(pairs: Sequence[Pair]) -> NDArray[np.float32]:
+            new = await self._judge.read(question, sides, [known[p.text] for p in pairs])
             return np.vstack([new.support, new.opposition, new.on_question]).T
 
         pairs = [Pair("\x1e".join(asked), text) for text in shown]
-        rows = (await self._cached(f"{self.name}/read", pairs, seconds, ask, 2 * len(sides) + 1)).T
+        rows = (await self._cached(f"{self.name}/read", pairs, ask, 2 * len(sides) + 1)).T
         return PassageVerdicts(rows[: len(sides)], rows[len(sides) : -1], rows[-1])
 
-    async def _cached(
-        self, space: str, pairs: Sequence[Pair], seconds: float, ask: "_Ask", width: int
-    ) -> NDArray[np.float32]:
+    async def _cached(self, space: str, pairs: Sequence[Pair], ask: "_Ask", width: int) -> NDArray[np.float32]:
         """Scores of shape (n, width): the cached ones, and those that the judge gives the other pairs."""
         keys = [f"{p.form}\x1f{p.statement}\x1f{p.contrary}\x1f{p.text}\x1f{p.placed}" for p in pairs]
         known = dict(await asyncio.to_thread(self._cache.known, space, keys))
         missing = list({k: i for i, k in enumerate(keys) if k not in known}.values())
-        if missing and seconds > 0:
-            fresh = await self._asked([pairs[i] for i in missing], seconds, ask, width)
+        if missing and current_budget().seconds_left() > 0:
+            fresh = await self._asked([pairs[i] for i in missing], ask, width)
             judged = {keys[i]: row for i, row in zip(missing, fresh, strict=True) if not np.isnan(row).any()}
             await asyncio.to_thread(self._cache.keep, space, judged)
             known |= judged
         unknown = np.full(width, np.nan, np.float32)
         return np.stack([known.get(k, unknown) for k in keys]) if keys else np.zeros((0, width), np.float32)
 
-    async def _asked(self, pairs: Sequence[Pair], seconds: float, ask: "_Ask", width: int) -> NDArray[np.float32]:
-        """What the judge says now; NaN for what is not judged within the seconds."""
+    async def _asked(self, pairs: Sequence[Pair], ask: "_Ask", width: int) -> NDArray[np.float32]:
+        """What the judge says now; NaN for what is not judged in time."""
         try:
-            scores = (await ask(pairs, seconds * self._patience)).reshape(len(pairs), width)
+            with share_of_time(self._patience):
+                scores = (await ask(pairs)).reshape(len(pairs), width)
             if self.address and np.isnan(scores).all():
                 raise DeadlineError(f"{self.name} at {without_login(self.address)} gave no verdict in time.")
             return scores
@@ -179,4 +173,4 @@ class RunJudge(Judge):
             raise JudgeError(f"the judge failed: {exc}", hint=exc.hint) from exc
 
 
-_Ask = Callable[[Sequence[Pair], float], Awaitable[NDArray[np.float32]]]
+_Ask = Callable[[Sequence[Pair]], Awaitable[NDArray[np.float32]]]

@@ -5,7 +5,7 @@ What serves a stage is a function of the stage's own type, so that another provi
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from agent.models.inference import Models, RunJudge
 from agent.state import Claim, FramingState, Perspective, Quote, Response
 from tools.errors import ProviderError, SettingsError
-from tools.language.addressed import without_orders
 from tools.language.quotable import QuotablePart
 from tools.passages import Passage, Sentence
 from tools.store.store import Store
@@ -163,12 +162,9 @@ class Providers:
                 )
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
-        """The passages of these ids, without orders to the answer's writer; of documents that are gone those that a run
-        keeps. What nobody has is left out."""
+        """The passages of these ids; of deleted documents the passages that a run keeps. Unknown ids are left out."""
         found = self.store.passages(wanted := list(ids))
-        found |= self.store.kept.passages(i for i in wanted if i not in found)
-        said = {i: without_orders(p.text) for i, p in found.items()}
-        return {i: p if said[i] == p.text else replace(p, text=said[i]) for i, p in found.items()}
+        return found | self.store.kept.passages(i for i in wanted if i not in found)
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         """The vectors of the same passages."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from agent.models.inference import Models
 from agent.models.providers import WebResults
-from tools.budget import current_budget, current_log
+from tools.budget import current_budget, current_log, in_time
 from tools.documents.cutting import cut_document
 from tools.documents.document import document_from_json, document_to_json
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
@@ -108,9 +108,9 @@ class WebSearch:
         known = await asyncio.to_thread(self.cache.get, self.engine.name, key, _SEARCH_TTL)
         if known is None:
             try:
-                async with asyncio.timeout(_until(time.time() + _ASKING * current_budget().seconds_left())):
-                    results = await self.engine.search(query, limit, domains)
-            except TimeoutError as exc:
+                by = time.time() + _ASKING * current_budget().seconds_left()
+                results = await in_time(self.engine.search(query, limit, domains), by)
+            except DeadlineError as exc:
                 current_log().down.add(self.engine.name)
                 raise DeadlineError(f"{self.engine.title} did not answer in time.") from exc
             except ProviderDownError:
@@ -190,9 +190,8 @@ class WebSearch:
             passages = [await asyncio.to_thread(_passages, d, queries) for d in part]
             texts = [passage_text(d.title, p.text, p.section) for d, ps in zip(part, passages, strict=True) for p in ps]
             try:
-                async with asyncio.timeout(_until(end)):
-                    vectors, start = await self.models.encode_passages(texts), 0
-            except TimeoutError:
+                vectors, start = await in_time(self.models.encode_passages(texts), end), 0
+            except DeadlineError:
                 found.unread |= {d.url: "took too long" for d in documents[len(pages) :]}
                 break
             for document, mine in zip(part, passages, strict=True):

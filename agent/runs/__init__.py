@@ -1,1 +1,1 @@
-"""Runs: started, followed, suspended, resumed and deleted. `open` is where the whole agent is put together."""
+"""Runs: start, follow, suspend, resume and delete. `parts` and `build` put the whole agent together."""

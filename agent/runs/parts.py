@@ -194,8 +194,7 @@ async def first_state(
     if not options.web:
         providers.check_offline()
     state: RunState = await in_thread(lambda: opening(question, earlier, answers()))
-    # Rules know at once; a model is asked in the run itself. What argues with a claim is framed already.
-    if english_only and "against" not in state:
+    if english_only and "framing" not in state:  # rules know at once; a model is asked in the run itself
         state["framing"] = await providers.frame(question, state["earlier"])
         check_form(state["framing"]["form"], question)
     for collection in options.collections:

@@ -163,7 +163,7 @@ class Runs:
 
         Raises RunError when it failed or waits for a person, RunCancelledError when it was cancelled.
         """
-        async for _ in self.events(run_id):
+        async for _ in self.events(run_id, sys.maxsize):  # no row is read: only the end is awaited
             pass
         run = await self.run(run_id)
         if run.answer is not None:

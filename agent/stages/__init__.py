@@ -1,1 +1,1 @@
-"""The stages of the graph, one a module: its node, what serves it without a model, and by a chat model."""
+"""The stages of the graph, one a module: its node, and its implementations with and without a chat model."""

@@ -17,11 +17,11 @@ from agent.evidence.coverage import search_store
 from agent.evidence.mined import mine_answers
 from agent.models.inference import Models
 from agent.models.providers import Expander, Framer, Plan, Planner, Providers
-from agent.options import RunOptions, check_question, in_time, options_of
+from agent.options import RunOptions, check_question, options_of
 from agent.stages.stage import Fallback, ask_model, report, stage
 from agent.state import FramingState, Perspective, RunState, Stance, asked_query
 from prompts import as_data, one_line
-from tools.budget import current_log
+from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.language.identification import is_english, question_words, reads_as_english
 from tools.language.lexicon import AUXILIARIES, core_of
@@ -42,11 +42,11 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     ids = state.get("question_results", [])
     try:
         if not ids:
-            found, passages = await in_time(options, "expand", search_store(providers, asked_query(framing), options))
+            found, passages = await in_time(search_store(providers, asked_query(framing), options))
             ids = found.ids
         if perspectives is None:
             expanding = providers.expand(framing, [passages[i] for i in ids])
-            perspectives = await in_time(options, "expand", expanding)
+            perspectives = await in_time(expanding)
     except DeadlineError as exc:
         if not ids and (elsewhere := providers.searched_elsewhere()):
             raise ProviderDownError(f"{elsewhere} did not answer in time. Try again when it does.") from exc

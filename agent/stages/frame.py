@@ -14,10 +14,10 @@ from langgraph.runtime import Runtime
 from agent.evidence.coverage import search_store
 from agent.models.inference import Models
 from agent.models.providers import Planner, Providers
-from agent.options import RunOptions, check_form, in_time, options_of
+from agent.options import PLANNING, RunOptions, check_form, ends_at, options_of
 from agent.stages.stage import report, stage
 from agent.state import FramingState, RunState, asked_query
-from tools.budget import current_log
+from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, SteelmanError
 from tools.language.identification import reads_as_english
 from tools.language.question import ANSWERS, asks_alone
@@ -31,27 +31,17 @@ _WIDE, _MOST_LEADS, _OF_ONE = 150, 25, 3
 
 @stage("frame")
 async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    update = await _framed(providers, state, options_of(runtime))
+    options, earlier = options_of(runtime), state.get("earlier", [])
+    if providers.plan and "framing" not in state:
+        update = await _planned(providers, providers.plan, state, options)
+    else:
+        framing = state["framing"] if "framing" in state else await providers.frame(state["question"], earlier)
+        alone = not earlier and options.collections == (SAMPLES,) and not (options.web and providers.web)
+        update = RunState(framing=await _as_sample_question(providers, framing, options) if alone else framing)
     framing = update["framing"]
     check_form(framing["form"], state["question"])
     report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
     return update
-
-
-async def _framed(providers: Providers, state: RunState, options: RunOptions) -> RunState:
-    """The framing: what the run began with, or what frames it. A question that wants something argued against is the
-    thread's question with that in its focus: there is nothing left to ask."""
-    if "framing" in state:
-        alone = not state.get("earlier") and options.collections == (SAMPLES,) and not (options.web and providers.web)
-        framing = state["framing"]
-        return RunState(framing=await _as_sample_question(providers, framing, options) if alone else framing)
-    if against := state.get("against"):
-        asked, focus, claim = against["question"], against["text"], against["statement"]
-        counter = FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
-        return RunState(framing=counter)
-    if providers.plan:
-        return await _planned(providers, providers.plan, state, options)
-    return RunState(framing=await providers.frame(state["question"], state.get("earlier", [])))
 
 
 async def _as_sample_question(providers: Providers, framing: FramingState, options: RunOptions) -> FramingState:
@@ -61,7 +51,7 @@ async def _as_sample_question(providers: Providers, framing: FramingState, optio
     if not providers.sample_question or framing["form"] not in ANSWERS:
         return framing
     try:
-        known = await in_time(options, "frame", providers.sample_question(framing["question"]))
+        known = await in_time(providers.sample_question(framing["question"]), ends_at(options, "frame", PLANNING))
     except SteelmanError:
         return framing
     read = await providers.frame(known, []) if known else framing
@@ -75,10 +65,10 @@ async def _planned(providers: Providers, plan: Planner, state: RunState, options
     query = asked_query(await providers.frame(question, earlier))
     leads, ids = list[Sentence](), list[int]()
     try:
-        leads, ids = await in_time(options, "frame", _search_leads(providers, query, options))
+        leads, ids = await in_time(_search_leads(providers, query, options), ends_at(options, "frame", PLANNING))
     except DeadlineError as exc:
         current_log().note("scope", f"The sides were planned without a look at the documents: {exc}")
-    framing, perspectives, language = await in_time(options, "expand", plan(question, earlier, leads))
+    framing, perspectives, language = await in_time(plan(question, earlier, leads))
     if language:
         current_log().note("skipped", f"The question was read from {language}, and is answered in English.")
     same = asked_query(framing) == query  # else expand searches for it

@@ -26,10 +26,10 @@ from agent.evidence.coverage import (
 )
 from agent.models.inference import RunJudge
 from agent.models.providers import Providers
-from agent.options import RunOptions, options_of, time_left
+from agent.options import RunOptions, options_of
 from agent.stages.stage import fall_back_to_own_judge, report, run_id, stage
 from agent.state import OTHER_WAYS, Coverage, Perspective, RunState, contrary_statements, form_of
-from tools.budget import NOT_ALL_JUDGED, current_log
+from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
 from tools.errors import JudgeError, ProviderDownError, as_sentence
 from tools.language.words import count
 from tools.merging import merge_scores
@@ -71,7 +71,7 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     passages = await asyncio.to_thread(providers.passages, ids)
     originals = originals_of(passages)
     wanted, asked = _to_read(ids, originals, known, limit)
-    verdicts = await _read(judge, state, [passages[i] for i in asked], options, any(known.values()))
+    verdicts = await _read(judge, state, [passages[i] for i in asked], any(known.values()))
     if judge.told:
         current_log().note("scope", judge.told)
     fresh = _by_side(perspectives, asked, verdicts.support)
@@ -96,7 +96,6 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
         threshold=judge.threshold,
         served_by={"judge": judge.name},
         foreign_documents=whole.foreign,
-        addressing_documents=whole.addressed,
     )
 
 
@@ -111,7 +110,7 @@ def _to_read(
 
 def _report(runtime: Runtime[RunOptions], coverage: dict[str, Coverage], late: int) -> None:
     """late: passages without a verdict. With time left it was the replies that gave none."""
-    if late and time_left(options_of(runtime), "judge") < _SOON:
+    if late and current_budget().seconds_left() < _SOON:
         current_log().note("late", f"{count(late, 'passage')} could not be read in time.", NOT_ALL_JUDGED)
     for side, found in coverage.items():
         report(runtime, "judged", side=side, **{name: found[name] for name in ("status", "passages", "sources")})
@@ -151,7 +150,7 @@ def _whole(providers: Providers, options: RunOptions, statement: str, limit: int
     store, most = providers.store, min(limit, MOST_WHOLE)
     ids = store.passage_ids(options.collections, most + 1)
     if len(ids) > most:
-        return FilteredPassages([], {}, {})
+        return FilteredPassages([], {})
     passages, vectors = store.passages(ids), store.vectors(ids)
     found = filter_passages([i for i in ids if i in vectors], passages, statement)
     store.kept.put(run_id(), [passages[i] for i in found.ids], vectors)
@@ -164,15 +163,13 @@ def _to_search(providers: Providers, state: RunState, options: RunOptions) -> Li
     return "web" if providers.web and options.web and pages_left else "nothing"
 
 
-async def _read(
-    judge: RunJudge, state: RunState, passages: Sequence[Passage], options: RunOptions, again: bool
-) -> PassageVerdicts:
+async def _read(judge: RunJudge, state: RunState, passages: Sequence[Passage], again: bool) -> PassageVerdicts:
     """The verdicts, as far as the deadline allows; the other passages stay unjudged and are counted. again: the judge
     gave verdicts in an earlier round. They stand where it fails on the new passages."""
     contrary = contrary_statements(state)
     sides = [Side(p["statement"], contrary[p["id"]], form_of(p)) for p in state["perspectives"]]
     try:
-        return await judge.read(state["framing"]["question"], sides, passages, time_left(options, "judge"))
+        return await judge.read(state["framing"]["question"], sides, passages)
     except JudgeError as exc:
         if not (again and judge.reads_documents):
             raise

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from agent.evidence.coverage import FilteredPassages, search_store, similarity_to
 from agent.models.providers import Providers
-from agent.options import RunOptions, in_time, options_of
+from agent.options import RunOptions, options_of
 from agent.stages.stage import report, run_id, stage
 from agent.state import Claim, FramingState, RunState, asked_query
-from tools.budget import current_log
+from tools.budget import current_log, in_time
 from tools.errors import DeadlineError
 from tools.language.grounding import stems, verbatim
 from tools.language.quotable import LONGEST_PAIR, is_prose, needs_context
@@ -72,13 +72,13 @@ class _Part(NamedTuple):
 @stage("lookup")
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     drafts: list[Claim] = []
-    left = FilteredPassages([], {}, {})
+    left = FilteredPassages([], {})
     options, framing = options_of(runtime), state["framing"]
     if state.get("earlier") and not framing["focus"]:  # it stands alone, and may still be about the thread's subject
         thread = await providers.models.thread_question(state["earlier"])
         framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
     try:
-        drafts, left = await in_time(options, "write", _best_sentences(providers, framing, options))
+        drafts, left = await in_time(_best_sentences(providers, framing, options))
     except DeadlineError as exc:
         current_log().note("late", f"Nothing could be looked up: {exc}")
     report(runtime, "written", claims=len(drafts))
@@ -86,7 +86,6 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         perspectives=state.get("perspectives", []),
         drafts=drafts,
         foreign_documents=left.foreign,
-        addressing_documents=left.addressed,
     )
 
 
@@ -152,11 +151,11 @@ async def _searched(
     providers: Providers, queries: list[str], options: RunOptions
 ) -> tuple[FilteredPassages, dict[int, Passage]]:
     wide, ids, known = replace(options, pool=max(_POOL, options.pool)), dict[int, None](), dict[int, Passage]()
-    left = FilteredPassages([], {}, {})
+    left = FilteredPassages([], {})
     for query in queries:
         found, passages = await search_store(providers, query, wide, tables=True)
         ids, known = ids | dict.fromkeys(found.ids), known | passages
-        left = FilteredPassages([*ids], left.foreign | found.foreign, left.addressed | found.addressed)
+        left = FilteredPassages([*ids], left.foreign | found.foreign)
     return left, known
 
 

@@ -1,7 +1,6 @@
 """Requery: new queries for the perspectives that are not covered, and for no other."""
 
 import asyncio
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -12,12 +11,11 @@ from pydantic import BaseModel, Field
 
 from agent.evidence.coverage import favouring
 from agent.models.providers import Providers
-from agent.options import RunOptions, in_time, options_of
+from agent.options import RunOptions
 from agent.stages.stage import ask_model, report, stage
 from agent.state import FramingState, Perspective, RunState, asked_query, is_answer, uncovered_perspectives
 from prompts import as_data, one_line
 from tools.budget import current_log
-from tools.errors import DeadlineError
 from tools.language.lexicon import lower_first
 from tools.language.words import KEYWORD_STOP_WORDS, LIGHT_WORDS, NEGATORS
 from tools.models.batching import run_within
@@ -36,14 +34,12 @@ async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOpt
     async def plan(perspective: Perspective) -> None:
         own = perspective["id"]
         tried, found = state["queries"].get(own, []), [passages[i].text for i in best[own] if i in passages]
-        try:
-            queries = providers.requery(perspective, state["framing"], tried, found)
-            planned[own] = await in_time(options_of(runtime), "search", queries)
-        except DeadlineError as exc:
-            brief = "Some sides were not searched a second time."
-            current_log().note("late", f"No second search for '{perspective['name']}': {exc}", brief)
+        planned[own] = await providers.requery(perspective, state["framing"], tried, found)
 
-    await run_within(math.inf, [partial(plan, p) for p in uncovered], max(1, len(uncovered)))
+    await run_within([partial(plan, p) for p in uncovered], max(1, len(uncovered)))
+    for late in (p["name"] for p in uncovered if p["id"] not in planned):
+        told = f"No second search for '{late}': the time for it was used up."
+        current_log().note("late", told, "Some sides were not searched a second time.")
     report(runtime, "again", sides={k: len(v) for k, v in planned.items()})
     return RunState(next_queries=planned, round=state.get("round", 0) + 1)
 

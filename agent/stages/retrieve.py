@@ -8,10 +8,10 @@ from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import filter_passages
 from agent.models.providers import Providers, WebResults
-from agent.options import RunOptions, in_time, options_of
+from agent.options import RunOptions, options_of
 from agent.stages.stage import report, run_id, stage
 from agent.state import BranchState, RunState, StageNote
-from tools.budget import NoteKind, current_log
+from tools.budget import NoteKind, current_log, in_time
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError
 from tools.store.hybrid import fuse
 
@@ -25,14 +25,13 @@ _TITLES = 4  # of what was found, told while the run goes on
 @dataclass
 class _Found:
     """What a branch found: passage ids best first, the first documents' titles, what went wrong in the store, what the
-    web had, the documents in other languages that were left out, and those with words to the writer of the answer."""
+    web had, and the documents in other languages that were left out."""
 
     ids: list[int] = field(default_factory=list)
     titles: list[str] = field(default_factory=list)
     problems: list[SteelmanError] = field(default_factory=list)
     web: WebResults = field(default_factory=WebResults)
     foreign: dict[str, str] = field(default_factory=dict)
-    addressed: dict[str, str] = field(default_factory=dict)
 
 
 @stage("search")
@@ -64,7 +63,6 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
         notes=[*failures, *_web_failures(providers, web, perspective["name"])],
         unread_pages=web.unread,
         foreign_documents=found.foreign,
-        addressing_documents=found.addressed,
         counts={"pages": web.new, "web_failed": len(web.problems), "web_answered": web.answered},
         served_by={"web": providers.web.engine.name} if providers.web and web.ids else {},
     )
@@ -83,9 +81,9 @@ def _new(state: BranchState) -> list[str]:
 async def _search(providers: Providers, state: BranchState, options: RunOptions) -> _Found:
     """Passages from the queries that were answered in time, and what became of the others."""
     statement, queries = state["perspective"]["statement"], _new(state)
-    vectors = await in_time(options, "search", providers.models.encode_queries([statement, *queries]))
+    vectors = await in_time(providers.models.encode_queries([statement, *queries]))
     searches = (
-        in_time(options, "search", asyncio.to_thread(providers.search.search, q, v, options.collections, options.pool))
+        in_time(asyncio.to_thread(providers.search.search, q, v, options.collections, options.pool))
         for q, v in zip(queries, vectors[1:], strict=True)
         if not state.get("web_only")
     )
@@ -103,14 +101,14 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
         ids = [i for i, _ in fuse([ids, web.ids])]
     ids = ids[: 2 * options.pool]
     passages = await asyncio.to_thread(providers.store.passages, ids)
-    ids, foreign, addressed = await asyncio.to_thread(filter_passages, ids, passages, statement)
+    ids, foreign = await asyncio.to_thread(filter_passages, ids, passages, statement)
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     elsewhere = providers.models.retrieval_encoder is not providers.models.encoder
     near_enough = [i for i in ids if i in stored and (elsewhere or float(stored[i] @ vectors[0]) >= TOO_FAR)]
     found = near_enough[: options.pool]
     await asyncio.to_thread(providers.store.kept.put, run_id(), [passages[i] for i in found], stored)
     titles = list(dict.fromkeys(p.title or p.document_id for p in (passages[i] for i in found)))[:_TITLES]
-    return _Found(found, titles, problems, web, foreign, addressed)
+    return _Found(found, titles, problems, web, foreign)
 
 
 async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebResults:
@@ -128,7 +126,7 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
         return WebResults()
     search = providers.web.find(run_id(), _new(state), pages, options.pool, options.domains)
     try:
-        return await in_time(options, "search", search)
+        return await in_time(search)
     except ProviderError as exc:  # it fails or is late: what the store had still counts
         return WebResults(problems=[exc])
 

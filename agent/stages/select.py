@@ -11,7 +11,7 @@ from agent.options import RunOptions, options_of
 from agent.stages.stage import stage
 from agent.state import RunState
 from tools.passages import Passage
-from tools.selection.methods import independent_first, select_passages
+from tools.selection.methods import choose_by_coverage, independent_first
 
 _UNJUDGED = 0.3  # what a passage counts for that was not judged: about what one found for a side gets on average
 _NEAREST = 10  # passages of a perspective that are used where a model reads a focus in a follow-up
@@ -39,7 +39,7 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         return RunState(selected={p: ids[:_NEAREST] for p, ids in near.items()})
     distinct = await asyncio.to_thread(_without_copies, passages, state)
     ids, pool, problems = await build_pool(providers, state, distinct, options)
-    order = await asyncio.to_thread(select_passages, options.selection, pool, pool.size)
+    order = await asyncio.to_thread(choose_by_coverage, pool, pool.size)
     turn = {ids[position]: n for n, position in enumerate(order)}
     chosen = {}
     for p, own in candidates.items():

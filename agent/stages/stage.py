@@ -5,8 +5,6 @@ Under `auto` a model that fails is replaced by the embedded provider, and the an
 named explicitly has no fallback: its failure is the run's error. A server that is down is asked once a run.
 """
 
-import asyncio
-import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -17,10 +15,10 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from agent.models.providers import Providers
-from agent.options import Phase, RunOptions, ends_at, options_of
+from agent.options import RunOptions, ends_at, options_of
 from agent.state import RunState, StageName, StageNote
 from prompts import load_prompt
-from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, deadline_in
+from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, in_time
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, as_sentence
 from tools.models.chat.model import ChatModel
 from tools.net.tracing import stage_span
@@ -31,8 +29,6 @@ M = TypeVar("M", bound=BaseModel)
 S = TypeVar("S", bound=Mapping[str, Any])
 Stage = Callable[[Providers, S, Runtime[RunOptions]], Awaitable[RunState]]
 """A node of the graph: from the providers, the state and the run's options to what it adds to the state."""
-_PARTS: dict[StageName, Phase] = {"frame": "expand", "lookup": "write", "again": "search", "select": "write"}
-"""The part of a run's time that a stage belongs to, where it has another name."""
 _REPORT_SECONDS = 0.5
 
 
@@ -56,7 +52,7 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
         async def run(providers: Providers, state: S, runtime: Runtime[RunOptions]) -> RunState:
             started = time.time()
             report(runtime, "stage", stage=name)
-            budget = budget_of(state, options_of(runtime), cast(Phase, _PARTS.get(name, name)))
+            budget = budget_of(state, options_of(runtime), name)
             log = StageLog(down=set(state.get("failed_providers") or ()), on_reply=_reply_reporter(runtime, name))
             with stage_span(name) as traced, budget_scope(budget, log):
                 update = cast(RunState, dict(await node(providers, state, runtime)))
@@ -75,11 +71,11 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
     return decorate
 
 
-def budget_of(state: Mapping[str, Any], options: RunOptions, part: Phase) -> Budget:
-    """What the stage may use: until its part of the run ends, and its share of what is left of the run's budget."""
+def budget_of(state: Mapping[str, Any], options: RunOptions, name: StageName) -> Budget:
+    """What the stage may use: until it has to end, and its share of what is left of the run's budget."""
     spent, share = state.get("counts") or {}, state.get("share", 1)
     return Budget(
-        deadline_at=ends_at(options, part),
+        deadline_at=ends_at(options, name),
         offline=not options.web,
         max_calls=(options.max_calls - spent.get("calls", 0)) / share,
         max_tokens=(options.max_tokens - spent.get("input_tokens", 0) - spent.get("output_tokens", 0)) / share,
@@ -158,12 +154,9 @@ class Fallback:
 
     async def _in_time(self, work: Awaitable[T]) -> T:
         left, (share, most) = current_budget().seconds_left(), _STANDING_IN if self.stands_in else _REPORTING
-        left -= max(0.0, min(share * left, most))
         try:
-            async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
-                with deadline_in(left):
-                    return await work
-        except (TimeoutError, DeadlineError) as exc:
+            return await in_time(work, time.time() + left - max(0.0, min(share * left, most)))
+        except DeadlineError as exc:
             raise ProviderDownError(f"{self.model.name} did not answer in time.") from exc
 
 

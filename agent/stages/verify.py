@@ -9,7 +9,6 @@ Nothing is rewritten after this stage.
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import combinations
 
 from langgraph.runtime import Runtime
@@ -19,7 +18,7 @@ from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import coverage_of, paraphrase_groups
 from agent.models.inference import Models
 from agent.models.providers import Providers
-from agent.options import RunOptions, in_time, options_of, time_left
+from agent.options import RunOptions, options_of
 from agent.stages.stage import fall_back_to_own_judge, report, stage
 from agent.state import (
     OF_NO_PERSPECTIVE,
@@ -32,7 +31,7 @@ from agent.state import (
     decontextualised,
     in_case,
 )
-from tools.budget import current_log
+from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, JudgeError
 from tools.language.numerals import number_values, plain_text
 from tools.passages import Passage
@@ -47,14 +46,14 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         return RunState(coverage=coverage, duplicate_of=same)
     options = options_of(runtime)
     judge = providers.models.judge(state.get("judge", ""))
-    checks = ClaimVerifier(providers, state, judge, partial(time_left, options, "verify"))
+    checks = ClaimVerifier(providers, state, judge)
     held: list[Claim] = []
     quoted: list[Claim] = []
     dropped: list[Dropped] = []
     try:
-        held, dropped = await in_time(options, "verify", checks.verify_claims(state["drafts"]))
+        held, dropped = await in_time(checks.verify_claims(state["drafts"]))
         _report(runtime, held)
-        quoted = await in_time(options, "verify", add_quotations(checks, held, dropped, options.claims_per_side))
+        quoted = await in_time(add_quotations(checks, held, dropped, options.claims_per_side))
     except DeadlineError as exc:
         current_log().note("failed", f"What could not be checked was left out: {exc}")
         with suppress(TimeoutError):  # what was read before is there at once
@@ -66,20 +65,20 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     shown = await merge_reworded(providers.models, deduplicated([*held, *quoted]))
     order = {p["id"]: n for n, p in enumerate(state.get("perspectives", []))}
     claims = with_theses(sorted(shown, key=lambda c: order.get(c["perspective"], len(order))))
-    claims += await _crux(checks, claims, options)
+    claims += await _crux(checks, claims)
     report(runtime, "verified", held=len(held), repaired=len(quoted), dropped=len(dropped))
     coverage, same = await _coverage(providers, state, claims)
     return RunState(claims=claims, dropped=dropped, coverage=coverage, duplicate_of=same)
 
 
-async def _crux(checks: ClaimVerifier, claims: Sequence[Claim], options: RunOptions) -> list[Claim]:
+async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
     """One sentence of a model on what the dispute of two sides with a case turns on, if it holds and comes in time."""
     write, framing, sides = checks.providers.crux, checks.state["framing"], opposed_sides(checks.state, claims)
     if not sides or write is None or checks.failed:
         return []
     with suppress(DeadlineError):
-        if written := await in_time(options, "verify", write(framing, sides)):
-            return (await in_time(options, "verify", checks.verify_claims([written])))[0]
+        if written := await in_time(write(framing, sides)):
+            return (await in_time(checks.verify_claims([written])))[0]
     return []
 
 

@@ -22,11 +22,11 @@ from agent.evidence.coverage import arguing_passages, sentence_evidence
 from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
 from agent.models.providers import Brief, Providers
-from agent.options import RunOptions, in_time, options_of, time_left
+from agent.options import RunOptions, options_of
 from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
 from agent.state import Claim, FramingState, Perspective, RunState, SentenceEvidence, asked_query, decontextualised
 from prompts import as_data, one_line
-from tools.budget import current_log
+from tools.budget import current_log, in_time, share_of_time
 from tools.errors import DeadlineError, JudgeError
 from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
@@ -71,7 +71,7 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     drafts = deduplicated(claims)
     report(runtime, "written", claims=len(drafts))
     with suppress(DeadlineError):
-        drafts += await in_time(options, "write", _also(providers, state, briefs, [*drafts, *quotations]))
+        drafts += await in_time(_also(providers, state, briefs, [*drafts, *quotations]))
     return RunState(
         drafts=drafts,
         document_stances=stances,
@@ -98,24 +98,25 @@ async def _read_and_wrote(
     """The briefs with what was read, unless a model wrote and that was late; for each its case, or that it was late.
     Raises DeadlineError, JudgeError."""
     briefs = await briefs_of(providers, state, options.claims_per_side)
-    reading = asyncio.create_task(_read(providers.models, briefs, _READING * time_left(options, "write")))
+    with share_of_time(_READING):
+        reading = asyncio.create_task(_read(providers.models, briefs))
     try:
         if providers.quote is None:
-            briefs = await in_time(options, "write", reading)
-        writing = (in_time(options, "write", providers.write(brief)) for brief in briefs)
+            briefs = await in_time(reading)
+        writing = (in_time(providers.write(brief)) for brief in briefs)
         cases = await asyncio.gather(*writing, return_exceptions=True)
         if failed := [c for c in cases if isinstance(c, BaseException) and not isinstance(c, DeadlineError)]:
             raise failed[0]
         with suppress(DeadlineError):  # what a model wrote stands without what was read beside it
-            briefs = await in_time(options, "write", reading)
+            briefs = await in_time(reading)
         return briefs, cases
     finally:
         reading.cancel()
 
 
-async def _read(models: Models, briefs: Sequence[Brief], seconds: float) -> list[Brief]:
+async def _read(models: Models, briefs: Sequence[Brief]) -> list[Brief]:
     """The briefs with the scores of their sentences and what their documents answer."""
-    readings = await score_sentences(models, briefs, seconds)
+    readings = await score_sentences(models, briefs)
     return [
         replace(brief, reading=found, responses=await asyncio.to_thread(document_responses, brief, found))
         for brief, found in zip(briefs, readings, strict=True)

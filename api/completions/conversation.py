@@ -1,12 +1,8 @@
-"""What a conversation asks: its question, the run that it goes on from, and what was asked before.
+"""The question of a conversation, the run that it follows up on, and earlier questions.
 
-OpenAI's interface keeps nothing between calls: the client sends the whole conversation each time. Our own replies name
-their run in their last line, so that a follow-up finds the thread in what is sent back.
-
-A request may hold anything else that OpenAI's own server takes (temperature, max_tokens, seed, stop, user, …) or that a
-client adds: it is accepted and has no effect. What is read is checked. Steelman's own options stand in one member,
-`steelman`, which OpenAI's client sends along as its `extra_body`: among OpenAI's names, which are many and grow, nobody
-could tell one that is misspelt.
+A client sends the whole conversation each time. The last line of a reply names its run, so that a follow-up finds
+the thread. Members without an effect (temperature, seed, …) are accepted. Steelman's own options stand in one member,
+`steelman` (`extra_body` of OpenAI's client), since a misspelt one would be lost among OpenAI's many names.
 """
 
 import asyncio
@@ -31,7 +27,6 @@ from api.service import Service
 from tools.errors import UnknownRunError
 
 MODELS: dict[str, Depth] = {"steelman": "normal", "steelman-quick": "quick", "steelman-deep": "deep"}
-"""The models that a client may name: how much is searched, judged and written."""
 _RUN = re.compile(r"\bRun ([0-9a-f]{12})\b")
 _MOST_EARLIER = 20
 _CHOICES = (None, "none", "auto")
@@ -75,8 +70,8 @@ class CompletionRequest(Sent):
 
 
 class AskedQuestion(NamedTuple):
-    """`thread` is the one that was named, or that of our last reply; without one the options have the user's messages
-    before the question. `aside`: whether passages were sent along, which are not read."""
+    """`thread`: the one in the request, or of the last reply; without one the options have the user's earlier messages.
+    `aside`: passages were sent along, which are not read."""
 
     question: str
     options: RunOptions
@@ -85,7 +80,7 @@ class AskedQuestion(NamedTuple):
 
 
 async def question_of(service: Service, caller: Caller, request: CompletionRequest) -> AskedQuestion:
-    """What the request asks. Raises ProblemError for what cannot be answered, or not as it is wanted."""
+    """Raises ProblemError for a request that cannot be answered, or not as wanted."""
     depth = check(request)
     from_user = [i for i, m in enumerate(request.messages) if m.role == "user"]
     if not from_user:
@@ -103,7 +98,7 @@ async def question_of(service: Service, caller: Caller, request: CompletionReque
 
 
 def check(request: CompletionRequest, *, task: bool = False) -> Depth:
-    """How deep the model goes. Raises ProblemError for what is no answer; that of a task may be JSON."""
+    """The depth of the model. Raises ProblemError for members that an answer cannot honour; a task's may be JSON."""
     depth = depth_of(request.model)
     for member, wrong in _refused(request):
         if not (task and member == "response_format"):
@@ -112,17 +107,16 @@ def check(request: CompletionRequest, *, task: bool = False) -> Depth:
 
 
 async def follow_ups(service: Service, caller: Caller, messages: Sequence[Message]) -> list[str]:
-    """What the last of our replies in a conversation, or in the prompt of a task, can be asked next."""
+    """Follow-up questions of the last reply in a conversation, or in the prompt of a task."""
     for run_id in reversed(_RUN.findall("\n".join(m.text for m in messages))[-_MOST_EARLIER:]):
         with contextlib.suppress(UnknownRunError):
             if (await service.run(caller, run_id)).status == "done":
-                answer = await service.answer(run_id)
-                return suggestions(answer)
+                return suggestions(await service.answer(run_id))
     return []
 
 
 def depth_of(model: str) -> Depth:
-    """Raises ProblemError (404) for a model that there is not."""
+    """Raises ProblemError (404) for an unknown model."""
     if depth := MODELS.get(model):
         return depth
     detail = f"There is no model '{model[:100]}'. There are {', '.join(MODELS)}; GET /v1/models lists them."
@@ -131,14 +125,13 @@ def depth_of(model: str) -> Depth:
 
 
 def impossible(member: str, wrong: str) -> ProblemError:
-    """A request that is well-formed and cannot be honoured."""
     return ProblemError(
         400, "impossible-request", f"{member}: {wrong}.", fields=[FieldProblem(field=member, message=wrong)]
     )
 
 
 def _refused(request: CompletionRequest) -> Iterator[tuple[str, str]]:
-    """What would be something else than the one text that an answer is, and our own options in the wrong place."""
+    """Members that ask for anything but one text, and Steelman's own options in the wrong place."""
     for member in sorted(SearchOptions.model_fields.keys() & (request.model_extra or {}).keys()):
         yield member, f'this stands within \'steelman\', as in {{"steelman": {{"{member}": …}}}}'
     if "depth" in (request.model_extra or {}):
@@ -165,7 +158,7 @@ def _check_text(message: Message, at: int) -> None:
 
 
 async def _last_run(service: Service, caller: Caller, before: Sequence[Message]) -> RunRow | None:
-    """The run of our last reply, which its last line names; None where the caller has no such run."""
+    """The caller's run that the last reply names."""
     for message in reversed(before):
         named = _RUN.findall(message.text) if message.role == "assistant" else []
         if named:

@@ -1,13 +1,8 @@
-"""The answer as OpenAI's clients read it: a message of Markdown with the source behind each number as an annotation,
-whole or as a stream of chunks.
+"""The answer as a completion: Markdown, with an annotation for the source of each number, whole or in chunks.
 
-The text that is streamed is the very document that a caller without `stream` gets. Nothing of it is certain before the
-run is done, but its title: sources are numbered in the order in which the whole answer uses them, and a claim may still
-be replaced. So the title is sent at once, and the rest, paragraph by paragraph, when the run is done.
-
-What happens until then, each verified claim among it, goes out as `reasoning_content`, the member in which DeepSeek's
-and other servers send what comes before an answer. What keeps a quiet stream alive is a chunk without text and not a
-comment: LangChain gives up on a stream that has no chunk for two minutes.
+A stream sends the title at once and the rest when the run is done, since until then numbers and claims may change.
+Progress, each verified claim included, is `reasoning_content`, as DeepSeek's and other servers name it. An empty chunk
+keeps a quiet stream alive: LangChain gives up on one without a chunk for two minutes, and counts no comments.
 """
 
 import json
@@ -31,7 +26,7 @@ from api.service import Service
 from tools.errors import RunCancelledError, RunError, SteelmanError
 
 _NUMBER = re.compile(r"\[(\d+)\]")
-"""A number of ours: in all other texts both brackets have a backslash before them."""
+"""A citation: in other texts both brackets have a backslash before them."""
 _BLOCKS = re.compile(r".+?(?:\n\n+|\Z)", re.DOTALL)
 _DONE = {"data": "[DONE]"}
 _NOT_READ = (
@@ -41,11 +36,8 @@ _NOT_READ = (
 
 
 class Reply:
-    """The reply to one request: of a run, or without one the text that answers a task.
-
-    `base` is this server's address as the caller knows it, for sources that have none of their own; `aside`: passages
-    were sent along. What OpenAI's shapes have no place for stands beside them in `steelman`.
-    """
+    """The reply of a run, or without one the `text` that answers a task. `base`: this server's address, for sources
+    without one of their own. `aside`: passages were sent along."""
 
     def __init__(self, model: str, run: RunRow | None, text: str = "", base: str = "", *, aside: bool = False) -> None:
         self._run, self._text, self._base, self._aside = run, text, base, aside
@@ -55,7 +47,7 @@ class Reply:
         self._about = about or None
 
     async def whole(self, service: Service) -> dict[str, Any]:
-        """The completion. Raises ProblemError where the run has no answer."""
+        """Raises ProblemError if the run has no answer."""
         if not self._run:
             return self._completion({"content": self._text, "annotations": []}, _usage(None))
         try:
@@ -65,7 +57,7 @@ class Reply:
         return self._completion(self._message(answer), _usage(answer))
 
     async def _chunks(self, service: Service, include_usage: bool) -> AsyncIterator[dict[str, str]]:
-        """The same as it comes; an error, where the run has no answer, ends it."""
+        """An error ends them if the run has no answer."""
         if not self._run:
             yield self._chunk({"role": "assistant", "content": self._text})
             for last in self._ending(_usage(None) if include_usage else None):
@@ -93,7 +85,6 @@ class Reply:
             yield last
 
     def streamed(self, service: Service, include_usage: bool) -> EventSourceResponse:
-        """A client that goes away costs the run nothing."""
         quiet = ServerSentEvent(self._chunk({})["data"], sep="\n")
         return sent(self._chunks(service, include_usage), self._run.id if self._run else "", quiet)
 
@@ -109,14 +100,13 @@ class Reply:
         return {"data": json.dumps(chunk, ensure_ascii=False)}
 
     def _ending(self, usage: dict[str, int] | None) -> Iterator[dict[str, str]]:
-        """The last chunks, and what tells that there are no more."""
         yield self._chunk({}, "stop")
         if usage is not None:
             yield self._chunk(None, usage=usage)
         yield _DONE
 
     def _opening(self, question: str) -> str:
-        """The document's first lines, known before there is an answer."""
+        """The first lines, known before the answer."""
         return "\n\n".join([title(question), *([_NOT_READ] if self._aside else []), ""])
 
     def _message(self, answer: Answer) -> dict[str, Any]:
@@ -130,7 +120,7 @@ class Reply:
 
 
 def _failed(run_id: str, exc: SteelmanError) -> ProblemError:
-    """Why a run has no answer. To one who asked for a completion that is the server's failure, and no conflict."""
+    """Why a run has no answer: for a completion a failure of the server, and no conflict."""
     if isinstance(exc, RunCancelledError) or not isinstance(exc, RunError):
         return problem_of(exc)
     detail = f"{exc.remote_text} POST /v1/runs/{run_id}/resume goes on with it."
@@ -138,13 +128,13 @@ def _failed(run_id: str, exc: SteelmanError) -> ProblemError:
 
 
 def _usage(answer: Answer | None) -> dict[str, int]:
-    """The tokens that chat models read and wrote for the answer; embedded providers spend none."""
+    """Tokens of chat models; embedded providers use none."""
     read, wrote = (answer.usage.input_tokens, answer.usage.output_tokens) if answer else (0, 0)
     return {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
 
 
 def _annotation(place: re.Match[str], source: Citation, here: str) -> dict[str, Any]:
-    """`content[start_index:end_index]` is the source's number, in characters (Unicode code points)."""
+    """`content[start_index:end_index]` is the number, in Unicode code points."""
     address = plain(source.url)
     own, named = address.startswith(("https://", "http://")), source.title or source.publisher or source.document_id
     cited = {

@@ -1,11 +1,8 @@
-"""What chat apps put around what a person said, and what they ask on their own account.
+"""The person's question in the prompt of a chat app, and the app's own tasks.
 
-An app gives a model one text in which instructions, data and the person's words stand together: tags, passages that it
-found, labels. They are told apart by their structure, since each product words its frame differently.
-
-Some prompts are no question to argue about: a title for the chat, tags, follow-ups, search queries. Such a task shows
-a JSON form with a member such as `title` beside the chat's history. It is answered at once from the person's question
-that stands there, in that form, and begins no run.
+A prompt holds instructions, data and the person's words. Tags and labels tell them apart, since each app has its own
+wording. A task (a title, tags, follow-ups, search queries) has a JSON form with a member such as `title` beside the
+chat's history. It is answered at once from the question in there, in that form, and begins no run.
 """
 
 import json
@@ -20,7 +17,7 @@ from tools.language.words import QUERY_FILLERS
 
 
 class Sent(BaseModel):
-    """What a client sends, as far as it means something here. Whatever else there is has no effect."""
+    """The members of a request that have an effect."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
@@ -69,7 +66,7 @@ _NEXT = re.compile(r"^(?:[ \t]*#+ |[ \t*]*(?:[\w-]+ )?(?:answer|response|output|
 
 
 class Block(NamedTuple):
-    """What stands between a tag and the last one that closes it."""
+    """The text between a tag and its last closing tag."""
 
     name: str
     start: int
@@ -78,7 +75,7 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The outermost pairs of tags that hold data: context, a chat's history or the question."""
+    """The outermost tags with context, a chat's history or the question."""
     last = {m[1].casefold(): m for m in _CLOSING.finditer(text)}
     at = 0
     for opening in _OPENING.finditer(text):
@@ -91,14 +88,13 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _outside(text: str) -> str:
-    """The text without the data in it."""
     found = list(blocks(text))
     starts, ends = [*(b.start for b in found), len(text)], [0, *(b.end for b in found)]
     return "\n".join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
 def unframed(text: str) -> tuple[str, bool]:
-    """The person's question out of a message, and whether the app sent context along with it."""
+    """The person's question in a message, and whether the app sent context with it."""
     text = re.sub(r"\[(END )?CONTEXT \d+\]:?", lambda m: "</context>" if m[1] else "<context>", text)
     found, rest = list(blocks(text)), _outside(text)
     context = [b for b in found if CONTEXT.search(b.name)]
@@ -115,7 +111,7 @@ def unframed(text: str) -> tuple[str, bool]:
 
 
 def _once(text: str) -> str:
-    """A question up to what follows it, of which some apps give two copies."""
+    """A question up to the text after it; some apps send it twice."""
     text = re.sub(r"<!--[^>]{0,200}-->", "", text).strip()
     end = _NEXT.search(text, 1)
     return "\n\n".join(dict.fromkeys(p.strip() for p in text[: end.start() if end else None].split("\n\n"))).strip()
@@ -128,7 +124,7 @@ _TURN = re.compile(r"^(user|human|assistant|ai|bot|model|system|tool):[ \t]*", r
 
 
 class Task(NamedTuple):
-    """What an app wants: the member of its JSON form, whether that is a list, the question of the chat."""
+    """member: of its JSON form. many: the member is a list. question: of the chat."""
 
     member: str
     many: bool
@@ -136,11 +132,10 @@ class Task(NamedTuple):
 
     @property
     def is_follow_ups(self) -> bool:
-        """Whether it asks for what only the server knows: the follow-ups of a run."""
+        """Whether it asks for follow-ups of a run."""
         return re.fullmatch(r"follow_?ups?\w*|suggest\w*|(?:related_?)?questions", self.member, re.I) is not None
 
     def reply(self, follow_ups: Sequence[str] = ()) -> str:
-        """The answer in the form that was asked for."""
         values = list(follow_ups) or self._values()
         return json.dumps({self.member: values if self.many else "".join(values[:1])}, ensure_ascii=False)
 
@@ -156,7 +151,7 @@ class Task(NamedTuple):
 
 
 def task_of(messages: Sequence[Message]) -> Task | None:
-    """The task that a conversation is sent for; None where it asks a question."""
+    """None if the conversation asks a question."""
     spoken = [m.text for m in messages if m.role == "user"]
     if any("tool_calls" in dict(_FORM.findall(m.text)) for m in messages if m.role in ("system", "user")):
         return Task("tool_calls", True, "")

@@ -2,8 +2,7 @@
 
 transport (a process of its own, or streamable HTTP at /mcp) ─▶ tools.py, answers as resources ─▶ service
 
-The package's low-level server is used, since resources differ by caller. Nothing that a client sends is used as a
-command or as the name of a file: collections are names of the store, runs are ids of twelve hexadecimal digits.
+The package's low-level server is used, since resources differ by caller.
 """
 
 import asyncio
@@ -11,10 +10,6 @@ import contextlib
 import logging
 import re
 import sys
-from asyncio import Future
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -57,8 +52,7 @@ citations, `retrieve` the passages alone, `judge` checks whether a passage suppo
 is right. Keep quotations word for word and their numbers with the list of sources, and report what was not found. \
 Follow up with `thread`. Earlier answers are resources under steelman://answers/."""
 
-Opening = Callable[[], AbstractAsyncContextManager[Future[Service] | None]]
-Context = ServerRequestContext[Future[Service] | None, Any]
+Context = ServerRequestContext[Service | None, Any]
 
 
 async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -70,7 +64,7 @@ async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResu
         raise MCPError(code=INVALID_PARAMS, message=f"There is no such tool. The tools are: {', '.join(RUNS)}.")
     try:
         call = Call(_caller_of(ctx), ctx.session.report_progress, stops=ctx.request is None)
-        return await RUNS[params.name](await _opened(ctx), call, params.arguments or {})
+        return await RUNS[params.name](_service(ctx), call, params.arguments or {})
     except Exception as exc:  # told to the model
         if not isinstance(exc, SteelmanError | ProblemError):
             logger.exception("%s failed", params.name)
@@ -79,7 +73,7 @@ async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResu
 
 async def list_resources(ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
     """The caller's last answers, newest first."""
-    service = await _opened(ctx)
+    service = _service(ctx)
     resources = [
         Resource(
             uri=f"{SCHEME}{run.id}",
@@ -94,8 +88,8 @@ async def list_resources(ctx: Context, _: PaginatedRequestParams | None) -> List
 
 
 async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-    """The answer at the address. Raises MCPError for one that is not the caller's, not there, or no address."""
-    service, uri = await _opened(ctx), str(params.uri)
+    """Raises MCPError for an address that is wrong or of no answer of the caller's."""
+    service, uri = _service(ctx), str(params.uri)
     address = _ADDRESS.fullmatch(uri)
     if address is None:
         what = f"There is no such resource. Resources are {SCHEME} and the twelve characters of a run's id."
@@ -113,19 +107,19 @@ async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> Read
 
 
 def _caller_of(ctx: Context) -> Caller:
-    """As the guard found out, where a request came through it."""
+    """The guard's caller of a request over HTTP; the owner of the process otherwise."""
     return caller_of(ctx.request) if ctx.request else Caller()
 
 
-def build_server(opening: Opening) -> Server[Future[Service] | None]:
-    """The server over the service that `opening` opens, or that of the application by which a request came."""
+def build_server(service: Service | None = None) -> Server[Service | None]:
+    """The server over this service, or over that of the application that a request came through."""
     return Server(
         "steelman",
         version="1.0",
         title="Steelman",
         description="Every side's strongest sourced case for a contentious question.",
         instructions=_INSTRUCTIONS,
-        lifespan=lambda _: opening(),
+        lifespan=lambda _: contextlib.nullcontext(service),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -133,22 +127,19 @@ def build_server(opening: Opening) -> Server[Future[Service] | None]:
     )
 
 
-async def _opened(ctx: Context) -> Service:
-    """The service, once it is open."""
-    if ctx.request:
-        return service_of(ctx.request)
-    assert ctx.lifespan_context
-    return await asyncio.shield(ctx.lifespan_context)
+def _service(ctx: Context) -> Service:
+    service = service_of(ctx.request) if ctx.request else ctx.lifespan_context
+    assert service
+    return service
 
 
 def mount(app: FastAPI, settings: Settings) -> StreamableHTTPSessionManager:
-    """Adds what answers the messages over HTTP, behind the guard of all calls; the manager has to run meanwhile.
+    """Adds the routes of MCP over HTTP; the manager has to run meanwhile.
 
-    Nothing is kept between requests: a restart loses no session. Messages come by POST, with or without the slash at
-    the end: a redirect would lose a client that follows none.
+    No session is kept, so that a restart loses none. Both paths are routes, since some clients follow no redirect.
     """
     logging.getLogger("mcp").setLevel(logging.WARNING)  # two lines for every request otherwise
-    server = build_server(contextlib.nullcontext)
+    server = build_server()
     mounted = server.streamable_http_app(
         stateless_http=True,
         max_request_body_size=settings.api_upload * 1_000_000,
@@ -165,8 +156,7 @@ def mount(app: FastAPI, settings: Settings) -> StreamableHTTPSessionManager:
 def serve_stdio(settings: Settings) -> int:
     """Speaks MCP until standard input ends: the process that an assistant starts for itself.
 
-    Standard output carries the protocol alone; what there is to say to people goes to standard error. The first
-    messages are answered before the store is open, which takes a minute where the samples have still to be indexed.
+    Standard output carries the protocol alone; messages for people go to standard error.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="steelman: %(message)s")
     if sys.stdin.isatty():
@@ -181,25 +171,9 @@ def serve_stdio(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings) -> None:
-    server = build_server(partial(_opening, settings))
-    async with stdio_server() as (reading, writing):
-        with contextlib.redirect_stdout(sys.stderr):  # what a library prints
-            await server.run(reading, writing, server.create_initialization_options())
-
-
-@asynccontextmanager
-async def _opening(settings: Settings) -> AsyncIterator[Future[Service]]:
-    """Opens the service beside the first messages; whoever needs it waits for it, or hears why it cannot be opened."""
     async with contextlib.AsyncExitStack() as stack:
-        opening = asyncio.create_task(stack.enter_async_context(open_service(settings)))
-        opening.add_done_callback(_tell)
-        try:
-            yield opening
-        finally:
-            opening.cancel()
-            await asyncio.wait([opening])
-
-
-def _tell(opening: "asyncio.Task[Service]") -> None:
-    if not opening.cancelled() and (exc := opening.exception()):
-        logger.error("%s", exc, exc_info=None if isinstance(exc, SteelmanError) else exc)
+        with contextlib.redirect_stdout(sys.stderr):  # of what a library prints
+            server = build_server(await stack.enter_async_context(open_service(settings)))
+        reading, writing = await stack.enter_async_context(stdio_server())
+        with contextlib.redirect_stdout(sys.stderr):
+            await server.run(reading, writing, server.create_initialization_options())

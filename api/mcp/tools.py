@@ -1,6 +1,4 @@
-"""The tools: ask, retrieve, judge. Each says to the model when to use it and what to make of what comes back, which is
-Markdown, short, with citations and with what was not found, beside the structured result.
-"""
+"""The tools ask, retrieve and judge: when a model is to use them, and their results as Markdown with citations."""
 
 import asyncio
 import contextlib
@@ -17,14 +15,14 @@ from agent.answer.files import escape, to_markdown
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
 from agent.answer.summary import all_looked_into
-from agent.answer.words import LABELS, plain, undone
+from agent.answer.words import plain, stance_labels, undone
 from agent.runs.progress import WHOLE, Progress
 from agent.state import is_answer
 from api.callers import Caller
-from api.problems import ProblemError, problem_of
+from api.problems import ProblemError
 from api.schemas import Judged, JudgePair, JudgeRequest, Question
 from api.service import Service
-from tools.errors import RunCancelledError, RunError, SteelmanError, UnknownCollectionError, UnknownRunError
+from tools.errors import RunError, SteelmanError
 from tools.language.words import count
 
 _Input = TypeVar("_Input", bound=BaseModel)
@@ -63,7 +61,7 @@ check a citation or a claim of your own against a text that you have. It searche
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a tool: whose it is, how to tell its progress, whether its run stops where it is cancelled."""
+    """A call of a tool. progress: sends done, total and a message. stops: cancelling the call cancels its run."""
 
     caller: Caller
     progress: Callable[[float, float, str], Awaitable[None]]
@@ -75,17 +73,12 @@ Run = Callable[[Service, Call, Mapping[str, Any]], Awaitable[CallToolResult]]
 
 
 def failure(exc: Exception) -> CallToolResult:
-    """A failure as a model is told it: what is wrong, and what to do next with these tools."""
-    if isinstance(exc, UnknownRunError):
-        text = "There is no such run of yours. The id of a run stands at the end of the answer that it gave."
-    elif isinstance(exc, RunCancelledError):
-        text = "The run was cancelled before it had an answer. Ask again if it is still wanted."
-    elif isinstance(exc, UnknownCollectionError | RunError):
-        text = exc.remote_text if isinstance(exc, UnknownCollectionError) else f"{exc.remote_text} Ask again."
-    elif isinstance(exc, SteelmanError | ProblemError):
-        text = problem_of(exc).detail
-    else:
-        text = "Something went wrong inside Steelman; whoever runs the server finds it in its log. Try once more."
+    """A failure in words for a model, without the calls over HTTP that a problem names."""
+    text = "Something went wrong inside Steelman. The server's log has it. Try once more."
+    if isinstance(exc, ProblemError):
+        text = exc.detail
+    elif isinstance(exc, SteelmanError):
+        text = f"{exc.remote_text} Ask again." if isinstance(exc, RunError) else exc.remote_text
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
@@ -106,7 +99,7 @@ async def _judge(service: Service, call: Call, arguments: Mapping[str, Any]) -> 
 
 
 async def _ended(service: Service, call: Call, arguments: Mapping[str, Any], *, writing: bool) -> str:
-    """Begins the run and tells its progress until it ends; returns its id."""
+    """Begins the run and sends its progress until it ends; returns its id."""
     run_id = await service.start(call.caller, _read(Question, arguments), writing=writing)
     progress = Progress()
     try:
@@ -121,8 +114,8 @@ async def _ended(service: Service, call: Call, arguments: Mapping[str, Any], *, 
 
 
 def _read(model: type[_Input], arguments: Mapping[str, Any]) -> _Input:
-    """The arguments as the model has them. Some assistants send all of them as texts, lists as the JSON of a list or as
-    their one entry, and null or nothing for what they leave out. Raises ProblemError that names the fields."""
+    """The arguments as `model`. Some assistants send lists as JSON or as their one entry, and null for what they leave
+    out. Raises ProblemError that names the fields."""
     given = {name: value for name, value in arguments.items() if value not in (None, "null", "", "[]", [])}
     for name in given.keys() & _LISTS:
         sent = given[name]
@@ -163,21 +156,20 @@ TOOLS = [
 RUNS: dict[str, Run] = {"ask": _ask, "retrieve": _retrieve, "judge": _judge}
 
 
-# What a model reads
+# The results as text
 
 
 def answer_text(answer: Answer) -> str:
-    """The answer with how to cite it and where to go on from it."""
+    """The answer, how to cite it and how to follow up."""
     nothing = _NOTHING if all_looked_into({note.kind for note in answer.notes}) else _UNDONE
     use = _USE if answer.citations else nothing
     return f"{to_markdown(answer, remote=True)}\n{use} {_ON.format(run=answer.run_id)}\n"
 
 
 def retrieved_text(found: Retrieved) -> str:
-    """The sides with their best passages."""
     lines = [f"# {_escaped(found.question)}", ""]
     for side in found.perspectives:
-        lines += _side(side)
+        lines += _side(side, stance_labels(found.question)[side.stance])
     lines += [f"> {_escaped(line)}\n" for line in [undone(found.notes)] if line]
     if not found.perspectives:
         lines += ["No sides were found for this question.", ""]
@@ -197,8 +189,8 @@ def judged_text(judged: Judged, pairs: list[JudgePair]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _side(side: RetrievedPerspective) -> list[str]:
-    head = side.name if is_answer(side.name, side.statement) else f"{LABELS[side.stance]}: {side.statement}"
+def _side(side: RetrievedPerspective, label: str) -> list[str]:
+    head = side.name if is_answer(side.name, side.statement) else f"{label}: {side.statement}"
     lines = [f"## {_escaped(head)}", ""]
     if side.status == "not_found":
         tried = " · ".join(_escaped(q) for q in side.queries)
@@ -220,5 +212,5 @@ def _passage(passage: RetrievedPassage) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text of others: on one line, without unseen marks, and nothing in it is Markdown."""
+    """Foreign text on one line, without invisible characters or Markdown."""
     return escape(plain(text))

@@ -10,7 +10,7 @@ from api.completions.conversation import MODELS, CompletionRequest, check, depth
 from api.completions.replies import Reply
 from api.completions.tasks import task_of
 from api.events import EVENT_STREAM
-from api.outside import link
+from api.public_url import link
 from api.routes.runs import IdempotencyKey
 from api.service import TheService
 from tools.errors import GreetingError

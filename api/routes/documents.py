@@ -15,7 +15,7 @@ from agent.runs.parts import reading_limits
 from api import schemas
 from api.callers import TheCaller
 from api.forms import AnyCollection, CollectionName, JobId
-from api.jobs import LARGE_COUNT, Job
+from api.jobs import Job
 from api.problems import LOCATED, ProblemError
 from api.schemas import LONGEST_ID, JobDetails, Stored
 from api.service import Service, TheService
@@ -32,8 +32,9 @@ from tools.store.store import SAMPLES
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 jobs = APIRouter(prefix="/v1/jobs/{job_id}", tags=["jobs"])
 _LATER = "respond-async"
-LARGE_BYTES = 4_000_000
+LARGE_COUNT, LARGE_BYTES = 1_000, 4_000_000
 """Past which an upload is a job."""
+_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".mbox")  # many documents each: their bytes count tenfold
 _NAMED: dict[str, Any] = {
     "headers": {
         "Content-Disposition": {
@@ -60,7 +61,6 @@ def _columns(
     kind_column: _OneColumn = "",
     author_column: _OneColumn = "",
 ) -> Columns:
-    """The columns of tables, as the caller named them."""
     fields = id_column, title_column, url_column, publisher_column, date_column, kind_column, author_column
     hint = "Send the form field text_column={column} with it."
     return Columns(tuple(filter(None, text_column)), *fields, hint=hint)
@@ -131,7 +131,7 @@ async def store_files(
     """Stores files, each under the name that it was sent with; its ending says what it is read as.
 
     What cannot be read is named in `problems`, and the rest is stored; where nothing can be, the reply is a problem.
-    More than four megabytes, or a thousand documents, are stored by a job; so is less where that is preferred.
+    More than four megabytes, or 400 kB of tables and mailboxes, are stored by a job; so is less if that is preferred.
     """
     _check_own(name)
     async with service.jobs.folder() as folder:
@@ -139,7 +139,8 @@ async def store_files(
             kept = [await _keep(file, folder, number) for number, file in enumerate(files)]
             limits = reading_limits(service.settings)
             job = Job(caller, name, folder, lambda job: _documents_in(kept, columns, limits, job))
-            large = sum(f.size or 0 for f in files) > LARGE_BYTES
+            sizes = ((f.size or 0) * (10 if (f.filename or "").lower().endswith(_TABLES) else 1) for f in files)
+            large = sum(sizes) > LARGE_BYTES
             return await _taken(service, job, large=large, prefer=prefer)
 
 
@@ -176,12 +177,11 @@ async def delete_document(
 
 
 async def _taken(service: Service, job: Job, *, large: bool, prefer: str | None) -> Response:
-    """The reply to an upload: what it came to, or the job that a large one becomes, and one whose sender prefers it."""
+    """The reply to an upload: its result, or the job that a large or preferred one becomes."""
     preferred = _LATER in [part.partition(";")[0].strip().lower() for part in (prefer or "").split(",")]
     if not large and not preferred:
-        if stored := await service.jobs.store(job):
-            return Response(stored.model_dump_json(), media_type="application/json")
-        job = Job(job.caller, job.state.collection, job.folder, job.documents)  # to be read anew, in its turn
+        stored = await service.jobs.store(job)
+        return Response(stored.model_dump_json(), media_type="application/json")
     details = await service.jobs.begin(job)
     headers = {"Location": f"/v1/jobs/{details.id}"} | ({"Preference-Applied": _LATER} if preferred else {})
     return Response(details.model_dump_json(), 202, headers=headers, media_type="application/json")
@@ -193,7 +193,7 @@ def _source(d: schemas.NewDocument) -> SourceDocument:
 
 
 async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]:
-    """Keeps the file under a name of ours; returns that, and the name that it was sent with."""
+    """Keeps the file under a safe name; returns that, and the name that it was sent with."""
     sent = printable(file.filename or f"file-{number + 1}")
     ending = PurePosixPath(sent).suffix.lower()
     path = folder / f"{number}{ending if ending in READERS else ''}"
@@ -206,8 +206,8 @@ async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]
 def _documents_in(
     files: Sequence[tuple[Path, str]], columns: Columns, limits: Limits, job: Job
 ) -> Iterator[SourceDocument]:
-    """What stands in the files, each of which was sent under the name beside it; what cannot be read within the limits
-    goes into the report's problems. Raises ReadingCancelledError within a file when the job is stopped."""
+    """The documents in files, each with its sent name; unreadable files go into the problems of the report.
+    Raises ReadingCancelledError when the job is stopped."""
     report, given_up = job.report, job.stopped.is_set
     for path, sent in files:
         if wrong := _wrong_name(path, sent):
@@ -222,7 +222,7 @@ def _documents_in(
 
 
 def _wrong_name(path: Path, sent: str) -> str:
-    """Why nothing can be stored under the name; empty where something can."""
+    """Why no document can have the name, or an empty text."""
     if not sent.isprintable() or len(sent) > LONGEST_ID:
         return f"{sent[:60]!r}: no document can have this name. Send the file under a plain one."
     if not path.suffix:
@@ -245,7 +245,7 @@ async def cancel_job(job_id: JobId, service: TheService, caller: TheCaller) -> s
 
 
 def _check_own(name: str) -> None:
-    """Raises ProblemError for the starter corpus, which is the project's own."""
+    """Raises ProblemError for the samples."""
     if name == SAMPLES:
         detail = f"The collection '{SAMPLES}' is Steelman's own and stays as it is. Use another name."
         raise ProblemError(409, "collection-is-fixed", detail)

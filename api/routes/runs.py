@@ -1,6 +1,4 @@
-"""Questions and the runs that answer them: the whole answer, its events as it grows, or the passages alone; a caller's
-runs, which stop, go on and are deleted; and the judge by itself.
-"""
+"""Questions, runs and the judge."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -98,7 +96,7 @@ async def _whole(
     question: RetrieveRequest,
     result: Callable[[str], Awaitable[Answer | Retrieved]],
 ) -> Response:
-    """What the run came to; how far it is, where it has not ended by when the caller wants its reply."""
+    """The result of the run, or its state if it has not ended in `wait_seconds`."""
     place = f"/v1/runs/{run_id}"
     if not await service.ended(run_id, question.wait_seconds):
         state = await service.state(caller, run_id)
@@ -224,7 +222,7 @@ async def undo_correction(run_id: RunId, service: TheService, caller: TheCaller)
 
 
 async def _ended(service: TheService, caller: TheCaller, run_id: str) -> None:
-    """Raises ProblemError of a run that has no answer."""
+    """Raises ProblemError for a run without an answer."""
     row = await service.run(caller, run_id)
     advice = {
         "running": f"Follow GET /v1/runs/{run_id}/events until it is done.",

@@ -9,8 +9,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from api.guard import OPEN
-from api.outside import link
 from api.problems import Problem, ProblemError, problem_of
+from api.public_url import link
 from api.schemas import Health
 from api.service import TheService
 from tools.errors import SteelmanError
@@ -60,7 +60,7 @@ async def openapi(request: Request) -> JSONResponse:
 
 
 def _openapi_document(app: FastAPI) -> dict[str, Any]:
-    """What FastAPI finds out, with the problem documents and the bearer keys; made once."""
+    """FastAPI's document with problem documents and bearer keys; made once."""
     document = app.openapi()
     components = document.setdefault("components", {})
     problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")

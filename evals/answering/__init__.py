@@ -1,1 +1,1 @@
-"""Asking the agent over documents of known sides: variants, perfect verdicts, checks of what is answered."""
+"""Asking the agent over documents of known sides, other agents' answers, and checks of claims."""

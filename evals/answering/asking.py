@@ -1,8 +1,13 @@
-"""Asks the agent through its service, over a data folder that lasts as long as the asking, with the usual caches."""
+"""Asks the agent through its service, over a data folder that lasts as long as the asking, with the usual caches.
+
+A question is asked as it is, and without one side's documents. For that nothing is indexed twice: documents lie in
+several collections, divided by which questions leave them out, and a question is asked over all but its own.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +19,7 @@ from agent.runs.build import build_providers
 from agent.runs.parts import open_parts, usual_options
 from agent.runs.service import Runs
 from agent.settings import Settings
-from evals.answering.plan import Ask, Shelf, plan_shelves
+from evals.datasets.cases import SIDES, Case, Side
 from evals.models import CachedEncoder
 from evals.reports.records import Record, Records
 from evals.suite import ask_each, progress
@@ -32,6 +37,61 @@ _IN_FORCE = (
     *("model", "model_expand", "model_queries", "model_write", "temperature"),
     *("judge", "judge_model", "judge_threshold", "encoder", "embeddings_model", "deadline"),
 )
+PLAIN, MISSING = "plain", "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question to the agent. `left_out` is the side whose gold documents it goes without."""
+
+    case: Case
+    left_out: Side | None = None
+
+    @property
+    def variant(self) -> str:
+        return MISSING if self.left_out else PLAIN
+
+    @property
+    def key(self) -> str:
+        return f"{self.case.key} [{self.variant}]"
+
+
+def plan(cases: Sequence[Case], missing: bool, seed: int) -> list[Ask]:
+    """All that is asked, question by question.
+
+    The sides that are left out alternate over the questions that have both, whatever the number of questions; where
+    the question may be worded from either pole nobody knows which side would be missing.
+    """
+    asks: list[Ask] = []
+    sided = 0
+    for case in cases:
+        asks.append(Ask(case))
+        both = len(case.sides) == len(SIDES)
+        if missing and both and not case.either_way:
+            asks.append(Ask(case, SIDES[(sided + seed) % len(SIDES)]))
+        sided += both
+    return asks
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A collection of documents. `without`: the keys of the asks that go without it."""
+
+    name: str
+    documents: list[SourceDocument]
+    without: frozenset[str]
+
+
+def plan_shelves(documents: Sequence[SourceDocument], asks: Sequence[Ask]) -> list[Shelf]:
+    """One collection for what every question may use, and one for each set of questions that go without."""
+    without: dict[str, set[str]] = {}
+    for ask in asks:
+        for external_id in ask.case.gold[ask.left_out] if ask.left_out else ():
+            without.setdefault(external_id, set()).add(ask.key)
+    shelves: dict[frozenset[str], list[SourceDocument]] = {}
+    for document in documents:
+        shelves.setdefault(frozenset(without.get(document.external_id, ())), []).append(document)
+    return [Shelf(f"shelf-{number}", held, keys) for number, (keys, held) in enumerate(shelves.items(), start=1)]
 
 
 def in_force(settings: Settings) -> Record:

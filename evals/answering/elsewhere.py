@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agent.answer.model import Answer
-from evals.answering.plan import PLAIN
+from evals.answering.asking import PLAIN
 from evals.datasets.cases import Case
 from evals.datasets.rows import Shape, Text, json_rows, problem
 from evals.reports.records import Record

@@ -26,7 +26,7 @@ _WORDS = 350  # about the 512 tokens at which NEWSCOPE cuts paragraphs
 
 
 class Line(Shape):
-    topic: str = ""  # what keeps together in a split; lines without one do, where others have one
+    topic: str = ""
 
 
 class Opposed(Line):  # as Arguana has two arguments
@@ -84,8 +84,7 @@ async def _reply(model: ChatModel, prompt: str, wanted: dict[str, Any], **shown:
 def _made(line: Line, question: str, perspectives: list[str]) -> Record:
     if len({p.casefold().rstrip(".") for p in perspectives}) < len(perspectives):
         raise ProviderReplyError(f"two perspectives on '{question}' are the same.")
-    made_of = list(line.model_dump(include={"first", "second", "question"}).values())
-    return {"question": question, "perspectives": perspectives, "topic": line.topic, "made_of": made_of}
+    return {"question": question, "perspectives": perspectives, "topic": line.topic}
 
 
 async def from_pair(pair: Opposed, model: ChatModel) -> Record:

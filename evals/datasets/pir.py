@@ -6,8 +6,7 @@ A file is one JSON object, plain or .gz: a task's name to its `corpus` (passages
 a task has is not read.
 
 p-Recall (PIR, §2.3) is over sets of perspectives and of passages, so what a file lists twice is one here: lines of one
-root, query and perspective are one perspective with the gold of all, and copies of a text are one passage. Read as
-published, each line is a perspective and each copy a passage of its own, as the paper counts them (table 1).
+root, query and perspective are one perspective with the gold of all, and copies of a text are one passage.
 """
 
 from collections.abc import Sequence
@@ -51,7 +50,7 @@ class PirTask:
 
     texts: all that is asked with, each once, in the order of the file: of roots that are left out as well, so that a
     sample of the roots is encoded together with the same texts as all of them.
-    alone: how many roots have one perspective; they are not among `roots`, except in the published reading.
+    alone: how many roots have one perspective; they are not among `roots`.
     copies: how many passages were left out as copies.
     """
 
@@ -91,7 +90,7 @@ class _Task(BaseModel):
         return "" if text == self.queries[number].strip() else text
 
 
-def load_tasks(path: Path, names: Sequence[str] = (), published: bool = False) -> list[PirTask]:
+def load_tasks(path: Path, names: Sequence[str] = ()) -> list[PirTask]:
     """The tasks of these names, or all of them in the order of the file.
 
     Raises InputError that names file, task and field: something missing or empty, lists of unequal length, a gold
@@ -100,37 +99,32 @@ def load_tasks(path: Path, names: Sequence[str] = (), published: bool = False) -
     tasks = read_json(dict[str, _Task], whole_text(path).encode(), path)
     if unknown := [name for name in names if name not in tasks]:
         raise InputError(f"{path} has no task '{unknown[0]}'. It has: {', '.join(tasks)}.")
-    return [_task(path, name, tasks[name], published) for name in dict.fromkeys(names or tasks)]
+    return [_task(path, name, tasks[name]) for name in dict.fromkeys(names or tasks)]
 
 
-def _task(path: Path, name: str, task: _Task, published: bool) -> PirTask:
+def _task(path: Path, name: str, task: _Task) -> PirTask:
     places: dict[str, int] = {}
     positions = [places.setdefault(text, len(places)) for text in task.corpus]
-    kept = list(places)
-    if published:
-        kept, positions = task.corpus, list(range(len(task.corpus)))
-    roots = _roots(task, positions, published)
+    roots = _roots(task, positions)
     several = [root for root in roots if len(root.perspectives) > 1]
     if not several:
         raise InputError(f"{path} '{name}': no root query has two perspectives. Name the other tasks with --task.")
-    corpus = tuple(SourceDocument(str(i), text) for i, text in enumerate(kept))
+    corpus = tuple(SourceDocument(str(i), text) for i, text in enumerate(places))
     texts = [text for root in roots for one in root.perspectives for text in (root.text, one.query, one.text)]
     asked = tuple(dict.fromkeys(text for text in texts if text))
-    chosen = tuple(roots if published else several)
-    return PirTask(name, chosen, corpus, asked, len(roots) - len(several), len(task.corpus) - len(kept))
+    return PirTask(name, tuple(several), corpus, asked, len(roots) - len(several), len(task.corpus) - len(places))
 
 
-def _roots(task: _Task, positions: Sequence[int], published: bool) -> list[Root]:
+def _roots(task: _Task, positions: Sequence[int]) -> list[Root]:
     """The roots in the order of their first query. positions: those of the file's passages in the corpus."""
-    found: dict[str, dict[tuple[str, str, str, int], set[int]]] = {}
+    found: dict[str, dict[tuple[str, str, str], set[int]]] = {}
     keys: dict[str, str] = {}
     for number, (root, query) in enumerate(zip(task.source_queries, task.queries, strict=True)):
         keys.setdefault(root, str(number))
-        line = number if published else 0  # lines of one perspective are told apart, or they are not
         label = task.query_labels[number] if task.query_labels else ""
-        gold = found.setdefault(root, {}).setdefault((query, task.own_text(number), label, line), set())
+        gold = found.setdefault(root, {}).setdefault((query, task.own_text(number), label), set())
         gold.update(positions[i] for i in task.key_ref[number])
     return [
-        Root(keys[root], root, tuple(RootPerspective(q, p, tuple(sorted(i)), x) for (q, p, x, _), i in of.items()))
+        Root(keys[root], root, tuple(RootPerspective(q, p, tuple(sorted(i)), x) for (q, p, x), i in of.items()))
         for root, of in found.items()
     ]

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from evals.metrics.coverage import hits
 from evals.metrics.measure import Figure, Values, mean
-from evals.reports.published import published
+from evals.reports.paper import published
 from evals.retrievers.news import OUTSIDE, Ready
-from tools.selection.published import NOISE, Clustered
+from evals.retrievers.published_selections import NOISE, Clustered
 
 COMPARED = ("published_f1", "distance", "density", "coverage")
 

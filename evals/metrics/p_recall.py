@@ -31,10 +31,9 @@ def p_recall(ranks: Sequence[Ints], k: int) -> Floats:
     """p-Recall@k of each root (PIR, eq. 1): the share of its perspectives with a gold passage in the top k.
 
     ranks: for each root the ranks of its perspectives' first gold passages, shape (perspectives, columns). Returns
-    shape (roots, columns). A root with one perspective is 0, as in the released code; the suite leaves such roots out
-    unless the published reading is asked for.
+    shape (roots, columns). The released code counts roots with one perspective as 0; the suite leaves them out.
     """
-    return np.stack([(of_root <= k).mean(axis=0) * (len(of_root) > 1) for of_root in ranks])
+    return np.stack([(of_root <= k).mean(axis=0) for of_root in ranks])
 
 
 @dataclass(frozen=True)

@@ -1,36 +1,18 @@
-"""Is a reply the answer, and how many of its words are? Of several gold answers the best counts for each measure.
-
-Words are lower-case, without punctuation and articles (as SQuAD has it, Rajpurkar et al. 2016).
-
-accuracy   exact match of the words, in order (PIR, §3.3)
-qa_f1      |T ∩ G| / |T ∪ G| of the sets of words: so PIR writes it (A.8); elsewhere that is the Jaccard index
-token_f1   2 · common / (words of the reply + words of the answer), as often as they come: SQuAD's F1
-"""
+"""Overlap of a perspective that was drawn from a query with the annotated one."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from evals.metrics.measure import Figure, Ratio
+from evals.metrics.measure import Ratio
 
 
 def words(text: str) -> list[str]:
-    """The words that are compared."""
+    """Words in lower case, without punctuation and articles, as SQuAD compares them (Rajpurkar et al. 2016)."""
     return [w for w in re.sub(r"[^\w\s]", "", text.lower()).split() if w not in ("a", "an", "the")]
 
 
-def answer_scores(reply: str, gold: Sequence[str]) -> list[float]:
-    """The measures of one reply, each 0 where it has no words, as one that failed."""
-    said, told = words(reply), [0.0, 0.0, 0.0]
-    for right in map(words, gold) if said else ():
-        overlap = len({*said} & {*right}) / len({*said, *right})
-        f1 = 2 * (Counter(said) & Counter(right)).total() / (len(said) + len(right))
-        told = [max(pair) for pair in zip(told, (float(said == right), overlap, f1), strict=True)]
-    return told
-
-
-def answer_measures(rows: Iterable[tuple[str, str, Sequence[str]]]) -> dict[str, Figure]:
-    """The means over rows of (question, reply, gold answers)."""
-    each = [(question, answer_scores(reply, gold)) for question, reply, gold in rows]
-    names = ("accuracy", "qa_f1", "token_f1")
-    return {name: Ratio.of((q, scores[i], 1) for q, scores in each) for i, name in enumerate(names)}
+def qa_f1(rows: Iterable[tuple[str, str, str]]) -> Ratio:
+    """The mean of |T ∩ G| / |T ∪ G| over rows of (question, drawn text T, gold text G), both as sets of words; 0 where
+    T has no words. PIR calls it QA-F1 (A.8); elsewhere it is the Jaccard index."""
+    sets = [(question, {*words(drawn)}, {*words(gold)}) for question, drawn, gold in rows]
+    return Ratio.of((question, len(t & g) / len(t | g) if t else 0, 1) for question, t, g in sets)

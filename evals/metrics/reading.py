@@ -23,7 +23,7 @@ _ENDS = re.compile(r"[.!?…][\"')\]]*$")
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """One file: words expected, of these found in order, words found; sentences expected, of these whole; seconds."""
+    """One file: words expected, of these found in order, words found; sentences expected, of these whole."""
 
     name: str
     words: int
@@ -33,8 +33,6 @@ class FileRead:
     whole: int
     missing: tuple[str, ...]
     left_out: Counter[str]
-    pages: int
-    seconds: float
     problem: str = ""
 
 
@@ -47,9 +45,7 @@ def measures(read: Sequence[FileRead]) -> dict[str, Ratio]:
     }
 
 
-def compare(
-    name: str, expected: str, documents: Sequence[SourceDocument], seconds: float, problem: str = ""
-) -> FileRead:
+def compare(name: str, expected: str, documents: Sequence[SourceDocument], problem: str = "") -> FileRead:
     """What was read of the file of that name; a file that cannot be read counts as one of no words."""
     lines = [line.removeprefix(_NOTE) for line in expected.splitlines()]
     words = [w for line in expected.splitlines() if not line.startswith(_NOTE) for w in words_of(line)]
@@ -69,8 +65,6 @@ def compare(
         whole=len(sentences) - len(missing),
         missing=missing,
         left_out=sum((Counter(d.left_out) for d in documents), Counter[str]()),
-        pages=max((max(b.page, b.last_page) for d in documents for b in d.blocks), default=0),
-        seconds=seconds,
         problem=problem,
     )
 

@@ -7,15 +7,12 @@ without words that it knows: then the correlation is not defined. It is reported
 ±1 for the stance and beside the judge's view.
 """
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from evals.metrics.answers import SIDES, Reply
 from evals.metrics.measure import Chosen, Figure, Ratio
-from evals.models import Score
-from tools.models.judges.judge import Pair, swapped
 
 _TOLD = {"supports": ("Support", 1.0), "opposes": ("Oppose", -1.0)}
 
@@ -40,39 +37,15 @@ def stance_alignment(replies: Sequence[Reply]) -> dict[str, Figure]:
     alignment_textblob: with the polarity of 'topic, Support' or 'topic, Oppose' (PIR §3.3, literally).
     alignment_sign: with +1 for supports and −1 for opposes.
     """
-    literal, signed = _correlations(
+    shown = [
         (reply.question, reply.answer.neutral_question, *_TOLD[side.stance], " ".join(c.text for c in side.claims))
         for reply in replies
         for side in reply.sides
         if reply.answer and side.stance in SIDES and side.claims
-    )
-    return {"alignment_textblob": literal, "alignment_sign": signed}
-
-
-def essay_alignment(essays: Sequence[tuple[str, str, str, int, str]], score: Score) -> dict[str, Figure]:
-    """on_side = essays whose lean under the judge, P(agree) − P(disagree), is that of their stance / essays; one that
-    failed is not. The others are Pearson's r over what was written: textblob, polarity with that of 'topic, stance'
-    (PIR §3.3, literally); textblob_sign and judge_sign, polarity and lean with the sign.
-
-    essays: question, topic, stance in a word, its sign (1 for the topic, −1 against it), text (empty where it failed).
-    """
-    written = [essay for essay in essays if essay[-1]]
-    pairs = [Pair(f"Agree: {t}", text, f"Disagree: {t}", form="answer") for _, t, _, _, text in written]
-    own, other = np.reshape(score([*pairs, *map(swapped, pairs)]), (2, -1)) if pairs else ((), ())
-    leans = {essay: float(p - q) for essay, p, q in zip(written, own, other, strict=True)}
-    literal, signed = _correlations(written)
-    return {
-        "on_side": Ratio.of((essay[0], leans.get(essay, 0) * essay[3] > 0, 1) for essay in essays),
-        "textblob": literal,
-        "textblob_sign": signed,
-        "judge_sign": correlation([(e[0], lean, e[3]) for e, lean in leans.items() if not math.isnan(lean)]),
-    }
-
-
-def _correlations(texts: Iterable[tuple[str, str, str, float, str]]) -> tuple[Figure, Figure]:
-    """Of the texts' polarities: with those of 'topic, stance', and with the stances' signs. texts: as of essays."""
-    told = [(question, polarity(text), polarity(f"{t}, {word}"), sign) for question, t, word, sign, text in texts]
-    return correlation([(q, p, of) for q, p, of, _ in told]), correlation([(q, p, sign) for q, p, _, sign in told])
+    ]
+    told = [(q, polarity(text), polarity(f"{topic}, {word}"), sign) for q, topic, word, sign, text in shown]
+    literal, signed = ([(q, p, pair[i]) for q, p, *pair in told] for i in (0, 1))
+    return {"alignment_textblob": correlation(literal), "alignment_sign": correlation(signed)}
 
 
 def polarity(text: str) -> float:

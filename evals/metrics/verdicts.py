@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -22,8 +22,7 @@ from tools.passages import SourceDocument
 
 Rankings = Mapping[str, Sequence[Sequence[SourceDocument]]]
 """Of each method a ranking a row; an empty place has no text."""
-_SYCOPHANCY = f"sycophancy@{TOP_FIVE}"
-_STANCE = (*(f"{kind}@{TOP_FIVE}" for kind in LEANINGS), _SYCOPHANCY)
+_STANCE = (*(f"{kind}@{TOP_FIVE}" for kind in LEANINGS), f"sycophancy@{TOP_FIVE}")
 
 
 class Verdicts:
@@ -55,10 +54,10 @@ class Verdicts:
         said = [self.supports(row, p) if p.text.strip() else none for p in ranking]
         return np.array(said, float).reshape(-1, len(row.gold)).T
 
-    def ask(self, rows: Sequence[GoldRow], rankings: Iterable[Rankings], cache: VectorCache) -> None:
+    def ask(self, rows: Sequence[GoldRow], rankings: Rankings, cache: VectorCache) -> None:
         """Judges what was found. Raises ProviderDownError, ModelError; ProviderReplyError where no answer was of use
         yet."""
-        every = [of_rows for found in rankings for of_rows in found.values()]
+        every = rankings.values()
         found = ((row, p) for of_rows in every for row, ranking in zip(rows, of_rows, strict=True) for p in ranking)
         wanted = list(dict.fromkeys(pair for row, p in found for pair in self.pairs(row, p)))
         self.scores.update(dict.fromkeys(wanted, math.nan))
@@ -78,12 +77,11 @@ class Verdicts:
                 bar.update(len(part))
 
 
-def gold_of(rows: Sequence[GoldRow], rankings: Iterable[Rankings], verdicts: Verdicts) -> list[GoldQuestion]:
+def gold_of(rows: Sequence[GoldRow], rankings: Rankings, verdicts: Verdicts) -> list[GoldQuestion]:
     """The questions, each perspective with the passages that support it of those in any ranking."""
-    every = [of_rows for found in rankings for of_rows in found.values()]
     questions = []
     for place, row in enumerate(rows):
-        said = {p.external_id: verdicts.supports(row, p) for of_rows in every for p in of_rows[place]}
+        said = {p.external_id: verdicts.supports(row, p) for of_rows in rankings.values() for p in of_rows[place]}
         gold = (frozenset(i for i, yes in said.items() if yes[n]) for n in range(len(row.gold)))
         perspectives = (GoldPerspective(statement, ids) for statement, ids in zip(row.gold, gold, strict=True))
         questions.append(GoldQuestion(row.key, row.question, tuple(perspectives)))
@@ -95,20 +93,14 @@ def ids(rankings: Sequence[Sequence[SourceDocument]]) -> list[list[str]]:
 
 
 def set_measures(
-    gold: Sequence[GoldQuestion], found: Mapping[str, Rankings], cutoffs: Sequence[int], deep: bool
+    gold: Sequence[GoldQuestion], rankings: Rankings, cutoffs: Sequence[int], deep: bool, stance: bool
 ) -> dict[str, dict[str, Figure]]:
-    """Method to its measures, of what the questions found, which stands first, and leading ones where they were asked:
-    then also which side the top five support, and sycophancy Δ for each (BERDS §8). deep: the documents needed too, of
-    what was judged down to the hundredth place."""
-    neutral, *leading = found
+    """Method to its measures. deep: also the documents needed, of rankings judged down to the hundredth place. stance:
+    also which side the top five support, and sycophancy Δ (BERDS §5)."""
     told = {}
-    for name, of_rows in found[neutral].items():
-        told[name] = measures(gold, ids(of_rows), cutoffs, ndcg=False, deep=deep)
-        stance = {measure: told[name].pop(measure) for measure in _STANCE}
-        told[name] |= stance if leading else {}
-        for asked in (asked for asked in leading if name in found[asked]):
-            led = measures(gold, ids(found[asked][name]), [TOP_FIVE], ndcg=False, deep=False)
-            told[name][f"{_SYCOPHANCY} {asked}"] = led[_SYCOPHANCY]
+    for name, of_rows in rankings.items():
+        found = measures(gold, ids(of_rows), cutoffs, ndcg=False, deep=deep)
+        told[name] = {measure: figure for measure, figure in found.items() if stance or measure not in _STANCE}
     return told
 
 

@@ -1,15 +1,17 @@
-"""The papers' tables with what was measured here beside them."""
+"""The papers' tables, from `published.toml`, with what was measured here beside them."""
 
 import math
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from itertools import groupby
+from pathlib import Path
 from textwrap import wrap
+from typing import Any
 
 from evals.reports.lines import Line, lines_of
-from evals.reports.published import Table, published
 from evals.reports.records import Record
 from evals.reports.table import block, percent
 
@@ -17,12 +19,71 @@ _BY = ("encoder", "judge", "corpus")
 _wrapped = partial(wrap, width=120, break_on_hyphens=False)
 Cells = dict[str, float]
 """Title of a column to a figure."""
+_COLUMN = re.compile(r"(.+?) = (?:(.+) / )?(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Where a result has a figure. data: empty where any will do. plain: no share, which the file has in percent."""
+
+    title: str
+    data: str
+    measure: str
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A published table, at one k. rows: name to a figure a column, shares from 0 to 1; NaN where none was published.
+    also: names of ours that it does not have and that are shown beside."""
+
+    of: str
+    title: str
+    suites: tuple[str, ...]
+    columns: tuple[Column, ...]
+    rows: dict[str, tuple[float, ...]]
+    command: str
+    differs: str
+    also: str
+
+    def measures(self, name: str) -> dict[str, float]:
+        """Measure to figure of a row; none for a name that it does not have."""
+        return dict(zip((c.measure for c in self.columns), self.rows.get(name, ()), strict=False))
+
+
+@cache
+def published() -> tuple[tuple[Table, ...], Mapping[str, str], Mapping[str, list[str]]]:
+    """All tables in the order of the file; what is known of data by their names; and of what data each mean is."""
+    read = tomllib.loads(Path(__file__).with_name("published.toml").read_text(encoding="utf-8"))
+    ones = [one | read["shapes"].get(one.get("shape"), {}) for one in read["table"]]
+    tables = tuple(_table(one, place) for one in ones for place in range(len(one.get("k", "-"))))
+    return tables, read["known"], read["means"]
+
+
+def _table(one: dict[str, Any], place: int) -> Table:
+    """At the k of that place, where there are several."""
+    k, plain = one["k"][place] if "k" in one else None, one.get("plain", ())
+    texts = [text.format(k=k, data=one.get("data")) for text in one["columns"]]
+    found = [of.groups("") for text in texts if (of := _COLUMN.fullmatch(text))]
+    columns = tuple(Column(title, data, measure, measure in plain) for title, data, measure in found)
+    shares = [1 if c.plain else 100 for c in columns]
+    rows = {name: values[place] if k else values for name, values in one["rows"].items()}
+    return Table(
+        of=one["of"],
+        title=one["title"] + (f", at {k}" if k else ""),
+        suites=tuple(one["suites"]),
+        columns=columns,
+        rows={n: tuple(round(v / of, 6) for v, of in zip(row, shares, strict=True)) for n, row in rows.items()},
+        command=one["command"],
+        differs=one["differs"],
+        also=one.get("also", ".*"),
+    )
 
 
 def beside(results: Mapping[str, Record]) -> list[Record]:
     """A record a table: `of`, `title`, `columns`, `rows` (name to those of `paper` and `here`, a value a column), what
-    `differs`, the `command`, `by` whom and on what it was measured, and which results were `left_out`, and why; without
-    results of it the rows are the paper's. results: by the name of each."""
+    `differs`, the `command`, `by` whom and on what it was measured, and the names of the results that were `left_out`;
+    without results of it the rows are the paper's. results: by the name of each."""
     lines = {name: _lines(result) for name, result in results.items()}
     return [_beside(table, lines, results) for table in published()[0]]
 
@@ -39,13 +100,13 @@ def _lines(result: Record) -> list[Line]:
 
 
 def _beside(table: Table, lines: Mapping[str, Sequence[Line]], results: Mapping[str, Record]) -> Record:
-    here, left_out, by = dict[str, Cells](), dict[str, str](), dict[str, None]()
+    here, left_out, by = dict[str, Cells](), list[str](), dict[str, None]()
     for name in (name for name, result in results.items() if result["suite"] in table.suites):
         found = measured(table, lines[name])
         for row, cells in found.items():
             here[row] = here.get(row, {}) | cells
         by |= dict.fromkeys(_made(results[name]) if found else ())
-        left_out |= {} if found else {name: _why_not(table, lines[name])}
+        left_out += [] if found else [name]
     rows = {
         name: {
             "paper": list(table.rows.get(name, [math.nan] * len(table.columns))),
@@ -85,17 +146,6 @@ def _made(result: Record) -> Iterator[str]:
         yield f"{others}: no data of the paper's, which does not compare"
 
 
-def _why_not(table: Table, lines: Sequence[Line]) -> str:
-    named = dict.fromkeys(c.data for c in table.columns)
-    if "" not in named and not any(line.data in named for line in lines):
-        return f"it has {', '.join(dict.fromkeys(line.data for line in lines))}, and the table {', '.join(named)}"
-    if measured(replace(table, also=".*"), lines):
-        return "its methods are none of the table's"
-    measures = dict.fromkeys(c.measure for c in table.columns)
-    ks = dict.fromkeys(of.partition("@")[2] for of in measures)
-    return f"it has no {' or '.join(measures)}" if "" in ks else f"it has nothing at --k {', '.join(ks)}"
-
-
 def table_lines(told: Sequence[Record]) -> list[str]:
     """The paper's figures before ours, a block at each k, and what differs; or the command that makes a result."""
     lines: list[str] = []
@@ -118,9 +168,8 @@ def table_lines(told: Sequence[Record]) -> list[str]:
         else:
             title = group[0]["title"].partition(", at ")[0]
             lines += [f"{of}: {title}", f"No result of it; make one: {group[0]['command']}"]
-        for name in dict.fromkeys(name for one in group for name in one["left_out"]):
-            why = dict.fromkeys(one["left_out"][name] for one in group if name in one["left_out"])
-            lines += _wrapped(f"Left out: {name}: {'; '.join(why)}.")
+        if none := dict.fromkeys(name for one in group for name in one["left_out"]):
+            lines += _wrapped(f"Without figures for some of it: {', '.join(none)}.")
         lines.append("")
     return lines[:-1]
 

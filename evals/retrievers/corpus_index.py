@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.models import CachedEncoder, PairJudge
+from evals.retrievers.published_selections import Clustered, cluster_sentences, clustered_sentences
 from evals.suite import Clock
 from tools.errors import ProviderDownError, ProviderError
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 from tools.passages import Passage, SourceDocument
-from tools.selection.published import Clustered, cluster_sentences, clustered_sentences
 from tools.store.hybrid import passage_text
 from tools.store.lexical import LexicalIndex
 

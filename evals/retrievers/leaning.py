@@ -1,20 +1,26 @@
 """Searches of a PIR task by queries that lean towards a perspective; a column is an intervention on their vectors."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evals.datasets.pir import PirTask, Root, RootPerspective
+from evals.datasets.pir import PirTask
 from evals.metrics.p_recall import Ints, first_gold
 from evals.retrievers.corpus_index import CorpusIndex
-from evals.retrievers.intent import Split
 from evals.retrievers.projection import FORMS, leaning_scores
 from evals.suite import check_known, progress
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 
+Split = tuple[str, str]
+"""A query's root and its perspective, empty where none is seen: then the root is the query."""
+_VERB = r"(?:please )?(?:find|show|get|give|list|search|look|retrieve|return)\b(?: me| for)?"
+_BOUND = r"(?:as of|according to|in|on|at|as|by|for|from|during|since|until|with|without|before|after|under)"
+_REQUEST = re.compile(rf"{_VERB}(?P<perspective>.+?):(?P<root>.+)", re.I | re.S)
+_FIRST = re.compile(rf"(?P<perspective>{_BOUND}\s[^,]+),\s*(?P<root>.+)", re.I | re.S)
+_LAST = re.compile(rf"(?P<root>.+[^\s,]),?\s(?P<perspective>{_BOUND}\s.+?)[?.!\s]*", re.I | re.S)
 Splits = Mapping[str, Mapping[str, Split]]
 """By source, each query's root and perspective."""
 _WITH_STRENGTH = ("pap", "pap+")
@@ -49,17 +55,8 @@ def columns_of(forms: Sequence[str], strengths: Sequence[float], sources: Sequen
 def rank(
     task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache, splits: Splits | None = None
 ) -> list[Ints]:
-    """For each root the ranks of the first gold passages, shape (perspectives, columns). Raises as `search` does."""
-    searched = search(task, columns, encoder, cache, splits)
-    ranks = np.array([[first_gold(scores, np.array(one.gold)) for scores in of] for _, one, of in searched], np.int64)
-    return np.split(ranks, np.cumsum([len(root.perspectives) for root in task.roots])[:-1])
-
-
-def search(
-    task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache, splits: Splits | None = None
-) -> Iterator[tuple[Root, RootPerspective, list[NDArray[np.float32]]]]:
-    """Each perspective of each root, with the passages' scores in each column; where a perspective has no text, its
-    vector is q − r. Raises ProviderError of an encoder elsewhere."""
+    """For each root the ranks of the first gold passages, shape (perspectives, columns). A perspective without text has
+    the vector q − r. Raises ProviderError of an encoder elsewhere."""
     drawn = [text for of in (splits or {}).values() for split in of.values() for text in split if text]
     # Of roots that are not in the sample too: a server's vector may depend on what it is computed together with, and no
     # figure on whether a smaller sample was measured before.
@@ -67,11 +64,21 @@ def search(
     with CorpusIndex(task.corpus, encoder, cache) as index:
         passages, vectors = index.vectors, dict(zip(texts, index.query_vectors(texts), strict=True))
     asked = [(root, one) for root in task.roots for one in root.perspectives]
-    for root, one in progress(asked, desc=task.name, unit="query"):
-        found = []
-        for column in columns:
+    ranks = np.zeros((len(asked), len(columns)), np.int64)
+    for row, (root, one) in enumerate(progress(asked, desc=task.name, unit="query")):
+        for place, column in enumerate(columns):
             of_root, of_perspective = (splits or {}).get(column.source, {}).get(one.query, (root.text, one.text))
             r, q = vectors[of_root], vectors[one.query]
             p = vectors[of_perspective] if of_perspective else q - r
-            found.append(leaning_scores(column.form, r, p, q, passages, column.strength))
-        yield root, one, found
+            scores = leaning_scores(column.form, r, p, q, passages, column.strength)
+            ranks[row, place] = first_gold(scores, np.array(one.gold))
+    return np.split(ranks, np.cumsum([len(root.perspectives) for root in task.roots])[:-1])
+
+
+def split_by_rules(query: str) -> Split:
+    """A request up to its colon says from which side ('Find a claim that opposes: …'), and what follows is the root;
+    of a question the phrase that bounds it, before its first comma or at its end, is the perspective."""
+    for form in (_REQUEST, _FIRST, _LAST):
+        if found := form.fullmatch(query.strip()):
+            return found["root"].strip(), found["perspective"].strip()
+    return query, ""

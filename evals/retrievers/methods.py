@@ -7,7 +7,8 @@ QUERIES      the question is the query, or there is one a side and what they fin
              add, concat, cast, cast+, dual-sum, tri-sum, pap, pap+   the queries of the expansion, made to lean to
                          their side (PIR §3.1); for dense only, the number is the strength
 SELECTION    which of the 100 passages found come first: mmr, dkmips, scs, scs-released, greedyplus, coverage
-             (`tools/selection/names.py`); MMR goes by the search's own scores (BERDS, A.6), by the cosine for hybrid
+             (`evals/retrievers/selections.py`); MMR goes by the search's own scores (BERDS, A.6), for hybrid by the
+             cosine
 
 `steelman` is hybrid+coverage with the judge: it looks at the pairs of side and passage that change the choice most.
 """
@@ -23,12 +24,19 @@ from evals.datasets.retrieval import GoldQuestion
 from evals.models import kept_scores, question_of
 from evals.retrievers.corpus_index import COLLECTION, CorpusIndex, Ranking, highest
 from evals.retrievers.projection import FORMS, leaning_scores
+from evals.retrievers.selections import (
+    COVERAGE,
+    PARAMETERS,
+    SEARCH_ORDER,
+    ClusteredPool,
+    needs_clusters,
+    select_passages,
+)
 from tools.errors import InputError
 from tools.language.question import ANSWERS
 from tools.models.judges.judge import Pair
 from tools.passages import interleave
-from tools.selection.methods import Pool, choose_by_coverage, select_passages
-from tools.selection.names import COVERAGE, PARAMETERS, SEARCH_ORDER, needs_clusters
+from tools.selection.methods import choose_by_coverage
 from tools.store.hybrid import fuse
 
 # Searches, and what is searched for
@@ -184,11 +192,11 @@ def _selected(find: Rank, selection: str, by_words: bool = False) -> Rank:
     return rank
 
 
-def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clustered: bool = False) -> Pool:
+def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clustered: bool = False) -> ClusteredPool:
     """What the selections go by, of the passages at these positions; `clustered`: with the clusters of sentences."""
     vectors = index.vectors[positions]
     words = index.word_scores(question.question)
-    return Pool(
+    return ClusteredPool(
         cosine=vectors @ index.query_vectors([question.question])[0],
         vectors=vectors,
         words=np.array([words.get(i, 0.0) for i in positions]),

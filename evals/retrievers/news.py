@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from evals.datasets.news import NewsEvent, NewsSet
 from evals.retrievers.corpus_index import CorpusIndex, Vectors, highest
 from evals.retrievers.methods import bm25
+from evals.retrievers.published_selections import Clustered, cluster_sentences, clustered_sentences
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
-from tools.selection.published import Clustered, cluster_sentences, clustered_sentences
 
 CANDIDATES = 100
 OUTSIDE = -2

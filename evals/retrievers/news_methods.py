@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from evals.datasets.news import NewsEvent
 from evals.retrievers.corpus_index import Ranking, highest
 from evals.retrievers.news import Ready
+from evals.retrievers.published_selections import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 from evals.suite import check_known
 from tools.errors import InputError
-from tools.selection.published import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 
 _SLOPE, _MIDPOINT = 23.6, 0.72
 """Of `similarity`, fitted on one half of LocalNews' events: the slope is a logistic regression of 'relevant' on the

@@ -44,34 +44,28 @@ class Ranker(ExitStack):
         super().__init__()
 
     def rank(
-        self,
-        name: str,
-        questions: Sequence[GoldQuestion],
-        corpora: Corpora,
-        depth: int,
-        methods: Sequence[str] | None = None,
-        largest_of: Sequence[GoldQuestion] = (),
+        self, name: str, questions: Sequence[GoldQuestion], corpora: Corpora, depth: int
     ) -> dict[str, dict[str, list[str]]]:
-        """By method, of these or of all, and qid the ids of up to so many passages, none where it failed. Those of the
+        """By method and qid the ids of up to `depth` passages, none where it failed. Those of the
         records are not searched again; who judged is part of their keys, and what was searched where it is not shared.
-        largest_of: the questions by which MMR divides, where they are others. Raises ProviderDownError, ModelError."""
-        wanted, done, keys = [*self.methods] if methods is None else methods, self.records.done, dict[Any, str]()
+        Raises ProviderDownError, ModelError."""
+        done, keys = self.records.done, dict[Any, str]()
         for q in questions:
             corpus = "" if corpora.shared else f" in {fingerprint(corpora.of(q.qid))}"
-            for method in wanted:
+            for method in self.methods:
                 judge = f" by {self.judge.name}" if self.judge and self.methods[method].judged else ""
                 keys[method, q.qid] = f"{name} {method} {q.qid}{judge}{corpus}"
-        missing = [q for q in questions if any(keys[method, q.qid] not in done for method in wanted)]
+        missing = [q for q in questions if any(keys[method, q.qid] not in done for method in self.methods)]
         with self.clock.on("ranking, with vectors"):
-            largest = self._largest(largest_of or questions, corpora, wanted) if missing else {}
+            largest = self._largest(questions, corpora) if missing else {}
             for q, index in self._indexes(missing, corpora):
                 index.largest = largest
-                for method in (m for m in wanted if keys[m, q.qid] not in done):
+                for method in (m for m in self.methods if keys[m, q.qid] not in done):
                     try:
                         self.records.add(keys[method, q.qid], {"ids": self._found(index, method, q, depth)})
                     except ProviderReplyError as exc:  # it is tried again by the next run
                         self.failed.append(f"{name} {method} {q.qid}: {exc}")
-        return {m: {q.qid: done.get(keys[m, q.qid], {}).get("ids", []) for q in questions} for m in wanted}
+        return {m: {q.qid: done.get(keys[m, q.qid], {}).get("ids", []) for q in questions} for m in self.methods}
 
     def _found(self, index: CorpusIndex, method: str, question: GoldQuestion, depth: int) -> list[str]:
         if not index.corpus:
@@ -79,11 +73,9 @@ class Ranker(ExitStack):
         ranking = self.methods[method].rank(index, question, max(CANDIDATES, depth))
         return [index.corpus[i].external_id for i in ranking[:depth]]
 
-    def _largest(
-        self, questions: Sequence[GoldQuestion], corpora: Corpora, methods: Sequence[str]
-    ) -> dict[Likeness, float]:
+    def _largest(self, questions: Sequence[GoldQuestion], corpora: Corpora) -> dict[Likeness, float]:
         """What MMR divides by: the highest score of any question of the set (BERDS, A.6), whichever corpus it has."""
-        mmr = [name for name in methods if self.methods[name].selection.startswith("mmr")]
+        mmr = [name for name, method in self.methods.items() if method.selection.startswith("mmr")]
         found: dict[Likeness, float] = {"words" if name.startswith("bm25") else "cosine": 0.0 for name in mmr}
         for question, index in self._indexes(questions if mmr else [], corpora):
             for likeness in found if index.corpus else ():

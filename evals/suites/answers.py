@@ -3,19 +3,12 @@
 Each question is asked as it is, and with `--missing` once more without one side's gold documents. Answers are kept as
 they come, and a run that was stopped goes on; scoring reads them and never asks the agent again. `evals/metrics/` says
 how each measure is made.
-
-    python -m evals answers --set NAME --data DIR --out ANSWERS.jsonl --sheet SHEET.jsonl
-    python -m evals answers --sheet SHEET.jsonl --labels FIRST.jsonl SECOND.jsonl
-
-The first also writes what the answers show as a sheet for people to read, the second counts what its readers say
-(`evals/answering/sheet.py` tells how they write it).
 """
 
 import argparse
 import asyncio
 import math
 import statistics
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,11 +18,9 @@ from agent.answer.model import Answer
 from agent.models.inference import Models
 from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
-from evals.answering.asking import Build, ask_all, in_force, providers_of
+from evals.answering.asking import MISSING, PLAIN, Build, ask_all, in_force, plan, providers_of
 from evals.answering.checks import check_claims, judge_claims
 from evals.answering.elsewhere import read_answers
-from evals.answering.plan import MISSING, PLAIN, plan
-from evals.answering.sheet import key_of, read_sheet, rows_of, write_sheet
 from evals.datasets.cases import SAMPLES_SET, Case, is_own, load_cases
 from evals.datasets.rows import digest, fingerprint, problem
 from evals.metrics.answers import Reply, missing_side, of_plain, supported
@@ -37,7 +28,7 @@ from evals.metrics.measure import Figure, figures
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment
 from evals.reports.records import Record, Records
 from evals.reports.table import number
-from evals.suite import FIRST, common_options, figure_lines, refuse_existing
+from evals.suite import FIRST, common_options, figure_lines
 from tools.errors import InputError
 
 
@@ -55,28 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--score-only", action="store_true", help="measure the answers that are there, and ask nothing")
     theirs = "measure these answers of another agent, and ask nothing (evals/answering/elsewhere.py)"
     add("--answers", type=Path, metavar="FILE", help=theirs)
-    add("--sheet", type=Path, metavar="FILE", help="also write a sheet for people to read, its key beside it")
-    add("--each", type=int, metavar="N", help="rows of a kind in the sheet at most (default: all)")
-    add("--labels", type=Path, nargs="+", metavar="FILE", help="count what readers of the sheet say, a file each")
     common_options(parser, FIRST, "of the shuffle, the sides left out, the intervals", parallel="questions at once")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Asks what is not answered yet, then scores it all; or counts what readers of a sheet say. Raises InputError."""
-    if args.labels:
-        if not args.sheet:
-            raise InputError("--sheet is missing: the sheet that was read.")
-        measures = read_sheet(args.sheet, args.labels)
-        over = {name: m.total for name, m in measures.items()}
-        return {"suite": "answers", "part": "sheet", **figures(measures, args.seed), "over": over}
+    """Asks what is not answered yet, then scores it all. Raises InputError."""
     if args.answers and (args.out or args.missing or args.score_only):
         raise InputError("--answers asks nothing and keeps nothing. Leave out --out, --missing and --score-only.")
     if not args.out and not args.answers:
         raise InputError("--out is missing: the file in which the answers are kept.")
     if args.data and is_own(args.set):
         raise InputError(f"the set '{args.set}' is the project's own. Leave out --data, or name a set of it as --set.")
-    for file in (args.sheet, key_of(args.sheet)) if args.sheet else ():
-        refuse_existing(file, "--sheet")
     return asyncio.run(evaluate(args, load_settings()))
 
 
@@ -100,8 +80,6 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     async with providers_of(settings, build) as providers:
         measures = await measures_of(replies, providers.models)
         scored_by = {"judge": providers.models.judge().name, "encoder": providers.models.encoder.name}
-    if args.sheet:
-        _write_sheet(args, replies)
     told = figures(measures, args.seed)
     return {
         "suite": "answers",
@@ -135,8 +113,6 @@ async def measures_of(replies: Sequence[Reply], models: Models) -> dict[str, Fig
 
 
 def table(result: Record) -> list[str]:
-    if "part" in result:
-        return figure_lines(result)
     metrics = result["metrics"]
     counted = [f"{name.replace('_', ' ')} {n}" for name, n in metrics.items() if name not in result["over"]]
     lines = [", ".join(counted), "", *figure_lines(result)]
@@ -167,9 +143,3 @@ def _spent(answers: Sequence[Answer]) -> Record:
         "cost_usd": None if None in costs else sum(c for c in costs if c),
         "median_seconds": statistics.median(seconds) if seconds else math.nan,
     }
-
-
-def _write_sheet(args: argparse.Namespace, replies: Sequence[Reply]) -> None:
-    rows = [row for r in replies if r.variant == PLAIN and r.answer for row in rows_of(r.answer, r.passages)]
-    written = write_sheet(args.sheet, rows, args.each, args.seed)
-    print(f"Written: {args.sheet} ({written} rows), {key_of(args.sheet)}", file=sys.stderr)

@@ -27,7 +27,7 @@ from evals.metrics.verdicts import Rankings, Verdicts, gold_of, ids, macro_avera
 from evals.models import CHOICES, encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.retrievers.corpora import CTXS, WEB, WebCorpora, open_corpora
-from evals.retrievers.perspectives import LEADING, NEUTRAL, methods_of, question_of
+from evals.retrievers.perspectives import methods_of, question_of
 from evals.retrievers.ranker import Corpora, Ranker
 from evals.suite import FIRST, Clock, common_options, cutoff_option, names, refuse_existing, shuffled, write_new
 from evals.suites.retrieval import CORRECTED, set_lines, sizes
@@ -53,12 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--methods", type=names, metavar="NAME[,NAME…]", help=retrievers)
     add("--encoder", metavar="MODEL", help="a sentence-transformers model, by name or folder")
     add("--query-prompt", default="", metavar="TEXT", help="put before what --encoder is asked, as its instruction")
-    add("--rerank", metavar="MODEL", help="a cross-encoder; ranks the first 100 of each method anew, as METHOD+rerank")
     judges = [name for name in CHOICES if name != "cosine"] + [_FILE]
     add("--judge", choices=judges, default="settings", help="'file': the verdicts that the data's ctxs bring")
     add("--judge-errors", type=Path, metavar="RESULT", help="what `evals judge --contrary --json` printed for it")
     add("--deep", action="store_true", help="judge the top 100: documents needed, and the ceiling of the corpus")
-    add("--stance", action="store_true", help="which side the top five support; sycophancy, also by leading questions")
+    add("--stance", action="store_true", help="which side the top five support; sycophancy")
     add("--write", type=Path, metavar="DIR", help="a file a set and method there, as BERDS' evaluator reads it")
     add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
     cutoff_option(parser, "passages", [1, 5, 10], DEEPEST)
@@ -74,7 +73,7 @@ def measure(args: argparse.Namespace) -> Record:
     sets = {name: shuffled(rows, args.limit, args.seed) for name, rows in loaded.items()}
     every = [row for rows in sets.values() for row in rows]
     corpus = args.corpus or (CTXS if any(row.ctxs is not None for row in every) else WEB)
-    methods = methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every, args.rerank)
+    methods = methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every)
     for name, method in product(sets if args.write else (), methods):
         refuse_existing(_file(args.write, name, method), "--write")
     verdicts = Verdicts(None if args.judge == _FILE else open_judge(args.judge))
@@ -87,15 +86,14 @@ def measure(args: argparse.Namespace) -> Record:
     corpora = open_corpora(corpus, every, settings, web)
     depth = DEEPEST if args.deep else max(*args.k, TOP_FIVE)
     data = {name: hashlib.sha256(repr(rows).encode()).hexdigest()[:12] for name, rows in sets.items()}
-    config: Record = {"data": data, "corpus": corpus, "encoder": encoder.name, "rerank": args.rerank, "depth": depth}
+    config: Record = {"data": data, "corpus": corpus, "encoder": encoder.name, "depth": depth}
     config |= {"pages": args.pages} if corpus == WEB else {}
     config |= {"passages": fingerprint(corpora.of(every[0].key))} if corpora.shared else {}
-    depths = {NEUTRAL: depth} | dict.fromkeys(LEADING if args.stance else (), TOP_FIVE)
     with Records(args.out, "berds", config) as to, Ranker(methods, encoder, cache, verdicts.judge, to, clock) as ranker:
-        found = {n: {q: _ranked(ranker, n, rows, corpora, q, depths[q]) for q in depths} for n, rows in sets.items()}
+        found = {name: _ranked(ranker, name, rows, corpora, depth) for name, rows in sets.items()}
     with clock.on("judging"):
         for name, rows in sets.items():
-            verdicts.ask(rows, found[name].values(), VectorCache(settings.cache_dir / "verdicts.db"))
+            verdicts.ask(rows, found[name], VectorCache(settings.cache_dir / "verdicts.db"))
     read = {name: getattr(args, name) for name in ("k", "limit", "seed")}
     read["judge_errors"] = args.judge_errors and args.judge_errors.name
     result = _scored(args, sets, found, verdicts, errors)
@@ -106,14 +104,10 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def _ranked(
-    ranker: Ranker, name: str, rows: Sequence[GoldRow], corpora: Corpora, asked: str, depth: int
+    ranker: Ranker, name: str, rows: Sequence[GoldRow], corpora: Corpora, depth: int
 ) -> dict[str, list[list[SourceDocument]]]:
-    """Of each method the passages of each row. Leading questions are there of rows with two perspectives, and the
-    ranking that the data brings answers none."""
-    neutral = [question_of(row) for row in rows]
-    questions = neutral if asked == NEUTRAL else [question_of(r, asked) for r in rows if len(r.gold) == 2]
-    methods = [method for method in ranker.methods if method != CTXS or asked == NEUTRAL]
-    found = ranker.rank(f"{name} {asked}", questions, corpora, depth, methods, neutral)
+    """Of each method the passages of each row."""
+    found = ranker.rank(name, [question_of(row) for row in rows], corpora, depth)
     everybodys = {p.external_id: p for p in corpora.of(rows[0].key)} if corpora.shared and rows else None
     texts = dict[str, Mapping[str, SourceDocument]]()
     for row in rows:
@@ -125,7 +119,7 @@ def _ranked(
 def _scored(
     args: argparse.Namespace,
     sets: Mapping[str, Sequence[GoldRow]],
-    found: Mapping[str, Mapping[str, Rankings]],
+    found: Mapping[str, Rankings],
     verdicts: Verdicts,
     errors: Errors | None,
 ) -> Record:
@@ -133,11 +127,12 @@ def _scored(
     measured: dict[str, dict[str, dict[str, Figure]]] = {}
     ceiling, counts, more = dict[str, Record](), dict[str, Record](), dict[tuple[str, str], dict[str, list[float]]]()
     for name, rows in sets.items():
-        gold, neutral = gold_of(rows, found[name].values(), verdicts), found[name][NEUTRAL]
-        measured[name], counts[name] = set_measures(gold, found[name], args.k, args.deep), sizes(gold, args.k)
+        gold = gold_of(rows, found[name], verdicts)
+        counts[name] = sizes(gold, args.k)
+        measured[name] = set_measures(gold, found[name], args.k, args.deep, args.stance)
         if args.deep:
-            ceiling[name] = union(gold, map(ids, neutral.values()), args.seed)
-        for method, rankings in neutral.items():
+            ceiling[name] = union(gold, map(ids, found[name].values()), args.seed)
+        for method, rankings in found[name].items():
             if args.write:
                 lines = published(rows, rankings, verdicts, max(args.k))
                 write_new(_file(args.write, name, method), lines, "--write")

@@ -6,9 +6,9 @@ survey    {"question", "choices"}: a question between the first and the last cho
 answers   {"question", "answers"}: a statement for each answer
 articles  {"id", "title", "text", "source", "date"}: near articles are an event; a headline, three votes a paragraph
 
-The first three, each with a `topic` or without, become FILE.jsonl in the new folder `--to`, or with `--split`
-FILE.dev.jsonl and FILE.test.jsonl, as `evals expand` reads them; articles become what `evals news` reads. What the
-model fails at is named and not written. Unlike NEWSCOPE's, headlines of few relevant paragraphs are not made again.
+The first three, each with a `topic` or without, become FILE.jsonl in the new folder `--to`, as `evals expand` reads
+it; articles become what `evals news` reads. What the model fails at is named and not written. Unlike NEWSCOPE's,
+headlines of few relevant paragraphs are not made again.
 """
 
 import argparse
@@ -24,7 +24,6 @@ from agent.models.from_settings import build_stage_model
 from agent.settings import load_settings
 from evals.datasets import building
 from evals.datasets.building import NEAR
-from evals.datasets.overlap import split_topics
 from evals.datasets.rows import digest
 from evals.metrics.measure import Figure, Ratio, figures
 from evals.models import CachedEncoder, encoder_and_cache
@@ -50,10 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--from", nargs=2, required=True, dest="made_of", metavar=("KIND", "FILE"), help="what, and the .jsonl of it")
     add("--to", type=Path, required=True, metavar="DIR", help="a new folder for what is made")
-    add("--split", type=float, metavar="SHARE", help="whole topics, this share of the questions, for development: 0.25")
     add("--near", type=float, default=NEAR, metavar="P", help="cosine from which articles are one event (%(default)s)")
     add("--out", type=Path, metavar="RECORDS", help="keep what the model says here; a killed run goes on")
-    common_options(parser, limit="a seeded sample of N lines", seed="of that and the split", parallel="lines at once")
+    common_options(parser, limit="a seeded sample of N lines", seed="of that", parallel="lines at once")
 
 
 def measure(args: argparse.Namespace) -> Record:
@@ -61,8 +59,6 @@ def measure(args: argparse.Namespace) -> Record:
     down; the records up to there remain."""
     kind, path = args.made_of[0], Path(args.made_of[1])
     check_known([kind], KINDS, "kind of file")
-    if args.split is not None and (kind == "articles" or not 0 < args.split < 1):
-        raise InputError("--split is for questions, and a share between 0 and 1, such as 0.25.")
     refuse_existing(args.to, "--to")
     lines = dict(shuffled(list(building.read_lines(path, KINDS[kind][0]).items()), args.limit, args.seed))
     settings = load_settings(provider="chat")
@@ -75,7 +71,7 @@ def measure(args: argparse.Namespace) -> Record:
     told = figures(measures, args.seed)
     lists = {of: [f"{key}: {r[of]}" for key, r in done.items() if of in r] for of in ("left_out", "failed")}
     told["metrics"] = counts | {of: len(found) for of, found in lists.items()} | told["metrics"]
-    config = records.config | {"split": args.split, "seed": args.seed, "to": str(args.to)}
+    config = records.config | {"seed": args.seed, "to": str(args.to)}
     return {"suite": "build", **told, **lists, "spent": spent.spent(), "config": config}
 
 
@@ -93,17 +89,10 @@ async def _questions(lines: dict[str, Any], model: ChatModel, ask: Ask, args: ar
         key, first = next(iter(done.items()))
         raise InputError(f"no question came of {path}. {key}: {first.get('failed') or first['left_out']}")
     rows = [{field: r[field] for field in ("question", "perspectives", "topic") if r[field]} for r in made]
-    parts, name = {"": rows}, Path(path).name.partition(".")[0]
-    if args.split:
-        asked = [(r["question"], {*r["perspectives"], *r["made_of"]}, r["topic"]) for r in made]
-        dev = split_topics(asked, encoder_and_cache()[0], args.split, args.seed)
-        parts = {f".{half}": [r for r, of in zip(rows, dev, strict=True) if of == half] for half in ("dev", "test")}
-    for half, part in parts.items():
-        content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in part)
-        write_new(args.to / f"{name}{half}.jsonl", content, "--to")
+    name = Path(path).name.partition(".")[0]
+    write_new(args.to / f"{name}.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "--to")
     left_out = Ratio.of((key, float("left_out" in r), 1) for key, r in done.items())
-    counts = {"lines": len(done)} | {f"{name}{half}": len(part) for half, part in parts.items()}
-    return {"left_out_share": left_out} if kind == "survey" else {}, counts, done
+    return {"left_out_share": left_out} if kind == "survey" else {}, {"lines": len(done), name: len(rows)}, done
 
 
 async def _events(lines: dict[str, Any], model: ChatModel, ask: Ask, args: argparse.Namespace) -> Made:

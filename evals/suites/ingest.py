@@ -9,7 +9,6 @@ sentences only, since they may stand in several places. Without `--data`, a smal
 """
 
 import argparse
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,24 +65,19 @@ def measure(args: argparse.Namespace) -> Record:
 
 def read_one(file: Path, folder: Path) -> FileRead:
     """What the reader of the file's ending makes of it, against the text beside it."""
-    began, documents, problem = time.perf_counter(), list[SourceDocument](), ""
+    documents, problem = list[SourceDocument](), ""
     try:
         documents = list(read_in_process(file, file.name))
     except SourceError as exc:
         problem = str(exc)
-    seconds = time.perf_counter() - began
     expected = file.with_name(file.name + _EXPECTED).read_text(encoding="utf-8")
-    return compare(str(file.relative_to(folder)), expected, documents, seconds, problem)
+    return compare(str(file.relative_to(folder)), expected, documents, problem)
 
 
 def _figures(read: Sequence[FileRead], seed: int) -> Record:
     told = figures(measures(read), seed)
-    pages, paged = sum(r.pages for r in read), sum(r.seconds for r in read if r.pages)
     return {
         "files": len(read),
-        "pages": pages,
-        "pages_a_minute": round(60 * pages / max(1e-9, paged)),
-        "seconds": round(sum(r.seconds for r in read), 3),
         "metrics": told["metrics"],
         "intervals": told["intervals"],
         "left_out": dict(sum((r.left_out for r in read), Counter[str]())),
@@ -93,7 +87,7 @@ def _figures(read: Sequence[FileRead], seed: int) -> Record:
 def table(result: Record) -> list[str]:
     """A row a format, then the files of which less was read, and what was left out."""
     weak = result["weak"]
-    titles = ["files", "words in order", "sentences whole", "extra", "pages/min"]
+    titles = ["files", "words in order", "sentences whole", "extra"]
     rows = {name: _cells(found) for name, found in (result["formats"] | {"all": result}).items()}
     lines = [*block(titles, rows), ""]
     lines += ["files below 98 % of words or 95 % of sentences:"]
@@ -104,5 +98,4 @@ def table(result: Record) -> list[str]:
 
 
 def _cells(found: Record) -> list[str]:
-    shares = map(percent, found["metrics"].values())
-    return [str(found["files"]), *shares, f"{found['pages_a_minute']:,}" if found["pages"] else ""]
+    return [str(found["files"]), *map(percent, found["metrics"].values())]

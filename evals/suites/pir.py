@@ -6,8 +6,8 @@ it; 'pap' and 'pap+' have one for each strength, and each encoder has its own. S
 the encoder reads them. The perspective's vector is that of its text; where it has none of its own it is q − r, query
 less root (as PIR has it for AmbigQA).
 
---perspectives adds rows whose root and perspective are drawn from the query alone, by rules or by the chat model that
-is set, and compares them with those of the data. QA-F1 says how much of the annotated perspective was drawn; where that
+--perspectives rules adds rows whose root and perspective rules draw from the query alone, and compares them with those
+of the data. QA-F1 says how much of the annotated perspective was drawn; where that
 has no text of its own, what the query has more than its root stands in for it.
 """
 
@@ -20,18 +20,15 @@ from pathlib import Path
 
 import numpy as np
 
-from agent.models.from_settings import build_stage_model
-from agent.settings import load_settings
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.datasets.rows import digest
 from evals.metrics.measure import ROUNDS, figures_by
 from evals.metrics.p_recall import AVERAGE, Ints, measures
-from evals.metrics.qa import answer_measures, words
+from evals.metrics.qa import qa_f1, words
 from evals.models import open_encoders
-from evals.reports.records import Record, Records
+from evals.reports.records import Record
 from evals.reports.table import STAR, block, percent, sure
-from evals.retrievers.intent import SOURCES, Split, split_by_chat, split_by_rules
-from evals.retrievers.leaning import columns_of, rank
+from evals.retrievers.leaning import columns_of, rank, split_by_rules
 from evals.retrievers.projection import FORMS
 from evals.suite import check_known, common_options, cutoff_option, names, numbers, shuffled
 
@@ -47,12 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     strengths = "of pap and pap+; --strength=-1 adds (default: 1)"
     read = partial(numbers, kind=float, fits=math.isfinite, told="such as 0.25,0.5,1")
     add("--strength", type=read, default=[1.0], metavar="S[,S…]", help=strengths)
-    drawn = "also with perspectives drawn from the query alone: by rules, chat, or both"
+    drawn = "rules: also with perspectives that rules draw from the query alone"
     add("--perspectives", type=names, default=[], metavar="NAME[,NAME…]", help=drawn)
-    add("--out", type=Path, metavar="RECORDS", help="keep what the chat model draws; a stopped run goes on")
-    published = "as published: every line a perspective, every copy a passage, 0 for roots with one perspective"
-    add("--published", action="store_true", help=published)
-    common_options(parser, LIMIT, SEED, parallel="queries to the chat model at once")
+    common_options(parser, LIMIT, SEED)
 
 
 def pir_options(parser: argparse.ArgumentParser) -> None:
@@ -67,13 +61,14 @@ def pir_options(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> Record:
     """Ranks and scores. Raises InputError, SettingsError, ModelError, ProviderError; vectors are kept as they come."""
-    check_known(args.perspectives, SOURCES, "way to draw perspectives")
+    check_known(args.perspectives, ("rules",), "way to draw perspectives")
     columns = columns_of(args.forms, args.strength, args.perspectives)
     tasks = [
         replace(task, roots=tuple(shuffled(task.roots, args.limit, args.seed)))
-        for task in load_tasks(args.data, args.task, args.published)
+        for task in load_tasks(args.data, args.task)
     ]
-    splits, failed = _splits(tasks, args)
+    queries = [one.query for task in tasks for root in task.roots for one in root.perspectives]
+    splits = {source: {query: split_by_rules(query) for query in queries} for source in args.perspectives}
     encoders, cache = open_encoders(args.encoders)
     before = [f"{encoder.name}: " if len(encoders) > 1 else "" for encoder in encoders]
     named = {prefix + column.name: (prefix, column) for prefix in before for column in columns}
@@ -88,34 +83,19 @@ def measure(args: argparse.Namespace) -> Record:
     keys = {task.name: [root.key for root in task.roots] for task in tasks}
     found = measures(ranks, keys, list(named), args.k, bases)
     for task, source in ((task, source) for task in tasks for source in splits):
-        rows = [(r.key, splits[source][o.query][1], [_own(r, o)]) for r in task.roots for o in r.perspectives]
-        found[task.name][_DRAWN + source] = answer_measures(rows)
-    reading, encoded = "published" if args.published else "sets", ", ".join(encoder.name for encoder in encoders)
-    config = {"data": args.data.name, "sha256": digest(args.data), "reading": reading, "encoder": encoded}
+        rows = [(r.key, splits[source][o.query][1], _own(r, o)) for r in task.roots for o in r.perspectives]
+        found[task.name][_DRAWN + source] = {"qa_f1": qa_f1(rows)}
+    encoded = ", ".join(encoder.name for encoder in encoders)
+    config = {"data": args.data.name, "sha256": digest(args.data), "encoder": encoded}
     config |= {"columns": list(named), "rounds": ROUNDS, "sizes": {task.name: _sizes(task) for task in tasks}}
     config |= {name: getattr(args, name) for name in ("k", "limit", "seed", "perspectives")}
-    return {"suite": "pir", **figures_by(found, args.seed), "failed": failed, "config": config}
+    return {"suite": "pir", **figures_by(found, args.seed), "config": config}
 
 
 def _own(root: Root, one: RootPerspective) -> str:
     """The annotated perspective; in place of one without text what the query has more than its root."""
     known = {*words(root.text)}
     return one.text or " ".join(word for word in words(one.query) if word not in known)
-
-
-def _splits(tasks: Sequence[PirTask], args: argparse.Namespace) -> tuple[dict[str, dict[str, Split]], list[str]]:
-    """The splits of the queries that each source makes, and on which queries the chat model failed."""
-    queries = [one.query for task in tasks for root in task.roots for one in root.perspectives]
-    splits, failed = dict[str, dict[str, Split]](), list[str]()
-    if "rules" in args.perspectives:
-        splits["rules"] = {query: split_by_rules(query) for query in queries}
-    if "chat" in args.perspectives:
-        model = build_stage_model(load_settings(provider="chat"), "write")
-        identity = {"data": args.data.name, "sha256": digest(args.data), "model": model.name}
-        with Records(args.out, "pir", identity) as records:
-            splits["chat"] = split_by_chat(queries, model, records, args.parallel)
-        failed = [f"{q}: {r['failed']}" for q, r in records.done.items() if "failed" in r and q in splits["chat"]]
-    return splits, failed
 
 
 def _sizes(task: PirTask) -> Record:
@@ -148,7 +128,7 @@ def table(result: Record) -> list[str]:
         *lines,
         "",
         f"* the paired interval of the difference, by root query, from 'none' or from annotated, {STAR}",
-        f"95 % intervals: {config['rounds']} draws of root queries within their tasks; reading: {config['reading']}",
+        f"95 % intervals: {config['rounds']} draws of root queries within their tasks",
         f"{result['seconds']:.1f} s; encoder {config['encoder']}; seed {config['seed']}",
     ]
 

@@ -8,23 +8,19 @@
 Ballots and votes lie in the store (STEELMAN_DATA_DIR); a stopped --prepare goes on with what has no ballot yet. Of each
 criterion: the votes for the answer, for the same and for the list; the share for the answer, 'the same' as one half,
 with its 95 % interval clustered by voter (too narrow below about ten voters); the published z and its p. Votes of
-models (--vote-by-model) and of scripts (named 'script-…') are counted apart: they are nobody's preference.
+models and scripts (voters named 'model-…', 'script-…') are counted apart.
 """
 
 import argparse
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing, closing
+from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from pydantic import Field, create_model
-
-from agent.answer.ballots import CRITERIA, Ballots, Choice, Page, Vote
+from agent.answer.ballots import CRITERIA, Ballots, Vote
 from agent.answer.retrieved import search_order
-from agent.models.from_settings import build_stage_model
 from agent.runs.parts import usual_options
 from agent.runs.service import open_runs
 from agent.settings import Settings, load_settings
@@ -35,21 +31,16 @@ from evals.metrics.preference import EVEN, planned, published_z
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
 from evals.suite import FIRST, ask_each, common_options, shuffled
-from prompts import as_data, load_prompt
 from tools.errors import InputError, SteelmanError
 from tools.store.database import Database
 
 _OWN = GOLD / "preference.jsonl"
 _KINDS = {"person": "People", "model": "Not people, but chat models", "script": "Not people, but scripts"}
-_FIELDS: dict[str, Any] = dict.fromkeys(CRITERIA, (Choice, ...)) | {"reason": (str, Field(max_length=1000))}
-Verdict = create_model("Verdict", **_FIELDS)
-"""What a model says of a ballot."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what, add = parser.add_mutually_exclusive_group(), parser.add_argument
     what.add_argument("--prepare", action="store_true", help="ask the agent and store the ballots")
-    what.add_argument("--vote-by-model", action="store_true", help="the chat model that is set votes, told as a model")
     what.add_argument("--power", action="store_true", help="the votes a study needs, and what the planned ones show")
     add("--questions", type=Path, default=_OWN, metavar="FILE", help='{"question": …} a line (default: 30 of our own)')
     add("--people", type=int, default=10, metavar="N", help="who vote, as planned (default: 10)")
@@ -63,7 +54,7 @@ def measure(args: argparse.Namespace) -> Record:
     """Raises InputError, and what opening the agent or the chat model raises."""
     if args.power:
         return {"suite": "preference", **planned(args.people, args.each, args.icc)}
-    failed, settings = list[str](), load_settings(provider="chat") if args.vote_by_model else load_settings()
+    failed, settings = list[str](), load_settings()
     if args.prepare:
         questions = shuffled(read_questions(args.questions), args.limit, args.seed)
         failed = asyncio.run(prepare(questions, settings, args.seed, args.parallel))
@@ -73,8 +64,6 @@ def measure(args: argparse.Namespace) -> Record:
             raise InputError(
                 f"{settings.data_dir} holds no ballots: `python -m evals preference --prepare` makes them."
             )
-        if args.vote_by_model:
-            failed = asyncio.run(vote_by_model(ballots, settings, args.parallel))
         votes = ballots.votes()
     kinds = {kind: of_kind([v for v in votes if v.kind == kind], args.seed) for kind in _KINDS}
     people = {part: kinds["person"][part] for part in ("metrics", "intervals", "items")}
@@ -100,36 +89,8 @@ async def prepare(questions: Sequence[str], settings: Settings, seed: int, paral
             return {}
 
         there = {ballot.question for ballot in ballots.drawn_for("")}
-        return await _beside([q for q in questions if q not in there], ask, parallel)
-
-
-async def vote_by_model(ballots: Ballots, settings: Settings, parallel: int) -> list[str]:
-    """The chat model that is set votes on each ballot that it has not voted on; returns which failed, and why."""
-    model = build_stage_model(settings, "write")
-    voter = f"model-{model.name}"
-    voted = {vote.ballot for vote in ballots.votes(voter)}
-    waiting = {ballot.question: ballot for ballot in ballots.drawn_for(voter) if ballot.id not in voted}
-    criteria = "\n".join(f"- {name}: {asked}" for name, asked in CRITERIA.items())
-
-    async def vote(question: str) -> Record:
-        left, right = (_written(page) for page in waiting[question].blinded(voter)[:2])
-        given = {name: as_data(name, text) for name, text in (("question", question), ("left", left), ("right", right))}
-        said = (await model.ask(*load_prompt("vote").render(criteria=criteria, **given), Verdict)).model_dump()
-        ballots.vote(waiting[question], voter, {name: said[name] for name in CRITERIA}, said["reason"])
-        return {}
-
-    async with aclosing(model):
-        return await _beside(list(waiting), vote, parallel)
-
-
-def _written(page: Page) -> str:
-    return "\n".join(" ".join([said, *(f"({source})" for source in sources)]) for _, said, sources in page)
-
-
-async def _beside(questions: Sequence[str], do: Callable[[str], Awaitable[Record]], parallel: int) -> list[str]:
-    """Does it with each question; returns which failed, and why."""
-    asked = {question: partial(do, question) for question in questions}
-    done = await ask_each(asked, Records(None, "preference", {}), parallel, "question", SteelmanError)
+        asked = {question: partial(ask, question) for question in questions if question not in there}
+        done = await ask_each(asked, Records(None, "preference", {}), parallel, "question", SteelmanError)
     return [f"{question}: {record['failed']}" for question, record in done.items() if "failed" in record]
 
 

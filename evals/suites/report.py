@@ -22,7 +22,7 @@ from evals.reports.table import STAR, block, number, sure
 from evals.suite import common_options, show
 from tools.errors import InputError
 
-SUITES = "judge retrieval berds answers expand news pir favour downstream responses preference".split()
+SUITES = "judge retrieval berds answers expand news pir favour responses preference".split()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

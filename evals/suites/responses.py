@@ -1,157 +1,130 @@
-"""Theses, stances, evidence on labelled data: the parts of a multi-perspective search engine (Chen et al. 2022).
+"""Stances on labelled data: on which side is a text? (multi-perspective search engine, Chen et al. 2022, table 1)
 
-`--data` is a folder of theses.jsonl, stances.jsonl and evidence.jsonl, those that are there:
-
-theses    question, document, thesis: is the sentence chosen as the document's thesis the one that people wrote?
-stances   claim, text, label (support or oppose): on which side is the text?
-evidence  claim or question, sentence, score (from 0 to 1): how surely is the sentence evidence, for or against?
-
-The published figures are of models trained on the training split of the very data, the thesis written and not quoted.
-What fails stays in every denominator as wrong as it can be, and is named.
+`--data` is a folder with stances.jsonl or stances.jsonl.gz: claim, text, label (support or oppose). The judge scores
+the claim and its contrary for each text; the likelier one is predicted. The published figures are of models trained on
+the training split of the very data. A text without a verdict counts as wrong and is named.
 """
 
 import argparse
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evals.datasets.responses import READERS, Item, read_items
-from evals.datasets.rows import digest
+from evals.datasets.rows import Shape, Text, digest, json_rows
 from evals.metrics.measure import figures
-from evals.metrics.thesis_stance_evidence import MEASURES, rouge2
-from evals.models import PairJudge, encoder_and_cache, open_judge
+from evals.metrics.stances import SIDES, stance_measures
+from evals.models import PairJudge, open_judge
 from evals.reports.records import NO_VERDICT, Record, Records
 from evals.reports.table import PAPERS, block, percent
 from evals.suite import ask_in_parts, common_options, shuffled
 from tools.errors import InputError
-from tools.language.quotable import stands_alone
-from tools.models.encoders.encoder import Encoder
+from tools.language.question import ANSWERS
 from tools.models.judges.judge import Pair
-from tools.selection.responses import ThesisWeights, choose_thesis
 
 JUDGES = ("settings", "embedded", "chat", "score")  # those that give probabilities
 NOTE = "The embedded judge was trained on rows of Perspectrum, among others: on those its figures flatter."
+LABELS = {
+    **dict.fromkeys(("support", "supports", "for", "pro", "1"), "support"),
+    **dict.fromkeys(("oppose", "opposes", "undermine", "undermines", "against", "con", "0", "-1"), "oppose"),
+}
 _TITLES = {
-    "theses_rouge2": "ROUGE-2 F1 of the thesis",
-    "theses_rouge2_lead": "  of the first sentence",
-    "theses_rouge2_best": "  of the best sentence: a ceiling",
     "stance_accuracy": "accuracy of the stance",
     "stance_majority": "  of always the commoner one",
     "stance_f1": "F1, mean of both stances",
     "stance_f1_support": "  of support",
     "stance_f1_oppose": "  of opposition",
     "stance_undecided": "undecided, and so wrong",
-    "evidence_mse": "squared error of the evidence",
-    "evidence_mse_mean": "  of always the mean score",
 }
+
+
+class _Row(Shape):
+    claim: Text
+    text: Text
+    label: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A text with its gold stance on a claim."""
+
+    key: str
+    claim: str
+    text: str
+    gold: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--data", type=Path, required=True, metavar="DIR", help="folder of the files, plain or .gz")
+    add("--data", type=Path, required=True, metavar="DIR", help="folder of stances.jsonl, plain or .gz")
     add("--judge", choices=JUDGES, default="settings", help="who judges (default: what is turned on)")
-    add("--out", type=Path, metavar="RECORDS", help="keep what the models say here; a killed run goes on")
-    common_options(parser, limit="a seeded sample of N rows of each file", seed="of the sample and the intervals")
+    add("--out", type=Path, metavar="RECORDS", help="keep the judge's scores here; a killed run goes on")
+    common_options(parser, limit="a seeded sample of N rows", seed="of the sample and the intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Asks the models what is not known yet, then scores all of it. Raises InputError, SettingsError, ProviderError."""
-    files = files_in(args.data)
-    items = {part: shuffled(read_items(part, path), args.limit, args.seed) for part, path in files.items()}
-    judge, encoder = open_judge(args.judge), encoder_and_cache()[0] if "theses" in files else None
-    config: Record = {
-        "files": {part: {"name": path.name, "sha256": digest(path)} for part, path in files.items()},
-        "judge": judge.name,
-        "encoder": encoder and encoder.name,
-        "weights": asdict(ThesisWeights()),
-        "sample": None if args.limit is None else [args.limit, args.seed],
-    }
+    """Judges what is not judged yet, then scores all of it. Raises InputError, SettingsError, ProviderError."""
+    path = next((p for end in (".gz", "") if (p := args.data / f"stances.jsonl{end}").is_file()), None)
+    if path is None:
+        raise InputError(f"{args.data} holds no stances.jsonl. Name another folder.")
+    items, judge = shuffled(read_items(path), args.limit, args.seed), open_judge(args.judge)
+    config: Record = {"data": path.name, "sha256": digest(path), "judge": judge.name}
+    config |= {"sample": None if args.limit is None else [args.limit, args.seed]}
     with Records(args.out, "responses", config) as records:
-        done = ask(items, judge, encoder, records)
-    return reported(items, done, config, args.seed)
+        return reported(items, ask(items, judge, records), config, args.seed)
 
 
-def files_in(folder: Path) -> dict[str, Path]:
-    """Part to its file in the folder, of the parts that are there. Raises InputError for none."""
-    names = [(part, folder / f"{part}.jsonl{packed}") for part in READERS for packed in (".gz", "")]
-    if not (files := {part: path for part, path in names if path.is_file()}):
-        raise InputError(f"{folder} holds no {', '.join(f'{part}.jsonl' for part in READERS)}. Name another folder.")
-    return files
+def read_items(path: Path) -> list[Item]:
+    """The rows of a file in order. Raises InputError with file, line and field, and for a file without rows."""
+    found = []
+    for row in json_rows(path):
+        read = row.read(_Row)
+        if (label := LABELS.get(read.label.strip().casefold())) is None:
+            raise row.wrong(f"'label' is {read.label!r}; support or oppose is needed. Leave out what takes no stance.")
+        found.append(Item(f"stances {row.number}", read.claim, read.text, label))
+    if not found:
+        raise InputError(f"{path} holds no rows. Add some.")
+    return found
 
 
-def ask(items: dict[str, list[Item]], judge: PairJudge, encoder: Encoder | None, records: Records) -> dict[str, Record]:
-    """The record of each item, by its key; items that have none are asked. Theses need an encoder.
-
-    Raises ProviderError where a model is down or gave no usable answer yet; the records up to there remain.
-    """
-    for part, rows in items.items():
-        thesis = part == "theses"
-        said = partial(_said, judge, encoder if thesis else None)
-        ask_in_parts(rows, said, records, 1 if thesis else max(1, judge.together // 2), desc=part)  # an item: two pairs
-    return records.done
+def ask(items: Sequence[Item], judge: PairJudge, records: Records) -> list[Record]:
+    """The record of each item. Raises ProviderError if a model is down or gave no usable answer yet."""
+    return ask_in_parts(items, partial(_said, judge), records, max(1, judge.together // 2), desc="stances")
 
 
-def _said(judge: PairJudge, encoder: Encoder | None, batch: Sequence[Item]) -> list[Record]:
-    """What the models say of each item, with an encoder its thesis; the judge is told of each side what its contrary
-    is."""
-    asked = [
-        [Pair(s, text, c, form="answer") for s, c in zip(i.sides, i.sides[::-1], strict=True) for text in i.texts]
-        for i in batch
-    ]
-    pairs = [pair for of in asked for pair in of]
-    scores = np.asarray(judge.score(pairs) if pairs else [], np.float64)
-    each = np.split(scores, np.cumsum([len(of) for of in asked])[:-1])
-    support = [some.reshape(len(i.sides), len(i.texts)) for i, some in zip(batch, each, strict=True)]
-    return [_verdict(item, of, encoder) for item, of in zip(batch, support, strict=True)]
+def _said(judge: PairJudge, batch: Sequence[Item]) -> list[Record]:
+    """The probabilities of the claim and of its contrary for each text; the judge sees either beside the other."""
+    yes, no = ANSWERS["claim"]
+    sides = [(f"{yes}: {i.claim}", f"{no}: {i.claim}") for i in batch]
+    pairs = [Pair(s, i.text, c, form="answer") for i, of in zip(batch, sides, strict=True) for s, c in (of, of[::-1])]
+    support = np.asarray(judge.score(pairs), np.float64).reshape(-1, 2).tolist()
+    return [{"failed": NO_VERDICT} if any(map(math.isnan, s)) else {"support": s} for s in support]
 
 
-def _verdict(item: Item, support: NDArray[np.float64], encoder: Encoder | None) -> Record:
-    """support: the probabilities that its texts support its sides, shape (sides, texts)."""
-    missing = np.isnan(support)
-    if (support.size and missing.all()) if encoder else missing.any():
-        return {"failed": NO_VERDICT}
-    if not encoder:
-        return {"support": [float(p) for p in support[:, 0]]}
-    alone = np.array([stands_alone(text) for text in item.texts])
-    position, side = choose_thesis(encoder.encode(item.texts), encoder.encode_queries([item.group])[0], support, alone)
-    return {"thesis": item.texts[position], "side": None if side is None else item.sides[side]}
-
-
-def reported(items: dict[str, list[Item]], records: dict[str, Record], config: Record, seed: int) -> Record:
-    """The report: metrics, intervals, items, what failed, configuration."""
-    mine = {part: [records[item.key] for item in rows] for part, rows in items.items()}
-    found = {name: m for part, rows in items.items() for name, m in MEASURES[part](rows, mine[part]).items()}
-    failed = [(part, r) for part, rows in mine.items() for r in rows if "failed" in r]
-    counts = {part: len(rows) for part, rows in items.items()}
-    counts |= {f"{part}_failed": sum(part == of for of, _ in failed) for part in items}
-    if "theses" in items:
-        counts["theses_without_bigrams"] = sum(math.isnan(rouge2(item.gold, "")) for item in items["theses"])
-    told = figures(found, seed)
-    sizes = {part: len({item.group for item in rows}) for part, rows in items.items()}
-    names = ", ".join(file["name"] for file in config["files"].values())
+def reported(items: Sequence[Item], records: Sequence[Record], config: Record, seed: int) -> Record:
+    """Metrics, intervals, items, failures, configuration."""
+    scores = [record.get("support", (0.0, 0.0)) for record in records]
+    told = [SIDES[0] if p > q else SIDES[1] if q > p else "" for p, q in scores]
+    found = figures(stance_measures([(i.claim, i.gold, t) for i, t in zip(items, told, strict=True)]), seed)
+    failed = [f"{r['key'].replace(' ', ' line ')}: {r['failed']}" for r in records if "failed" in r]
     return {
         "suite": "responses",
-        **told,
-        "metrics": counts | told["metrics"],
+        **found,
+        "metrics": {"stances": len(items), "stances_failed": len(failed)} | found["metrics"],
         "notes": [NOTE] if config["judge"].startswith("embedded-judge") else [],
-        "failed": [f"{r['key'].replace(' ', ' line ')}: {r['failed']}" for _, r in failed],
-        "config": config | {"data": names, "groups": sizes, "seed": seed},
+        "failed": failed,
+        "config": config | {"groups": len({item.claim for item in items}), "seed": seed},
     }
 
 
 def table(result: Record) -> list[str]:
-    """What was read, and the measures in percent, with 95 % intervals by question or claim."""
-    metrics, config, lines = result["metrics"], result["config"], list[str]()
-    for part, file in config["files"].items():
-        failed = f", {metrics[f'{part}_failed']} failed" if metrics[f"{part}_failed"] else ""
-        lines.append(f"{file['name']}: {metrics[part]} rows of {config['groups'][part]} questions or claims{failed}")
-    told = {name: title for name, title in _TITLES.items() if name in metrics}
-    rows = {title: [percent(metrics[name], result["intervals"][name], digits=2)] for name, title in told.items()}
-    lines += ["", *block(["%, 95 %"], rows), ""]
-    asked = f"judge {config['judge']}" + (f"; encoder {config['encoder']}" if config["encoder"] else "")
-    return [*lines, PAPERS, *result["notes"], f"{asked}; seed {config['seed']}"]
+    """What was read, and the measures in percent, with 95 % intervals by claim."""
+    metrics, config = result["metrics"], result["config"]
+    failed = f", {metrics['stances_failed']} failed" if metrics["stances_failed"] else ""
+    rows = {t: [percent(metrics[name], result["intervals"][name], digits=2)] for name, t in _TITLES.items()}
+    read = f"{config['data']}: {metrics['stances']} rows of {config['groups']} claims{failed}"
+    lines = [read, "", *block(["%, 95 %"], rows), "", PAPERS, *result["notes"]]
+    return [*lines, f"judge {config['judge']}; seed {config['seed']}"]

@@ -22,12 +22,11 @@ from evals.suite import FIRST, common_options, cutoff_option, names, peak_memory
 
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
 _DEEP = {"precision@1": "precision@1", "documents_needed": "documents needed", "documents_needed_share": "MRecall@100"}
-_ASKED = ("", " supporting", " opposing")
 CORRECTED = " corrected"
 """The ending of a measure's name where its interval carries the judge's own errors."""
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]
 """By method and qid the ids of passages, best first."""
-_PLAIN = ("documents_needed", *(f"sycophancy@{TOP_FIVE}{asked}" for asked in _ASKED), "passages")  # no shares
+_PLAIN = ("documents_needed", f"sycophancy@{TOP_FIVE}", "passages")  # no shares
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +101,7 @@ def set_lines(result: Record, name: str) -> list[str]:
     config, metrics, lines = result["config"], result["metrics"][name], [name]
     endings = ("", CORRECTED)
     columns = [{f"{m}@{k}{end}": f"{t}@{k}{end}" for m, t in _NAMES.items()} for k in config["k"] for end in endings]
-    columns.append(_DEEP | {f"sycophancy@{TOP_FIVE}{asked}": f"sycophancy Δ{asked}" for asked in _ASKED})
+    columns.append(_DEEP | {f"sycophancy@{TOP_FIVE}": "sycophancy Δ"})
     columns.append({f"{kind}@{TOP_FIVE}": kind.replace("_", " ") for kind in LEANINGS})
     if size := config["sizes"].get(name):
         more = ", ".join(f"{100 * s:.0f} % at {k}" for k, s in size["more_perspectives_than_k"].items() if s)

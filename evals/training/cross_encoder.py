@@ -18,26 +18,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.classification import best_f, roc_auc, stance_accuracy, yes_or_no
 from evals.suite import progress
 from evals.training.data import Corpus
-from evals.training.examples import Example, hard
-from evals.training.model import MAX_LENGTH, build_model, outputs, predict, trained_weights
-from evals.training.packing import CONFIG, TOKENIZER, WEIGHTS, Texts, drawn
+from evals.training.examples import Example
+from evals.training.model import build_model, outputs, trained_weights
+from evals.training.packing import TOKENIZER, WEIGHTS
 from evals.training.sampler import Sampler
 from evals.training.train import Plan
 from tools.models.encoders.encoder import Encoder, load_encoder
 from tools.models.judges.embedded import ANSWERS
-from tools.models.judges.judge import judged_text
 
-BASE = "all-MiniLM-L6-v2"
 _CHUNK = 3072
 _AVERAGED = 20  # steps between two weights of which the mean is taken
 _SMOOTH = 0.03  # of the targets: labels err
 _COSINE = (0.35, 0.2)  # about the mean and spread of the cosines
 _PARTS, _COUNTS = ("model", "mean", "optimizer"), ("step", "seconds", "read")
 """What of a run is in its checkpoint, beside what the sampler has drawn."""
-_MEASURED = ("argkp_topic", "berds", "arc_stance", "procon20", "arguana", "read_labels", "disputes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,26 +140,8 @@ def train_step(run: Run, batch: Batch) -> float:
     return float(loss.detach())
 
 
-def measure(run: Run, corpus: Corpus) -> dict[str, float]:
-    """The development pairs' AUC and F1, and support against oppose on held-out questions by data set."""
-
-    def read(pairs: Texts) -> NDArray[np.float32]:
-        return predict(run.best, run.tokenizer, pairs)
-
-    truth = np.array([p.label for p in corpus.development], bool)
-    score = read([(p.perspective, judged_text(p.document)) for p in corpus.development])[:, 0]
-    f1, threshold = best_f(truth, score)
-    accuracy = yes_or_no(truth, score >= threshold)["accuracy"].value
-    found = {"dev_auc": roc_auc(truth, score), "dev_f1": f1, "dev_accuracy": accuracy}
-    for name in _MEASURED:
-        if held := drawn(name, hard(corpus.held_out.get(name, ())), 120):
-            said = read([(e.statement, e.text) for e in held])
-            found[name] = stance_accuracy(np.array([e.label for e in held]), said)
-    return {k: round(v, 3) for k, v in found.items()}
-
-
 def save(run: Run) -> None:
-    """Writes a checkpoint that `resume` reads; the old one is replaced only when the new one is whole."""
+    """Writes a checkpoint; the old one is replaced only when the new one is whole."""
     import torch
 
     parts = {name: getattr(run, name).state_dict() for name in _PARTS}
@@ -189,7 +167,7 @@ def resume(run: Run) -> None:
 
 
 def export(run: Run, folder: Path) -> None:
-    """Half-precision weights named as in BertModel plus `classifier.*`, the tokenizer and a small config."""
+    """Half-precision weights named as in BertModel plus `classifier.*`, and the tokenizer."""
     import torch
     from safetensors.torch import save_file
 
@@ -197,13 +175,6 @@ def export(run: Run, folder: Path) -> None:
     kept = {n: v.to("cpu", torch.float16).contiguous() for n, v in trained_weights(run.best).items()}
     save_file(kept, folder / WEIGHTS)
     run.tokenizer.save(str(folder / TOKENIZER))
-    settings = run.model["encoder"].config
-    config = {
-        "labels": list(ANSWERS), "max_length": MAX_LENGTH, "layers": settings.num_hidden_layers,
-        "width": settings.hidden_size, "base": Path(run.plan.base).name or BASE,
-        "steps": run.step, "seconds": round(run.seconds), "plan": vars(run.plan),
-    }  # fmt: skip
-    (folder / CONFIG).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 
 
 def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
@@ -226,21 +197,19 @@ def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
     return run
 
 
-def train(run: Run, corpus: Corpus) -> None:
-    """Trains to the end of the plan, with a checkpoint, an export and a log line at every measurement.
-
-    An interruption leaves a checkpoint behind, from which the next call goes on.
-    """
+def train(run: Run) -> None:
+    """Trains to the end of the plan; writes a checkpoint and the weights every few minutes, and a checkpoint when it is
+    interrupted."""
     with progress(total=round(run.plan.millions * 1e6), initial=run.read, unit="token", unit_scale=True) as bar:
         try:
-            _train(run, corpus, bar)
+            _train(run, bar)
         except KeyboardInterrupt:
             save(run)
             raise
-    _take_stock(run, corpus)
+    _keep(run)
 
 
-def _train(run: Run, corpus: Corpus, bar: Any) -> None:
+def _train(run: Run, bar: Any) -> None:
     losses: list[float] = []
     next_stop, clock = run.seconds / 60 + run.plan.measure_every, time.monotonic()
     for batch in _batches(run):
@@ -249,22 +218,21 @@ def _train(run: Run, corpus: Corpus, bar: Any) -> None:
         losses.append(train_step(run, batch))
         run.seconds, clock = run.seconds + time.monotonic() - clock, time.monotonic()
         bar.update(batch.tokens)
-        if run.step % 50 == 0:
-            _log(run, {"loss": round(float(np.mean(losses[-50:])), 4)})
+        if run.step % 50 == 0 or run.progress >= 1:
+            _log(run, float(np.mean(losses[-50:])))
         if run.seconds / 60 >= next_stop and run.progress < 1:
             next_stop = run.seconds / 60 + run.plan.measure_every
-            _take_stock(run, corpus)
+            _keep(run)
             clock = time.monotonic()
 
 
-def _take_stock(run: Run, corpus: Corpus) -> None:
-    """Checkpoint, weights and measurement."""
+def _keep(run: Run) -> None:
     save(run)
     export(run, run.out / "weights")
-    _log(run, measure(run, corpus))
 
 
-def _log(run: Run, values: dict[str, float]) -> None:
+def _log(run: Run, loss: float) -> None:
     told = {"step": run.step, "minutes": round(run.seconds / 60, 2), "done": round(run.progress, 4)}
+    told |= {"rate": round(run.rate, 7), "loss": round(loss, 4)}
     with (run.out / "train.jsonl").open("a", encoding="utf-8") as log:
-        log.write(json.dumps({**told, "rate": round(run.rate, 7), **values}) + "\n")
+        log.write(json.dumps(told) + "\n")

@@ -197,11 +197,8 @@ def _affirms(statement: str, other: str, question: str) -> bool:
 
 
 def _example(name: str, row: Row) -> Example:
-    statement, group, target = (
-        judged_text(row["statement"]),
-        row["group"] or row["passage"][:80],
-        HARD_TARGETS[row["label"]],
-    )
+    statement, group = judged_text(row["statement"]), row["group"] or row["passage"][:80]
+    target = HARD_TARGETS[row["label"]]
     question = ""
     if name == "procon20":
         question, statement = statement, claim(statement)

@@ -7,21 +7,18 @@ from evals.training.text import Row, claim
 from tools.models.judges.judge import in_place, judged_text
 
 SENTENCE_WORDS = 45
-HARD_TARGETS: dict[str, tuple[float, float, float]] = {
-    "support": (1, 0, 0),
-    "oppose": (0, 1, 0),
-    "none": (0, 0, 1),
-    "unrelated": (0, 0, 1),
-}
+Target = tuple[float, float, float]
+"""Probabilities of support, oppose and none."""
+HARD_TARGETS: dict[str, Target] = {"support": (1, 0, 0), "oppose": (0, 1, 0), "none": (0, 0, 1), "unrelated": (0, 0, 1)}
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A pair with its target: probabilities of support, oppose and none."""
+    """A pair with its target."""
 
     statement: str
     text: str
-    target: tuple[float, float, float]
+    target: Target
     dataset: str
     group: str
     contrary: str = ""
@@ -56,16 +53,7 @@ def sentences_in_place(row: Row) -> Iterator[Example]:
     parts = placed_sentences(row["title"], [judged_text(s["text"]) for s in row["sentences"]])
     for sentence, (text, placed) in zip(row["sentences"], parts, strict=True):
         target = HARD_TARGETS[{"yes": "support", "no": "oppose"}.get(sentence["label"], "none")]
-        yield Example(
-            claim(question),
-            text,
-            target,
-            "disputes",
-            row["dispute"],
-            question=question,
-            wordings=wordings,
-            placed=placed,
-        )
+        yield Example(claim(question), text, target, "disputes", row["dispute"], "", question, wordings, placed)
 
 
 def hard(examples: Iterable[Example]) -> list[Example]:

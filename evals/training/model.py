@@ -12,13 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from evals.training.graph import EPSILON, REACH
 from evals.training.packing import read_trained
 from tools.errors import InputError
-from tools.models.judges.embedded import ANSWERS, sigmoid
+from tools.models.judges.embedded import ANSWERS
 
 MAX_LENGTH = 160
 """Tokens of a pair; of a longer one the longer text loses its end."""
@@ -169,18 +166,3 @@ def in_256_steps(x: Any) -> Any:
         step = scale * ((x / scale).max() - (x / scale).min()) / 255
         error = torch.round(x / step) * step - x
     return x + error.to(x.dtype)
-
-
-def predict(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], batch: int = 64) -> NDArray[np.float32]:
-    """Probabilities of support and of opposition, float32 of shape (n, 2), in the order of the pairs."""
-    import torch
-
-    model.eval()
-    result = np.zeros((len(pairs), len(ANSWERS)), np.float32)
-    order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]) + len(pairs[i][1]))
-    with torch.inference_mode():
-        for start in range(0, len(order), batch):
-            rows = order[start : start + batch]
-            result[rows] = outputs(model, tokenizer, [pairs[i] for i in rows])[0].cpu().numpy()
-    model.train()
-    return sigmoid(result)

@@ -38,13 +38,11 @@ _REFERENCE = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument(
-        "--weights", type=Path, nargs="+", metavar="DIR", help="a run of judge-train, or several for their mean"
-    )
+    runs = "a run of judge-train, or several for their mean"
+    which.add_argument("--weights", type=Path, nargs="+", metavar="DIR", help=runs)
     which.add_argument("--packed", action="store_true", help="pack nothing: the closer reading's figures, as it ships")
-    parser.add_argument(
-        "--data", type=Path, required=True, metavar="DIR", help="the folder that holds judge/ and berds/"
-    )
+    data = "the folder that holds judge/ and berds/"
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help=data)
     parser.add_argument("--seed", type=int, default=7)
 
 
@@ -75,9 +73,8 @@ def pack_small(weights: dict[str, NDArray[np.float32]], corpus: Corpus) -> dict[
         made.mkdir()
         reader = packing.Reader(embedded.judge_files().tokenizer, embedded.MAX_LENGTH)
         held = held_out_cases(corpus)
-        weights |= packing.reaches(
-            weights, reader, [(pair.statement, judged_text(pair.text)) for pair, _ in held[:_WATCHED]]
-        )
+        watched = [(pair.statement, judged_text(pair.text)) for pair, _ in held[:_WATCHED]]
+        weights |= packing.reaches(weights, reader, watched)
         write_int8(build_bert(weights, reader.heads, "classifier"), made)
         model = load_model(embedded.judge_files(made), lambda _: True, "judge")
         opposite = contraries(corpus.development)

@@ -25,8 +25,8 @@ from tools.models.int8 import Int8Model, load_model
 from tools.models.judges import embedded
 from tools.models.judges.judge import Pair, in_place
 
-WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
-"""What `judge-train` leaves in `RUN/weights`: half-precision weights, their tokenizer, and what was done."""
+WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
+"""What `judge-train` leaves in `RUN/weights`: half-precision weights and their tokenizer."""
 Texts = Sequence[tuple[str, str]]
 """What the model reads: statement and text."""
 
@@ -177,17 +177,7 @@ def reference(weights: Weights, reader: Reader, texts: Texts) -> str:
 
 A_SET = 600  # held-out examples of a data set at most
 _WATCHED = 200  # texts on which the reach of the channels is seen
-_SETS = (
-    "argkp_topic",
-    "arguana",
-    "arc_stance",
-    "berds",
-    "contrasts",
-    "disputes",
-    "procon20",
-    "read_sentences",
-    "written",
-)
+_SETS = "argkp_topic arguana arc_stance berds contrasts disputes procon20 read_sentences written".split()
 _ASKED_SETS = ("berds", "contrasts", "disputes", "procon20")
 _ANSWER_WORDS = 100  # of a text that is read under a question
 _ZOOS = "Zoos should be closed. | Zoos should stay open."
@@ -237,9 +227,8 @@ def calibrate_close(corpus: Corpus, large: Int8Model) -> tuple[dict[str, tuple[f
         rows = with_strangers(list(chosen))
         labels, sets = np.array([e.label for e in rows]), np.array([e.dataset for e in rows])
         own = small.run([(e.statement, e.text) for e in rows]).reshape(-1, 2)
-        larger = embedded.larger_model_logits(
-            large, [Pair(e.statement, e.text, e.contrary, placed=e.placed) for e in rows]
-        )
+        pairs = [Pair(e.statement, e.text, e.contrary, placed=e.placed) for e in rows]
+        larger = embedded.larger_model_logits(large, pairs)
         both = np.stack([own, larger], axis=2)
         scores = crossed(both, labels, [e.group for e in rows])
         figures[f"{name}_ece"] = expected_calibration_error(labels == SUPPORT, scores[:, 0])

@@ -31,8 +31,7 @@ from agent.models.providers import Brief, Providers, Writer
 from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
 from agent.state import Claim
-from evals.answering.asking import ask_all, in_force
-from evals.answering.plan import Ask
+from evals.answering.asking import Ask, ask_all, in_force
 from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases
 from evals.metrics.measure import Ratio, figures_by
 from evals.metrics.quoting import Kind, Question, fit, measures

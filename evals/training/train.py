@@ -64,7 +64,7 @@ class Plan:
     """Whether passages are read in sentences only, as a judge of sentences will read them."""
     seed: int = 7
     measure_every: float = 10.0
-    """Minutes of training between checkpoints, each with a measurement."""
+    """Minutes of training between checkpoints."""
 
     def drawn(self, progress: float) -> tuple[dict[str, float], float]:
         """What is drawn from at a point of the run (0 to 1): the sets with their weights, and how often a passage stays
@@ -91,7 +91,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--rate", type=float, metavar="R", help="the highest learning rate")
     add("--millions", type=float, metavar="N", help="millions of tokens to read (default: 14 or 3)")
     add("--encoder", type=Path, metavar="DIR", help="the closer reading, from its weights here on")
-    add("--frozen", type=int, metavar="N", help="how many of its layers stay as they are (default: 3)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -107,17 +106,15 @@ def run(args: argparse.Namespace) -> int:
     from evals.training import cross_encoder
 
     usual = _CLOSE | {"base": str(args.encoder.resolve())} if args.encoder else {}
-    options = ("millions", "rate", "seed", "frozen")
+    options = ("millions", "rate", "seed")
     plan = Plan(**usual | {name: value for name in options if (value := getattr(args, name)) is not None})
     _check_plan(args.out, {**asdict(plan), "data": corpus.digest()})
-    cross_encoder.train(cross_encoder.start(plan, corpus, args.out), corpus)
+    cross_encoder.train(cross_encoder.start(plan, corpus, args.out))
     return 0
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Raises InputError for options that do not go together, or cannot be."""
-    if args.frozen is not None and not args.encoder:
-        raise InputError("--frozen is for the closer reading. Name its weights: --encoder FOLDER.")
+    """Raises InputError for options that cannot be."""
     if args.encoder and not any((args.encoder / name).is_file() for name in ("model.onnx", "model.safetensors")):
         raise InputError(f"{args.encoder} holds no weights of the closer reading (tools/weights/close_judge does).")
     for name in ("rate", "millions"):

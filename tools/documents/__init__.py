@@ -1,1 +1,1 @@
-"""Files into documents, documents into collections."""
+"""Parses files into documents and stores documents in collections."""

@@ -1,1 +1,1 @@
-"""English text: sentences, passages, copies."""
+"""English text: sentences, passages, near-duplicates."""

@@ -1,15 +1,12 @@
-"""Prompt injection by patterns: text that gives orders to whoever writes an answer, which is no evidence for anything.
+"""What has no place in a claim, by patterns: addresses, markup, words about the answer, orders to its writer.
 
-What is retrieved is quoted and never obeyed: prompts say so to a model, and every claim is verified. These few patterns
-spare readers the plainest orders (to a machine, about its instructions, about the answer or a side of it) and marks of
-a chat; orders that nobody foresaw pass. Every repetition has an end, so that the time grows with the length alone.
+The patterns refuse the plainest orders (to a machine, about its instructions, about the answer or a side of it) and
+marks of a chat. Verification refuses the others: a claim has to be in the passage that it cites. Every repetition has
+an end, so that the time grows with the length alone.
 """
 
 import re
 import unicodedata
-from functools import lru_cache
-
-from tools.language.sentences import split_sentences
 
 _MACHINE = (
     r"(?:AIs?|A\.I\.|LLMs?|(?:chat|search|answer)[ -]?bots?|assistants?|crawlers?|summari[sz]ers?|language models?"
@@ -48,28 +45,12 @@ _SPACE = re.compile(r"\s+")
 _UNSEEN = ("Cf", "Cc", "Cs", "Co")
 
 
-@lru_cache(maxsize=4096)
 def has_prompt_injection(text: str) -> bool:
     """Whether some of the text gives orders to the answer's writer. It is looked at as it reads: without letters
     in disguise and what is not seen, and with one space or line break where there are several."""
     folded = unicodedata.normalize("NFKC", text).replace("’", "'")
     seen = "".join(c for c in folded if c in "\n\t" or unicodedata.category(c) not in _UNSEEN)
     return bool(_SPEAKING.search(_SPACE.sub(lambda space: "\n" if "\n" in space[0] else " ", seen)))
-
-
-def without_orders(text: str) -> str:
-    """The text up to the first sentence that gives such orders, since what follows may belong to them; empty where the
-    orders are no sentence of their own."""
-    if not has_prompt_injection(text):
-        return text
-    end = 0
-    for sentence in split_sentences(text):
-        start = text.find(sentence, end)
-        if start < 0 or has_prompt_injection(sentence):
-            break
-        end = start + len(sentence)
-    kept = text[:end].rstrip()
-    return "" if has_prompt_injection(kept) else kept
 
 
 _HOST = r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|io|info|example|edu|gov|co|uk|eu|ai|app|de|fr|test)"

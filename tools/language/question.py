@@ -52,12 +52,13 @@ _NAMED = 0.5  # by which a fact counts less where the text names alternatives: i
 
 _POLITE = re.compile(
     r"^(?:(?:so|but|and|ok|okay|well|please|pls|honestly|hi|hey|hello|also|now|then|um|mate|seriously|"
-    r"would you (?:rather|sooner)|in general|these days),? )+",
+    r"look|listen|right|would you (?:rather|sooner)|do you (?:think|reckon)(?: that)?|in general|these days),? )+",
     re.I,
 )
 _WH = re.compile(r"(?:what|which|who|whom|whose|how|where|when)(?:['’]?s|['’]ll)?\b|(?:between|better|if)\b", re.I)
 _BETWEEN = re.compile(r"\bbetween ([^,]+) and ([^,?]+)", re.I)
 _POLES = re.compile(r"\bor (?:not|no|nay|what|nah|is it not)(?: \w+)?$", re.I)
+_REFERS = re.compile(r" (?:it|them)$", re.I)  # of 'should we keep the exams or bin them'
 _PRONOUN = re.compile(r"^(?:i|we|you|u|they|he|she|it) ", re.I)
 _DOUBT = re.compile(
     rf"(?:{'|'.join(sorted(AUXILIARIES))}|r) (?:it|that|this|they|those|we|i|u|you|he|she|there)\b", re.I
@@ -108,7 +109,7 @@ def _named(sentence: str) -> tuple[str, ...]:
         return ()
     clauses = [c for c in re.split(r"\s*[:–—]\s*|\s+-\s+", _BETWEEN.sub(r"\1 or \2", plain)) if core_of(c)]
     several = [c for c in clauses if _OR.search(c)]
-    parts = (several[-1] if several else "".join(clauses[:1])).split(", ")
+    parts = _POLITE.sub("", several[-1] if several else "".join(clauses[:1])).split(", ")
     ends = [i + 1 for i, part in enumerate(parts) if _OR.search(f" {part}")] or [len(parts)]
     asks = [i + 1 for i, part in enumerate(parts) if _WH.match(part) and not _OR.search(part) and i + 1 < ends[-1]]
     parts = parts[max(asks, default=0) : ends[-1]]  # without 'Which is better' before and 'which is better' after
@@ -129,7 +130,8 @@ def _options(parts: list[str]) -> tuple[str, ...]:
         return _distinct([f"{head}{'?' * opens}", f"{last}?"]) if len(names) == 2 and not _DOUBT.match(last) else ()
     if opens:
         rest = _PRONOUN.sub("", head.partition(" ")[2])
-        names[0] = _like(head, last) or (rest if len(rest.split()) <= _LONGEST_OPTION // 2 else "")
+        short = rest if len(rest.split()) <= _LONGEST_OPTION // 2 else ""
+        names[0] = (short if _REFERS.search(last) else "") or _like(head, last) or short
         if names[0] == head.partition(" ")[2]:  # both are the subject: 'Should men or women pay?'
             names[-1] = _until(last, lambda before, word: tag_of(before)[:2] == "NN" and tag_of(word)[:2] != "NN")
     elif len(head.split()) <= _SHORT and not PREPOSITIONS & set(head.lower().split()):
@@ -204,6 +206,12 @@ def inverts(word: str) -> bool:
     core = core_of(word)
     negated = core.removesuffix("n't") if core.endswith("n't") else core.removesuffix("nt")
     return bool({core, negated} & (AUXILIARIES | _TYPED))
+
+
+def asks_yes_or_no(question: str) -> bool:
+    """Whether yes or no answers it, by its first word and the mark at its end."""
+    words = question.split()
+    return bool(words) and words[-1].endswith("?") and inverts(words[0])
 
 
 def _opening(word: str) -> str:

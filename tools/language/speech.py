@@ -4,6 +4,7 @@ The words and conventions that it goes by are in `conventions.toml`.
 """
 
 import re
+from collections.abc import Sequence
 
 from tools.language.lexicon import is_name
 from tools.language.names import from_title, fullest, is_entitled, is_person, pattern
@@ -13,6 +14,20 @@ from tools.passages import PROBABLY
 UNNAMED = "somebody quoted"
 """The speaker of a sentence inside quotation marks whose speaker the passage does not name. The document's author must
 not stand for it."""
+
+
+_FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]urs?|us)\b")
+
+
+_OFTEN, _SHORT = 0.2, 19
+
+
+def people_speak(texts: Sequence[str]) -> bool:
+    """Whether people speak for themselves in the texts, as in letters, interviews and minutes: a fifth of the texts are
+    in the first person, and they have 19 words or fewer in the mean."""
+    spoken = sum(bool(_FIRST_PERSON.search(text)) for text in texts)
+    words = sum(len(text.split()) for text in texts)
+    return bool(texts) and spoken >= _OFTEN * len(texts) and words <= _SHORT * len(texts)
 
 
 def reporter(clause: str, verbs: str = "VERB") -> str:

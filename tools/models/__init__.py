@@ -1,1 +1,1 @@
-"""Models: chat models, encoders and judges behind one seam each, in this process or behind an address."""
+"""Chat models, encoders and judges, each kind behind one interface, in this process or behind an address."""

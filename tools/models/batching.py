@@ -5,6 +5,9 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from tools.budget import current_budget
+from tools.errors import DeadlineError
+
 T = TypeVar("T")
 
 
@@ -14,9 +17,9 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
         yield items[start : start + size]
 
 
-async def run_within(seconds: float, calls: Iterable[Callable[[], Awaitable[None]]], concurrency: int) -> None:
-    """All the calls, some at a time, until the seconds are over; the first failure ends them all."""
-    turn = asyncio.Semaphore(concurrency)
+async def run_within(calls: Iterable[Callable[[], Awaitable[None]]], concurrency: int) -> None:
+    """All the calls, some at a time, until the deadline in force; the first failure ends them all."""
+    turn, seconds = asyncio.Semaphore(concurrency), current_budget().seconds_left()
 
     async def one(call: Callable[[], Awaitable[None]]) -> None:
         async with turn:
@@ -30,4 +33,5 @@ async def run_within(seconds: float, calls: Iterable[Callable[[], Awaitable[None
         pass
     except ExceptionGroup as failed:
         first = failed.exceptions[0]
-        raise first from first.__cause__
+        if not isinstance(first, DeadlineError):  # the calls see the same deadline
+            raise first from first.__cause__

@@ -1,1 +1,1 @@
-"""HTTP: requests that are tried again."""
+"""HTTP requests with retries."""

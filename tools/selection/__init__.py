@@ -1,1 +1,1 @@
-"""Choosing few passages out of many, so that they are relevant and say different things."""
+"""Selects few passages that are relevant and say different things."""

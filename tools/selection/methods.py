@@ -1,21 +1,17 @@
-"""Selections by name: which k of the passages that were found for a question are shown, in the way of one method.
+"""Selects k of the passages retrieved for a question by expected coverage (`choose_by_coverage`).
 
-The published ones are in `published`; 'coverage' is Steelman's own (`select`). All of them work on a `Pool`, so that
-the agent and the evaluation choose by the same code. How likely a passage speaks to the question is told by several
-scores of it and its neighbours, and the perspectives that nobody named are mined: the different things that the
-passages found say.
+Several scores of a passage and of its neighbours estimate how relevant it is. The sides are to be covered, and so are
+points that nobody named: the different things that the passages say.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.passages import Passage
-from tools.selection.names import COVERAGE, SEARCH_ORDER, parse_selection
-from tools.selection.published import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 
 Floats = NDArray[np.floating]
 
@@ -144,7 +140,6 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 MINED = 0.5
 """What a mined point weighs beside a side that is known."""
-_LOOKED_AT = 5  # passages that a person looks at, for which DkMIPS weighs its pairs
 _SURE = 0.3  # support of all sides together from which a passage surely takes one
 
 
@@ -155,8 +150,7 @@ class Pool:
     cosine: to the question, shape (n,). vectors: unit, shape (n, dimensions). words: BM25 scores, 0 where a passage was
     not found by words, shape (n,). support: for each side the probability that a passage supports it, NaN where that
     was not judged, shape (sides, n); (0, n) where the sides are not known. sources: who published each passage; none
-    where that is not known. clusters: of the passages' sentences, for the methods that go by them (`needs_clusters`).
-    largest: the highest cosine of the data set, by which MMR divides; the pool's own where none is given.
+    where that is not known.
     """
 
     cosine: Floats
@@ -164,15 +158,6 @@ class Pool:
     words: Floats
     support: Floats
     sources: Sequence[Hashable] = ()
-    clusters: Clustered | None = None
-    largest: float | None = None
-
-    @property
-    def clustered(self) -> Clustered:
-        """The clusters. Raises ValueError where they are not known."""
-        if self.clusters is None:
-            raise ValueError("the pool's sentences are not clustered, so that no method that needs that can choose")
-        return self.clusters
 
     @property
     def size(self) -> int:
@@ -214,27 +199,3 @@ def side_probabilities(support: Floats, likely: Floats) -> NDArray[np.float64]:
     judged = np.where(known, support, 0.0)
     shares = judged / np.maximum(judged.sum(axis=0), _SURE)
     return np.asarray(np.where(known, shares, 0.5) * likely, np.float64)
-
-
-Selection = Callable[[Pool, int, float], list[int]]
-"""From a pool, k and the method's parameter to positions of up to k passages, best first."""
-
-
-SELECTIONS: dict[str, Selection] = {
-    COVERAGE: lambda pool, k, _: choose_by_coverage(pool, k),
-    SEARCH_ORDER: lambda pool, k, _: list(range(min(k, pool.size))),
-    "mmr": lambda pool, k, value: mmr(pool.cosine, pool.vectors, k, value, pool.largest),
-    "dkmips": lambda pool, k, value: dkmips(pool.cosine, pool.vectors, k, value, meant=_LOOKED_AT),
-    "scs": lambda pool, k, value: greedy_scs(pool.clustered, pool.cosine, k, value),
-    "scs-released": lambda pool, k, value: greedy_scs(pool.clustered, pool.cosine, k, value, released=True),
-    "greedyplus": lambda pool, k, value: greedy_plus(pool.clustered, pool.cosine, k, value),
-}
-
-
-def select_passages(name: str, pool: Pool, k: int) -> list[int]:
-    """Positions of up to k passages of the pool by the selection of that name, best first.
-
-    Raises InputError for a name that is none.
-    """
-    method, value = parse_selection(name)
-    return SELECTIONS[method](pool, k, value)

@@ -1,1 +1,1 @@
-"""Documents, passages, vectors and runs on disk, and the indexes that are made from them."""
+"""Documents, passages, vectors and runs on disk, and the indexes built from them."""

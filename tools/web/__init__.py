@@ -1,1 +1,1 @@
-"""Searching the web and reading its pages."""
+"""Searches the web and reads its pages."""

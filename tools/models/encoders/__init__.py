@@ -1,1 +1,1 @@
-"""Encoders turn texts into vectors."""
+"""Encoders compute vectors of texts."""

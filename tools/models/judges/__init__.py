@@ -1,1 +1,1 @@
-"""Judges: does a text support a statement?"""
+"""Judges score whether a text supports a statement."""

@@ -6,8 +6,6 @@ asked about once more; what has no answer then is not judged. The grades stand f
 surely support, what is weak just is.
 """
 
-import math
-import time
 from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
@@ -76,9 +74,7 @@ class BatchJudge(Judge):
         """Closes its connections."""
         await self._model.aclose()
 
-    async def read(
-        self, question: str, sides: Sequence[Side], passages: Sequence[Passage], seconds: float = math.inf
-    ) -> PassageVerdicts:
+    async def read(self, question: str, sides: Sequence[Side], passages: Sequence[Passage]) -> PassageVerdicts:
         """In steps of the grades. Raises ProviderDownError, ProviderReplyError, and BudgetError before any verdict."""
         found = np.full((2 * len(sides) + 1, len(passages)), np.nan, np.float32)
         order = sorted(range(len(passages)), key=lambda i: (passages[i].document, passages[i].position))
@@ -86,23 +82,23 @@ class BatchJudge(Judge):
         ask = partial(self._ask, question, sides, passages, found)
         parts = self._halving.parts(order, characters, _CHARACTERS)
         try:
-            await run_within(seconds, [partial(self._halving.ask, ask, part) for part in parts], self._concurrency)
+            await run_within([partial(self._halving.ask, ask, part) for part in parts], self._concurrency)
         except BudgetError as exc:
             if np.isnan(found[-1]).all():
                 raise
             current_log().note("unjudged", f"Not every passage was read: {exc}", NOT_ALL_JUDGED)
         return verdicts_of(sides, found[: len(sides)], found[len(sides) : -1], found[-1])
 
-    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
+    async def support(self, pairs: Sequence[Pair]) -> Floats:
         """Each text is read as a document of its own, for up to _SIDES statements in a call."""
-        end, question = time.monotonic() + seconds, next((p.question for p in pairs if p.question), "")
+        question = next((p.question for p in pairs if p.question), "")
         both = [Side(*two, p.form) for p in pairs for two in ((p.statement, p.contrary), (p.contrary, p.statement))]
         found: dict[tuple[str, str], float] = {}
         for sides in batches([side for side in dict.fromkeys(both) if side.statement], _SIDES):
             said = [side.statement for side in sides]
             texts = list(dict.fromkeys(p.text for p in pairs if p.statement in said))
             passages = [Passage(n, str(n), "", text) for n, text in enumerate(texts)]
-            read = await self.read(question, sides, passages, end - time.monotonic())
+            read = await self.read(question, sides, passages)
             found |= zip(product(said, texts), map(float, read.support.flat), strict=True)
         return np.array([found[p.statement, p.text] for p in pairs], np.float32)
 

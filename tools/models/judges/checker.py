@@ -78,7 +78,7 @@ class ClaimChecker:
         self._halving = Halving(TOGETHER)
 
     async def check(
-        self, claims: Sequence[ClaimCheck], seconds: float = math.inf, planted: ClaimCheck | None = None
+        self, claims: Sequence[ClaimCheck], planted: ClaimCheck | None = None
     ) -> tuple[list[ClaimVerdict], bool]:
         """A verdict for each claim; and whether the model took the planted claim, which stands in every call and cites
         a passage that does not say it, for said. Raises ProviderDownError, ProviderReplyError, BudgetError."""
@@ -97,7 +97,7 @@ class ClaimChecker:
         cited = {p for claim in claims for p in claim.passages}
         characters = sum(len(as_line(p)) for p in cited) + sum(len(claim.text) for claim in claims)
         parts = self._halving.parts(range(len(claims)), characters, _CHARACTERS)
-        await run_within(seconds, [partial(self._halving.ask, ask, part) for part in parts], _CONCURRENT)
+        await run_within([partial(self._halving.ask, ask, part) for part in parts], _CONCURRENT)
         return found[: len(claims)], any(fooled)
 
     async def _ask(self, claims: Sequence[ClaimCheck], places: Iterable[int], found: list[ClaimVerdict]) -> None:

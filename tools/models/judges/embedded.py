@@ -63,6 +63,8 @@ class Calibration:
 class EmbeddedJudge(LocalJudge):
     """Probabilities of support from the cross-encoder."""
 
+    essays_only = True
+
     def __init__(
         self, model: Int8Model, name: str, calibration: Calibration, closer: Callable[[], Int8Model] | None = None
     ) -> None:

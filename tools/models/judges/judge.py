@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.budget import current_budget
 from tools.language.sentences import prose_of
 from tools.models.worker import WORKER
 
@@ -109,8 +110,8 @@ class Judge(ABC):
     on development data. address: where it is asked, empty for one of this process. chat: the chat model that judges, if
     it is one that reads many passages a call. reads_closely: whether it has a closer reading. reads_documents: whether
     it reads passages better than the embedded judge reads their sentences, so that its verdicts are the last word on
-    them. first: who reads passages where this judge reads only what may be shown. told: what an answer says of the
-    judge.
+    them. essays_only: whether it was trained on essays, and so cannot tell the side of people's own words. first: who
+    reads passages where this judge reads only what may be shown. told: what an answer says of the judge.
     """
 
     name: str
@@ -119,33 +120,32 @@ class Judge(ABC):
     chat: "ChatModel | None" = None
     reads_closely = False
     reads_documents = False
+    essays_only = False
     first: "Judge | None" = None
     told = ""
 
     @abstractmethod
-    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
+    async def support(self, pairs: Sequence[Pair]) -> Floats:
         """Probabilities that each text supports its statement, shape (n,); NaN for what was not judged in time."""
 
-    async def stances(self, pairs: Sequence[Pair], seconds: float = math.inf, closely: bool = False) -> Floats:
+    async def stances(self, pairs: Sequence[Pair], closely: bool = False) -> Floats:
         """Probabilities that each text supports the statement, and that it supports its contrary, shape (n, 2); NaN
         for what was not judged. Every pair has a contrary statement.
 
         closely: by the closer reading where there is one: better, and at many times the price, so that it is for what
         may be shown and not for everything that was found.
         """
-        both = await self.support([*pairs, *map(swapped, pairs)], seconds)
+        both = await self.support([*pairs, *map(swapped, pairs)])
         return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
 
-    async def read(
-        self, question: str, sides: Sequence[Side], passages: Sequence["Passage"], seconds: float = math.inf
-    ) -> PassageVerdicts:
+    async def read(self, question: str, sides: Sequence[Side], passages: Sequence["Passage"]) -> PassageVerdicts:
         """Reads each passage once for all sides.
 
         Most judges are asked about each pair of side and passage, the first passages first.
         """
         texts = [prose_of(p.text) for p in passages]
         pairs = [Pair(s.statement, text, s.contrary, question, s.form) for text in texts for s in sides]
-        support = (await self.support(pairs, seconds)).reshape(len(passages), len(sides)).T
+        support = (await self.support(pairs)).reshape(len(passages), len(sides)).T
         return verdicts_of(sides, support, 0 * support, np.full(len(passages), np.nan, np.float32))
 
     async def aclose(self) -> None:  # noqa: B027  # most have nothing to close
@@ -163,17 +163,18 @@ class LocalJudge(Judge):
         """Probabilities of support of the statement and of its contrary, shape (n, 2)."""
         return np.stack([self.score(pairs), self.score([swapped(p) for p in pairs])], axis=1)
 
-    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
-        return (await self._in_batches(self.score, 1, pairs, seconds, _PROBE))[:, 0]
+    async def support(self, pairs: Sequence[Pair]) -> Floats:
+        return (await self._in_batches(self.score, 1, pairs, _PROBE))[:, 0]
 
-    async def stances(self, pairs: Sequence[Pair], seconds: float = math.inf, closely: bool = False) -> Floats:
+    async def stances(self, pairs: Sequence[Pair], closely: bool = False) -> Floats:
         score = partial(self.score_both, closely=closely)
-        return await self._in_batches(score, 2, pairs, seconds, _PROBE_CLOSELY if closely else _PROBE)
+        return await self._in_batches(score, 2, pairs, _PROBE_CLOSELY if closely else _PROBE)
 
     async def _in_batches(
-        self, score: Callable[[Sequence[Pair]], Floats], width: int, pairs: Sequence[Pair], seconds: float, probe: int
+        self, score: Callable[[Sequence[Pair]], Floats], width: int, pairs: Sequence[Pair], probe: int
     ) -> Floats:
         scores = np.full((len(pairs), width), np.nan, np.float32)
+        seconds = current_budget().seconds_left()
         done, size, give_up = 0, probe if math.isfinite(seconds) else len(pairs), time.monotonic() + seconds
         while size and done < len(pairs):
             began = time.monotonic()

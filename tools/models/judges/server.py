@@ -93,19 +93,18 @@ class ServerJudge(ModelEndpoint, Judge, Generic[Form]):
         self._concurrency = concurrency
         self._form: Form | None = None
 
-    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
-        """Probabilities, shape (n,); NaN for a pair that was not answered within the seconds (or before the stage's
-        deadline, or the end of its budget), or not with a verdict.
+    async def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """Probabilities, shape (n,); NaN for a pair that was not answered before the deadline or the end of
+        the budget, or not with a verdict.
 
         Raises ProviderDownError when the server fails, ProviderReplyError when more than half of its answers are of no
         use, BudgetError when there was nothing left for a single answer.
         """
         asked = _Round(pairs, np.full(len(pairs), np.nan, np.float32))
-        limit = min(seconds, current_budget().seconds_left())
-        if not pairs or limit <= 0:
+        if not pairs or current_budget().seconds_left() <= 0:
             return asked.scores
         async with self.opened() as client:
-            await run_within(limit, [partial(self._ask_all, client, asked)], 1)
+            await run_within([partial(self._ask_all, client, asked)], 1)
         if asked.stopped is not None:
             if asked.answered == 0:
                 raise asked.stopped
@@ -125,9 +124,7 @@ class ServerJudge(ModelEndpoint, Judge, Generic[Form]):
             await self._ask_part(client, asked, part)
             if self._form is None and asked.tried == _LEARNED_FROM and asked.problem:
                 raise asked.problem
-        await run_within(
-            math.inf, [partial(self._ask_part, client, asked, part) for part in waiting], self._concurrency
-        )
+        await run_within([partial(self._ask_part, client, asked, part) for part in waiting], self._concurrency)
 
     async def _ask_part(self, client: "AsyncOpenAI", asked: _Round, part: Sequence[int]) -> None:
         if asked.stopped:
@@ -191,10 +188,10 @@ class ScoreJudge(ServerJudge[tuple[str, bool]]):
         """batch: pairs in one request. The options are those of every judge behind an address."""
         super().__init__(name=f"score-judge-{model}", model=model, together=batch, **options)
 
-    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
+    async def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """As of every judge behind an address; a long text counts by its best window."""
         windows, places = split_into_windows(pairs)
-        return best_window_scores(await super().support(windows, seconds), places, len(pairs))
+        return best_window_scores(await super().support(windows), places, len(pairs))
 
     async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: tuple[str, bool]) -> Sequence[float]:
         body: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Where a question is searched that names no place: the same through every door, own collections before the samples."""
+"""The same question through every door: the same places, the same options, the same answer."""
 
 import asyncio
 import contextlib
@@ -29,6 +29,7 @@ from agent.runs import build as parts
 from agent.runs import service as session
 from agent.runs.parts import open_parts
 from agent.runs.service import Runs
+from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.documents.ingest import Ingester
 from tools.passages import SourceDocument
@@ -78,56 +79,64 @@ def keep(settings: Settings, *collections: str) -> None:
         search.close()
 
 
-def command_lines(settings: Settings, patch: pytest.MonkeyPatch) -> None:
+Options = dict[str, Any]
+OPTIONS: Options = {"collections": ["mine"], "deadline_seconds": 20.0, "selection": "mmr:0.5", "web": False}
+FLAGS = ["--no-web", "--collection", "mine", "--deadline", "20", "--selection", "mmr:0.5"]
+MINE: Options = {"collections": ("mine",)}
+MEANT = {"collection": "mine", "deadline": 20, "selection": "mmr:0.5", "web": False}
+
+
+def command_lines(settings: Settings, patch: pytest.MonkeyPatch, options: Options) -> None:
     (questions := settings.data_dir / "questions.jsonl").write_text(json.dumps({"question": QUESTION}))
     patch.setattr(sys, "stdin", io.StringIO(f"{QUESTION}\n"))
     batch = ["batch", str(questions), "--out", str(settings.data_dir / f"{time.time()}.jsonl")]
     for words in (["ask", QUESTION], ["chat"], batch):
-        assert agent_line([*words, "--quick"]) == 0, words
+        assert agent_line([*words, "--quick", *(FLAGS if options else [])]) == 0, words
 
 
-def program(_: Settings, patch: pytest.MonkeyPatch) -> None:
+def program(_: Settings, patch: pytest.MonkeyPatch, options: Options) -> None:
     def run(typed: Sequence[str], **_: Any) -> "subprocess.CompletedProcess[str]":
         with contextlib.redirect_stdout(io.StringIO()) as told:
             status = agent_line(list(typed[5:]))
         return subprocess.CompletedProcess(typed, status, told.getvalue(), "")
 
     patch.setattr(subprocess, "run", run)
-    assert steelman.ask(QUESTION, depth="quick")["outcome"] == "answered"
+    named: dict[str, Any] = MEANT if options else {}
+    assert steelman.ask(QUESTION, depth="quick", **named)["outcome"] == "answered"
 
 
-def servers(settings: Settings, _: pytest.MonkeyPatch) -> None:
+def servers(settings: Settings, _: pytest.MonkeyPatch, options: Options) -> None:
     """HTTP, OpenAI's completions and MCP."""
 
     async def mcp(address: str) -> None:
         async with Client(f"{address}/mcp") as client:
             assert not (await client.call_tool("ask", asked)).is_error
 
-    asked = {"question": QUESTION, "depth": "quick"}
+    asked = {"question": QUESTION, "depth": "quick", **options}
     with api(settings, parts.build_providers) as address, httpx.Client(base_url=f"{address}/v1", timeout=60) as http:
         http.post("/ask", json=asked).raise_for_status()
-        chat = {"model": "steelman-quick", "messages": [{"role": "user", "content": QUESTION}]}
+        chat = {"model": "steelman-quick", "messages": [{"role": "user", "content": QUESTION}], "steelman": options}
         http.post("/chat/completions", json=chat).raise_for_status()
         asyncio.run(mcp(address))
 
 
-def page(settings: Settings, _: pytest.MonkeyPatch) -> None:
+def page(settings: Settings, _: pytest.MonkeyPatch, options: Options) -> None:
     with contextlib.closing(PageService(settings)) as service:
-        run = service.start(QUESTION, "quick")
+        run = service.start(QUESTION, "quick", **(options | MINE if options else {}))
         while service.rows.get(run).status == "running":
             time.sleep(0.05)
         assert service.rows.get(run).answer
 
 
-def langgraph(settings: Settings, _: pytest.MonkeyPatch) -> None:
+def langgraph(settings: Settings, _: pytest.MonkeyPatch, options: Options) -> Any:
     async def ask() -> Any:
         opened = open_parts(settings)
         try:
-            return await build_served(opened).ainvoke({"question": QUESTION}, context={"depth": "quick"})
+            return await build_served(opened).ainvoke({"question": QUESTION}, context={"depth": "quick", **options})
         finally:
             await opened.aclose()
 
-    assert asyncio.run(ask())["answer"]
+    return asyncio.run(ask())["answer"]
 
 
 DOORS = (command_lines, program, servers, page, langgraph)
@@ -140,5 +149,23 @@ def test_every_door_searches_the_same_places(
     keep(settings, *own)
     for door in DOORS:
         searched.clear()
-        door(settings, monkeypatch)
+        door(settings, monkeypatch, {})
         assert searched == {own or (SAMPLES,)}, door.__name__
+
+
+@pytest.mark.usefixtures("searched")
+def test_every_door_takes_the_same_options_and_gives_the_same_answer(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(settings, "letters", "mine")
+    kept = ("question", "outcome", "perspectives", "also", "citations", "documents")
+    answers = [door(settings, monkeypatch, OPTIONS) for door in DOORS]
+    with contextlib.closing(Database(settings.database_path)) as database:
+        rows = [RunStore(database).get(run.id) for run in RunStore(database).latest(20)]
+    assert len(rows) == 8
+    assert all(row.options == rows[0].options for row in rows)
+    assert rows[0].options | OPTIONS | {"depth": "quick"} == rows[0].options
+    answers = [json.loads(row.answer or "") for row in rows] + [answer for answer in answers if answer]
+    assert len(answers) == 9
+    first = {name: answers[0][name] for name in kept}
+    assert [{name: answer[name] for name in kept} == first for answer in answers] == [True] * 9

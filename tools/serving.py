@@ -1,0 +1,200 @@
+"""`make local-models`: vLLM on this machine serves one model to the chat stages and the judge, or to the judge alone.
+
+With `--prepare` it says what it downloads, and downloads it. Without, it prints the lines for `.env` and becomes vLLM's
+server, which listens on this machine only, reports nothing and fetches nothing. Only `fetch` asks the hub.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from tools.errors import InputError, ModelError, SettingsError, SteelmanError
+from tools.net.causes import cause
+
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # the hub's library reads it once, at import
+HOST = "127.0.0.1"
+GPU_MODEL = "Qwen/Qwen3-4B-Instruct-2507"
+"""Answers without thinking first, as the judge needs it. Keys and values get half of 24 GB, at 144 KiB a token."""
+CPU_MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
+_KNOWN = {GPU_MODEL: "Apache-2.0, about 8.0 GB", CPU_MODEL: "Apache-2.0, about 3.1 GB"}
+_CHAT_TOKENS, _SCORE_TOKENS = 16384, 512  # of a prompt and its answer: twenty passages to judge are half of it
+_DRAWN = ("temperature", "top_p", "top_k", "min_p")
+_READ = ["*.safetensors", "*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]
+_UNREAD = ["*/*", "consolidated*"]
+_CPU_CACHE = 4 * 2**30  # bytes for keys and values; vLLM would take nearly all memory
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """name: the one in requests. length: tokens of a prompt and its answer. sampling: the makers' own, no penalties."""
+
+    folder: Path
+    name: str
+    kind: Literal["chat", "score"]
+    length: int
+    sampling: dict[str, float]
+
+
+def read_model(folder: Path, name: str = "") -> LocalModel:
+    """The model by its `config.json`: a classifier is a cross-encoder, anything else chats. name: the hub's, or the
+    folder's when empty. Raises SettingsError for a folder without a model or a model that cannot judge."""
+    try:
+        config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        score = any(kind.endswith("ForSequenceClassification") for kind in config.get("architectures") or [])
+        labels = len(config.get("id2label") or [0, 1])
+        inner = config.get("text_config") or {}  # of a model that sees, too
+        reads = int(config.get("max_position_embeddings") or inner.get("max_position_embeddings") or _CHAT_TOKENS)
+    except (OSError, ValueError, AttributeError, TypeError) as exc:
+        raise SettingsError(f"{name or folder} is no model: its config.json cannot be read ({exc}).") from exc
+    name = name or folder.resolve().name
+    if score and labels != 1:
+        raise SettingsError(f"{name} tells {labels} classes apart; a judge has to give one score (num_labels=1).")
+    if score:
+        return LocalModel(folder, name, "score", min(reads, _SCORE_TOKENS), {})
+    return LocalModel(folder, name, "chat", min(reads, _CHAT_TOKENS), _sampling(folder))
+
+
+def _sampling(folder: Path) -> dict[str, float]:
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # many models have none
+        made = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+        return {name: made[name] for name in _DRAWN if isinstance(made.get(name), int | float)}
+    return {}
+
+
+def env_lines(model: LocalModel, port: int) -> str:
+    """The lines for `.env`."""
+    address = f"http://{HOST}:{port}/v1"
+    lines = {"STEELMAN_JUDGE": "score"}  # has no fallback
+    if model.kind == "chat":  # with a key of its own, so that OpenAI's is not sent there
+        lines = {"OPENAI_BASE_URL": address, "STEELMAN_MODEL": model.name, "OPENAI_API_KEY": "no-key"}
+        lines["STEELMAN_JUDGE"] = "auto"
+    lines |= {"STEELMAN_JUDGE_URL": address, "STEELMAN_JUDGE_MODEL": model.name}
+    quoted = {n: v if re.fullmatch(r"[\w./:@+-]+", v) else f"'{v}'" for n, v in lines.items()}  # a folder's name
+    return "\n".join(f"{name}={value}" for name, value in quoted.items())
+
+
+def prepare(named: str, *, gpu: bool, download: bool) -> LocalModel:
+    """The model of a folder or the hub, downloaded if `download`. Raises SettingsError, ModelError."""
+    source = named or (GPU_MODEL if gpu else CPU_MODEL)
+    if (folder := Path(source).expanduser()).is_dir():
+        return read_model(folder)
+    if source.startswith(("/", ".", "~")) or source.count("/") > 1:
+        raise SettingsError(f"there is no model folder {source}. Check MODEL.")
+    if find_spec("huggingface_hub") is None:
+        raise SettingsError("models of the hub need huggingface-hub, which `make local-models` installs.")
+    from huggingface_hub import constants, try_to_load_from_cache
+
+    try:
+        cached = try_to_load_from_cache(source, "config.json", cache_dir=constants.HF_HUB_CACHE)
+    except (OSError, ValueError) as exc:
+        raise SettingsError(f"{source} is neither a folder nor a hub's name ({exc}). Check MODEL.") from exc
+    if not isinstance(cached, str):
+        about = _KNOWN.get(source) or f"licence and size: {constants.ENDPOINT}/{source}"
+        told = f"The model {source} is not on this machine ({about}). It would go to {constants.HF_HUB_CACHE}."
+        print(told, file=sys.stderr, flush=True)
+    if download:
+        return read_model(fetch(source), source)
+    if isinstance(cached, str):
+        return read_model(Path(cached).parent, source)
+    line = f"make local-models {f'MODEL={named} ' if named else ''}DOWNLOAD=1"
+    raise SettingsError(f"nothing was downloaded. To download it: {line}; or name another with MODEL=.")
+
+
+def fetch(source: str) -> Path:
+    """Downloads the model, or the missing files of it. Raises ModelError."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    raised = cast("tuple[type[Exception], ...]", (ValueError, *HfHubHTTPError.__bases__))  # OSError, and its client's
+    try:
+        folder = Path(snapshot_download(source, allow_patterns=_READ, ignore_patterns=_UNREAD))
+        if not any(folder.glob("*.safetensors")):
+            snapshot_download(source, allow_patterns=["pytorch_model*"])
+    except raised as exc:
+        told = f"{source} could not be downloaded ({cause(exc)}). Check name and connection, and try again: it goes on."
+        raise ModelError(told) from exc
+    return folder
+
+
+def has_gpu() -> bool:
+    """Whether an NVIDIA GPU answers."""
+    found = shutil.which("nvidia-smi")
+    return found is not None and subprocess.run([found, "-L"], capture_output=True, check=False).returncode == 0
+
+
+def build_command(model: LocalModel, port: int, *, python: str, gpu: bool, options: Sequence[str] = ()) -> list[str]:
+    """vLLM's command line; its own `options` beat those set here."""
+    # A cross-encoder is small enough for fp32, the precision of its training; vLLM takes fp16.
+    kind = ["--runner", "pooling", "--dtype=float32"] if model.kind == "score" else ["--enable-prefix-caching"]
+    # On the CPU compiling takes minutes and wants a C++ compiler, and fp16 is ten times slower than bf16.
+    cpu = ["--enforce-eager", f"--kv-cache-memory-bytes={_CPU_CACHE}"]
+    cpu += ["--dtype=bfloat16"] if model.kind == "chat" else []
+    chat = ["--override-generation-config", json.dumps(model.sampling)] if model.sampling else []
+    return [
+        *(python, "-P", "-m", "vllm.entrypoints.launchers.api_server.entry"),
+        *("--model", str(model.folder), "--served-model-name", model.name),
+        *("--host", HOST, "--port", str(port), "--max-model-len", str(model.length)),
+        # A model's own defaults (a penalty on repetition, say) would bend the judge's probabilities.
+        *("--generation-config", "vllm", "--disable-uvicorn-access-log"),
+        *(*kind, *chat, *(["--gpu-memory-utilization=0.85"] if gpu else cpu), *options),
+    ]
+
+
+def build_environment(base: Mapping[str, str], python: str) -> dict[str, str]:
+    """The server's environment: no reports, no downloads, no keys."""
+    fixed = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_HOST_IP": HOST, "HF_HUB_OFFLINE": "1"}
+    fixed["PATH"] = os.pathsep.join((str(Path(python).parent), base.get("PATH", os.defpath)))  # vLLM calls ninja
+    return {name: value for name, value in base.items() if not name.upper().endswith("_API_KEY")} | fixed
+
+
+def build_parser() -> argparse.ArgumentParser:
+    about = "Serve a model with vLLM on this machine. Without a GPU the embedded providers are faster."
+    parser = argparse.ArgumentParser("python -m tools.serving", description=about)
+    parser.add_argument("--model", default="", help=f"a folder or a hub's name (default: {GPU_MODEL}, or {CPU_MODEL})")
+    parser.add_argument("--port", type=int, choices=range(1, 65536), default=8001, metavar="PORT", help="(8001)")
+    parser.add_argument("--download", action="store_true", help="fetch the model if it is not on this machine")
+    parser.add_argument("--prepare", action="store_true", help="find or fetch the model, and serve nothing")
+    parser.add_argument("options", nargs="*", metavar="-- OPTIONS", help="of vLLM itself, after --")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    args = build_parser().parse_args(arguments)
+    try:
+        try:
+            socket.create_server((HOST, args.port)).close()
+        except OSError as exc:
+            raise SettingsError(f"port {args.port} cannot be used ({exc}). Name another with PORT=.") from exc
+        gpu = has_gpu()
+        model = prepare(args.model, gpu=gpu, download=args.download)
+        if args.prepare:
+            return 0
+        if find_spec("vllm") is None:
+            raise SettingsError("vLLM is not installed here. `make local-models` installs it in .venvs/vllm.")
+    except SteelmanError as exc:
+        print(f"local-models: {exc}", file=sys.stderr)
+        return 2 if isinstance(exc, InputError) else 1
+    except KeyboardInterrupt:
+        return 130
+    print(env_lines(model, args.port), flush=True)
+    told = (
+        f"Starting vLLM on the {'GPU' if gpu else 'CPU'}; while it runs, the lines above are for .env. Ctrl-C ends it."
+    )
+    print(told, file=sys.stderr, flush=True)
+    command = build_command(model, args.port, python=sys.executable, gpu=gpu, options=args.options)
+    return os.execve(sys.executable, command, build_environment(os.environ, sys.executable))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
