@@ -111,7 +111,7 @@ async def test_of_peoples_own_words_a_judge_of_essays_tells_no_side(made: Callab
     for judge, letters in ((Stances(), True), (Closer(), True), (Closer(), False)):
         judge.essays_only = isinstance(judge, Closer)
         models, log = made(judge), StageLog()
-        own = ("We met by the river on Monday.", "I like it here.", "My children play there.") if letters else ()
+        own = [f"On day {n} I met my friends by the river." for n in range(5)] if letters else []
         given = [passage(1, GOOD, BETTER, *own), passage(2, BAD, WORSE)]
         with budget_scope(Budget(), log):
             readings = await score_sentences(models, briefs(models.judge(), given, []))

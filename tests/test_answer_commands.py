@@ -36,8 +36,8 @@ def test_each_command_tells_what_the_answer_holds() -> None:
         "  • Left out, having no date: [3]",
     ]
     assert told("/only 1") == "What source [1] says\n  • Yes: “A bridge joins both halves of a town.” [1]"
-    for side in ("2", "Against", "against"):
-        assert told(f"/more {side}") == "What else the sources of ‘Against’ say\n  • “Boats last longer.” [3]"
+    for side in ("2", "No", "no"):
+        assert told(f"/more {side}") == "What else the sources of ‘No’ say\n  • “Boats last longer.” [3]"
     assert all(word in told("/help") for word in ("/summarise", "/more N", "/against N", "/newer", "/only N"))
 
 

@@ -53,7 +53,7 @@ FIELDS: dict[str, tuple[Any, str, str]] = {
     "no question": ({}, "body.question", "Field required."),
     "an unknown field": ({"question": QUESTION, "dept": "deep"}, "body.dept", "There is no such field; /openapi.json"),
     "domain": ({"question": QUESTION, "domains": ["http://a"]}, "body.domains.0", "looks like gov.uk"),
-    "selection": ({"question": QUESTION, "selection": "best"}, "body.selection", "one of coverage, found, mmr"),
+    "selection": ({"question": QUESTION, "selection": "mmr"}, "body.selection", "There is no such field"),
 }
 
 

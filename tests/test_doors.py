@@ -80,10 +80,10 @@ def keep(settings: Settings, *collections: str) -> None:
 
 
 Options = dict[str, Any]
-OPTIONS: Options = {"collections": ["mine"], "deadline_seconds": 20.0, "selection": "mmr:0.5", "web": False}
-FLAGS = ["--no-web", "--collection", "mine", "--deadline", "20", "--selection", "mmr:0.5"]
+OPTIONS: Options = {"collections": ["mine"], "deadline_seconds": 20.0, "web": False}
+FLAGS = ["--no-web", "--collection", "mine", "--deadline", "20"]
 MINE: Options = {"collections": ("mine",)}
-MEANT = {"collection": "mine", "deadline": 20, "selection": "mmr:0.5", "web": False}
+MEANT = {"collection": "mine", "deadline": 20, "web": False}
 
 
 def command_lines(settings: Settings, patch: pytest.MonkeyPatch, options: Options) -> None:

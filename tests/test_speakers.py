@@ -504,10 +504,11 @@ def test_names_of_accounts_alone_above_posts_are_their_writers() -> None:
 
 
 def test_people_speak_where_short_sentences_are_in_the_first_person() -> None:
-    letters = ["I walk to the mill.", "Our ferry is late.", "The bus stops at six.", "It rained."]
+    letters = ["I walk to the mill.", "Our ferry is late.", "The bus stops at six.", "It rained."] * 3
     assert people_speak(letters)
     assert not people_speak(
         [f"{text} And so on, in many more words than anybody would say at a meeting of a parish" for text in letters]
     )
     assert not people_speak(["The US has a tax on meat.", "World War I ended then.", *["Cities grow."] * 9])
+    assert not people_speak(letters[:4]), "too few to tell"
     assert not people_speak([])

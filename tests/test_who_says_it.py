@@ -129,7 +129,11 @@ def test_the_author_does_not_stand_for_whom_a_passage_reports(monkeypatch: pytes
     reported = {"Bans fail.": UNNAMED, "Bans work.": "Ines Hald"}
     monkeypatch.setattr("agent.answer.assemble.reported_speaker", lambda quote, _: reported.get(quote, ""))
     column = spoken(1, author="A. Moen")
-    assert [speaker_of(column, q) for q in ("Bans fail.", "Bans work.", "Mine.")] == [UNNAMED, "Ines Hald", "A. Moen"]
+    assert [speaker_of(column, q) for q in ("Bans fail.", "Bans work.", "Mine.")] == [
+        f"{UNNAMED} by A. Moen",
+        "Ines Hald, quoted by A. Moen",
+        "A. Moen",
+    ]
     assert speaker_of(replace(column, speaker="Cllr A"), "Bans fail.") == "Cllr A"
 
 

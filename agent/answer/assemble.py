@@ -41,7 +41,7 @@ from agent.state import Claim, Perspective, Quote, Response, RunState, in_case, 
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.grounding import content_overlap, verbatim
-from tools.language.speech import reported_speaker
+from tools.language.speech import UNNAMED, reported_speaker
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
@@ -121,7 +121,8 @@ def speaker_of(passage: Passage, quote: str) -> str:
     if passage.speaker or not (reported := reported_speaker(quote, passage.text)):
         return passage.speaker or passage.author
     of_self = not passage.author or passage.author.split()[-1].casefold() in reported.casefold()
-    return reported if of_self else f"{reported}, quoted by {passage.author}"
+    by_author = f"{reported}{' by' if reported == UNNAMED else ', quoted by'} {passage.author}"
+    return reported if of_self else by_author
 
 
 def citation_of(number: int, passage: Passage, quote: str, support: float | None) -> Citation:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
+from agent.answer.words import called
 from agent.state import OTHER_WAYS, STATE_VERSION, FramingState, Perspective, RunState, Target
 from tools.errors import QuestionError
 
@@ -69,11 +70,11 @@ def _named(answer: Answer, what: str) -> Target | None:
 
 
 def side_called(answer: Answer, what: str) -> AnswerPerspective | None:
-    """The side of that name, or of that place: '1' is the first."""
+    """The side that is called so or has that name, or of that place: '1' is the first."""
     sides, said = list(answer.perspectives), _bare(what)
     if said.isdecimal():
         return sides[int(said) - 1] if 1 <= int(said) <= len(sides) else None
-    return next((side for side in sides if said == _bare(side.name)), None)
+    return next((side for side in sides if said in (_bare(side.name), _bare(called(answer, side)))), None)
 
 
 def _bare(name: str) -> str:

@@ -19,15 +19,15 @@ not stand for it."""
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]urs?|us)\b")
 
 
-_OFTEN, _SHORT = 0.2, 19
+_OFTEN, _LEAST, _SHORT = 0.2, 5, 19
 
 
 def people_speak(texts: Sequence[str]) -> bool:
-    """Whether people speak for themselves in the texts, as in letters, interviews and minutes: a fifth of the texts are
-    in the first person, and they have 19 words or fewer in the mean."""
+    """Whether people speak for themselves in the texts, as in letters, interviews and minutes: a fifth of the texts,
+    and five at least, are in the first person, and the texts have 19 words or fewer in the mean."""
     spoken = sum(bool(_FIRST_PERSON.search(text)) for text in texts)
     words = sum(len(text.split()) for text in texts)
-    return bool(texts) and spoken >= _OFTEN * len(texts) and words <= _SHORT * len(texts)
+    return spoken >= max(_LEAST, _OFTEN * len(texts)) and words <= _SHORT * len(texts)
 
 
 def reporter(clause: str, verbs: str = "VERB") -> str:
