@@ -22,6 +22,7 @@ TEXT = "The council has let the ferry drift into its last summer, and nobody has
         ("Posted on Friday, May 3rd, 2024 at 10:15 by Ann Lee", "Ann Lee", "2024-05-03"),
         ("By Ann Lee, Bo Lind and Cy Moe | March 2024", "Ann Lee, Bo Lind, Cy Moe", "2024-03"),
         ("Letter from Ann Lee", "Ann Lee", ""),
+        ("By Ann Lee, Transport and Food Workers' Union", "Ann Lee", ""),
         ("Author: Ann Lee\n\nDate: 13/04/2025", "Ann Lee", "2025-04-13"),
         ("Column by Professor Aled Pryce, The Economist, 9 May 2025", "Professor Aled Pryce", "2025-05-09"),
         ("9 January 2024, by Marijke de Vries for the Sea Review", "Marijke de Vries", "2024-01-09"),
@@ -45,6 +46,13 @@ def test_the_first_lines(tmp_path: Path, lines: str, author: str, date: str) -> 
         found = one(tmp_path / name)
         assert (found.author, found.date, found.provenance) == (author, date, noted), name
         assert found.title == "The ferry"
+
+
+def test_the_lines_of_one_head_are_read_each(tmp_path: Path) -> None:
+    head = "Open letter to the council\nBy Ann Lee, secretary, Food and Transport Workers' Union\n14 April 2025"
+    (tmp_path / "a.txt").write_text(f"{head}\n\n{TEXT}\n")
+    found = one(tmp_path / "a.txt")
+    assert (found.author, found.date) == ("Ann Lee", "2025-04-14")
 
 
 @pytest.mark.parametrize(

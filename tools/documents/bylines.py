@@ -65,8 +65,9 @@ def byline(blocks: Sequence[Block]) -> dict[str, str]:
 def _read(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     """The date and the authors that these blocks tell."""
     dates, authors = set[str](), list[str]()
-    for block in [each for each in blocks if each.form not in ("table", "note") and len(each.text) <= _LONGEST]:
-        line, rest = block.text, _DATED.sub(" | ", block.text)
+    told = [(line, each) for each in blocks if each.form not in ("table", "note") for line in _lines(each.text)]
+    for line, block in told:
+        rest = _DATED.sub(" | ", line)
         ends = [end.end() for end in _SENTENCE.finditer(line)]
         running = (len(ends) > 1 or ends == [len(line)]) and re.search(r"\w", rest)  # sentences, not dates alone
         if not running and not _OTHER_DATE.search(line):
@@ -76,14 +77,21 @@ def _read(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     return finest if all(date and finest.startswith(date) for date in dates) else "", authors
 
 
+def _lines(text: str) -> list[str]:
+    """The lines of a head, which has no sentence; else the text as one, if it is short."""
+    lines = [text] if _SENTENCE.search(text) else text.split("\n")
+    return lines if max(map(len, lines)) <= _LONGEST else []
+
+
 def _author(line: str, heading: bool) -> str:
     """The author of a line such as 'By A. Name, reporter', or several."""
     by = _BY.search(re.sub(r"\b(Dr|Mrs?|Ms|Prof|Cllr|Rev)\. ", r"\1 ", line))
     told = by[1] if by else ""
-    several = re.search(r" (?:and|&) ", told)
-    names = re.split(r",? (?:and|&) |, ", told.strip()) if several else _PART.split(told)[:1]
-    found = [_name(name, heading) for name in names]
-    return ", ".join(found) if all(found) else ""
+    several, first = re.split(r",? (?:and|&) |, ", told.strip()), _PART.split(told)[0]
+    found = [_name(name, heading) for name in several] if re.search(r" (?:and|&) ", told) else [""]
+    if all(found):
+        return ", ".join(found)
+    return "" if re.search(r" (?:and|&) ", first) else _name(first, heading)  # 'A. Name, Transport and Food Workers'
 
 
 def _name(text: str, strict: bool) -> str:
