@@ -69,7 +69,6 @@ def test_a_question_is_asked_watched_read_and_followed_up(samples_page: PageServ
     assert len(marked) > 20
     assert marked.strip("“”") in claim or claim.strip("“”• ") in marked
     assert "sample" in source.first.inner_text()
-    visitor.text(re.compile(r"^\d+% likely to be on this side$")).wait_for()
     visitor.button(re.compile("^Close")).click()
     visitor.until(lambda: source.count() == 0, "the source closed", 5)
     visitor.button("Export").click()

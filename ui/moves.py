@@ -20,12 +20,12 @@ if (top) {
 let seen = 0, drawn = 0, looks = 0, unfolded;
 window.steelmanMoves = sought && setInterval(() => {
   const found = document.querySelector(sought), has = document.activeElement, free = has === document.body;
+  const fold = found?.closest('details:not([open])');
+  if (fold && fold !== unfolded) return (unfolded = fold).querySelector('summary').click();
   if (found && focus && (free || !gently && !seen) && !has.value) {  // who is typing goes on
     if (found.tabIndex < 0) found.tabIndex = -1;  // a heading
     found.focus({preventScroll: true});
   }
-  const fold = found?.closest('details:not([open])');
-  if (fold && fold !== unfolded) (unfolded = fold).querySelector('summary').click();
   if (found && shown && !seen) found.scrollIntoView({block: 'center'});
   const kept = found && clear && document.querySelector(clear);
   if (kept) {
