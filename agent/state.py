@@ -87,6 +87,12 @@ class FramingState(TypedDict):
     claim: NotRequired[str]
 
 
+def counter_framing(against: Target) -> FramingState:
+    """The thread's question, with what is to be argued against as its focus."""
+    asked, focus, claim = against["question"], against["text"], against["statement"]
+    return FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
+
+
 class Evidence(TypedDict):
     """What counts for one perspective: passage ids, the surest first, and the probability of the surest.
 

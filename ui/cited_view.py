@@ -11,7 +11,8 @@ from agent.answer.lines import replies, replying, said_by
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.words import called, case, claim_text, numbers, reason_of
 from agent.runs.store import RunRow
-from ui import ask_view, moves, source_view
+from tools.errors import SteelmanError
+from ui import ask_view, moves, rights, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
 
@@ -41,7 +42,12 @@ class Corrector:
             moves.then(focus=".st-key-undo-move button")
             # First: Streamlit may end the script at any such line, for what the window sends meanwhile.
             st.session_state["moved"] = self.run.id, stands.removesuffix("-against")
-            corrections.add(self.run.id, places[chosen], self.service.person, text=claim.text)
+            try:
+                corrections.add(self.run.id, places[chosen], self.service.person, text=claim.text)
+            except SteelmanError as exc:
+                del st.session_state["moved"]
+                say.error(rights.cause(exc))
+                return
             st.rerun()
 
     def undo(self, stands: str = "") -> None:

@@ -40,6 +40,7 @@ from agent.samples import nearest_questions
 from agent.state import Claim, Perspective, Quote, Response, RunState, in_case, quotes_of
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
+from tools.language.addressed import has_prompt_injection
 from tools.language.grounding import content_overlap, verbatim
 from tools.language.speech import UNNAMED, reported_speaker
 from tools.passages import Passage
@@ -120,7 +121,8 @@ def speaker_of(passage: Passage, quote: str) -> str:
     """Who says the quote: the passage's speaker, else whom it reports to say it, by whose word, else its author."""
     if passage.speaker or not (reported := reported_speaker(quote, passage.text)):
         return passage.speaker or passage.author
-    of_self = not passage.author or passage.author.split()[-1].casefold() in reported.casefold()
+    surnames = {name.split()[-1].casefold() for name in passage.author.split(", ") if name.strip()}
+    of_self = not surnames or not surnames.isdisjoint(reported.casefold().split())
     by_author = f"{reported}{' by' if reported == UNNAMED else ', quoted by'} {passage.author}"
     return reported if of_self else by_author
 
@@ -236,7 +238,8 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: Numbering) -> l
 
     def holds(quote: Quote) -> bool:
         passage = numbering.passages.get(quote["passage"])
-        return passage is not None and quote["text"] not in refused and verbatim(quote["text"], passage.text)
+        held = passage is not None and quote["text"] not in refused and verbatim(quote["text"], passage.text)
+        return held and not has_prompt_injection(quote["text"])
 
     def source(passage: int) -> str:
         """Whoever stands behind the first passage that says the same."""

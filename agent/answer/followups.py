@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
 from agent.answer.words import called
-from agent.state import OTHER_WAYS, STATE_VERSION, FramingState, Perspective, RunState, Target
+from agent.state import OTHER_WAYS, STATE_VERSION, Perspective, RunState, Target, counter_framing
 from tools.errors import QuestionError
 
 _AGAINST = re.compile(
@@ -28,9 +28,7 @@ def opening(question: str, earlier: Sequence[str], answers: Sequence[Answer]) ->
     before = [*earlier, *(a.neutral_question for a in answers)]
     begun = RunState(version=STATE_VERSION, question=question, earlier=before)
     if against := resolve(question, answers):  # the thread's question, with what is to be argued against as its focus
-        asked, focus, claim = against["question"], against["text"], against["statement"]
-        counter = FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
-        return RunState(**begun, against=against, framing=counter)
+        return RunState(**begun, against=against, framing=counter_framing(against))
     if _COMMAND.fullmatch(question):
         what = "is no question, but a command: give it below an answer, on the page or in the chat."
         raise QuestionError(f"'{question}' {what}")

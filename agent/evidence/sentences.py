@@ -39,7 +39,7 @@ MAX_RESCORED = 20
 """Sentences of a run that are read closer."""
 PEOPLE_SPEAK = (
     "In these documents people speak for themselves. The built-in judge learned from essays and cannot tell the side "
-    "of such texts, so nothing is put under a side."
+    "of such texts, so it quotes nothing for a side."
 )
 _CLOSER = 0.5  # of the time that is left for reading, at most
 _ABOUT_WITHIN = 0.2  # the same of words in a passage that is about it

@@ -16,7 +16,7 @@ from agent.models.inference import Models
 from agent.models.providers import Planner, Providers
 from agent.options import PLANNING, RunOptions, check_form, ends_at, options_of
 from agent.stages.stage import report, stage
-from agent.state import FramingState, RunState, asked_query
+from agent.state import FramingState, RunState, asked_query, counter_framing
 from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, SteelmanError
 from tools.language.identification import reads_as_english
@@ -32,6 +32,8 @@ _WIDE, _MOST_LEADS, _OF_ONE = 150, 25, 3
 @stage("frame")
 async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     options, earlier = options_of(runtime), state.get("earlier", [])
+    if "framing" not in state and "against" in state:  # an older version began the run
+        state = RunState(**{**state, "framing": counter_framing(state["against"])})
     if providers.plan and "framing" not in state:
         update = await _planned(providers, providers.plan, state, options)
     else:

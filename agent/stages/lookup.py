@@ -22,6 +22,7 @@ from agent.stages.stage import report, run_id, stage
 from agent.state import Claim, FramingState, RunState, asked_query
 from tools.budget import current_log, in_time
 from tools.errors import DeadlineError
+from tools.language.addressed import has_prompt_injection
 from tools.language.grounding import stems, verbatim
 from tools.language.quotable import LONGEST_PAIR, is_prose, needs_context
 from tools.language.sentences import is_heading, split_sentences, without_mark
@@ -136,6 +137,7 @@ async def more_like(providers: Providers, question: str, words: str, options: Ru
     found, passages = await search_store(providers, words, replace(options, pool=_POOL))
     parts = [part for i in found.ids for part in parts_of(passages[i]) if words not in part.text]
     parts = [part for part in {p.text: p for p in parts}.values() if part.text not in words]
+    parts = [part for part in parts if not has_prompt_injection(part.text)]
     near = await similarity_to(providers, [words, question], list({p.passage.id for p in parts}))
     parts = [part for part in parts if part.passage.id in near and near[part.passage.id][1] >= _RELATED]
     vectors = await providers.models.encode([words, *(p.text for p in parts)])

@@ -52,7 +52,8 @@ _NAMED = 0.5  # by which a fact counts less where the text names alternatives: i
 
 _POLITE = re.compile(
     r"^(?:(?:so|but|and|ok|okay|well|please|pls|honestly|hi|hey|hello|also|now|then|um|mate|seriously|"
-    r"look|listen|right|would you (?:rather|sooner)|do you (?:think|reckon)(?: that)?|in general|these days),? )+",
+    r"would you (?:rather|sooner)|do you (?:think|reckon)(?: that)?|in general|these days),? |"
+    r"(?:look|listen|right), )+",
     re.I,
 )
 _WH = re.compile(r"(?:what|which|who|whom|whose|how|where|when)(?:['’]?s|['’]ll)?\b|(?:between|better|if)\b", re.I)
@@ -129,9 +130,10 @@ def _options(parts: list[str]) -> tuple[str, ...]:
     if inverts(last.split()[0]):  # a question of its own, which may only doubt the first
         return _distinct([f"{head}{'?' * opens}", f"{last}?"]) if len(names) == 2 and not _DOUBT.match(last) else ()
     if opens:
-        rest = _PRONOUN.sub("", head.partition(" ")[2])
+        whole = head.partition(" ")[2]
+        rest = _PRONOUN.sub("", whole)
         short = rest if len(rest.split()) <= _LONGEST_OPTION // 2 else ""
-        names[0] = (short if _REFERS.search(last) else "") or _like(head, last) or short
+        names[0] = (short if _REFERS.search(last) and rest != whole else "") or _like(head, last) or short
         if names[0] == head.partition(" ")[2]:  # both are the subject: 'Should men or women pay?'
             names[-1] = _until(last, lambda before, word: tag_of(before)[:2] == "NN" and tag_of(word)[:2] != "NN")
     elif len(head.split()) <= _SHORT and not PREPOSITIONS & set(head.lower().split()):
