@@ -42,6 +42,9 @@ KINDS = {
 }
 CHOICES = {
     "Should men or women pay for dates?": ("Men", "Women"),
+    "Should cities ban cars or tax them?": ("Ban cars", "Tax them"),
+    "hi, a quick one - honestly, should we keep the tax or bin it?": ("Keep the tax", "Bin it"),
+    "Right wing or left wing?": ("Right wing", "Left wing"),
     "Is the customer or the waiter to blame when a steak comes back": ("The customer", "The waiter"),
     "Would a federal system or a unitary state be better for Nepal?": ("A federal system", "A unitary state"),
     "Nuclear or wind? pick one": ("Nuclear", "Wind"),

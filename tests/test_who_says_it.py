@@ -135,6 +135,8 @@ def test_the_author_does_not_stand_for_whom_a_passage_reports(monkeypatch: pytes
         "A. Moen",
     ]
     assert speaker_of(replace(column, speaker="Cllr A"), "Bans fail.") == "Cllr A"
+    assert speaker_of(replace(column, author="Ines Hald, Bo Lind"), "Bans work.") == "Ines Hald"
+    assert speaker_of(replace(column, author="Wei Al"), "Bans work.") == "Ines Hald, quoted by Wei Al"
 
 
 def test_a_counter_argument_names_the_speaker_it_replies_to() -> None:
