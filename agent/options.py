@@ -187,7 +187,7 @@ _RESERVED: dict[StageName, float] = {
 """The share of a run's usual time that is reserved for what follows each stage. A deadline that the user sets later
 than usual leaves all that it adds to the calls: a slow model may take what the run's time allows."""
 PLANNING = 0.8
-"""The same for what comes before the plan."""
+"""The same for the steps before the plan."""
 
 
 def ends_at(options: RunOptions, stage: StageName, reserved: float = 0.0) -> float:

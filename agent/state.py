@@ -88,7 +88,7 @@ class FramingState(TypedDict):
 
 
 def counter_framing(against: Target) -> FramingState:
-    """The thread's question, with what is to be argued against as its focus."""
+    """Frames a counter-argument: the thread's question, focused on the claim to argue against."""
     asked, focus, claim = against["question"], against["text"], against["statement"]
     return FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
 

@@ -36,7 +36,7 @@ _INTERRUPTED = "Its server was stopped. Send the upload again: what was stored s
 
 
 class StoppedError(Exception):
-    """The upload was stopped. What is stored stays."""
+    """The upload was stopped; documents stored before that remain."""
 
 
 class Job:

@@ -72,7 +72,7 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
 
 
 def budget_of(state: Mapping[str, Any], options: RunOptions, name: StageName) -> Budget:
-    """What the stage may use: until it has to end, and its share of what is left of the run's budget."""
+    """The stage's budget: its deadline, and its share of the remaining calls, tokens and money of the run."""
     spent, share = state.get("counts") or {}, state.get("share", 1)
     return Budget(
         deadline_at=ends_at(options, name),

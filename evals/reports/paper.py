@@ -1,4 +1,4 @@
-"""The papers' tables, from `published.toml`, with what was measured here beside them."""
+"""The papers' tables, from `published.toml`, beside the figures measured here."""
 
 import math
 import re
