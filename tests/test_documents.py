@@ -20,13 +20,12 @@ from agent.answer.outline import copied, to_terminal
 from agent.answer.sheet import sheet_file
 from agent.answer.words import strength_of
 from agent.models.inference import Models
-from agent.runs.progress import Progress
+from agent.runs.progress import Progress, progress_of
 from agent.runs.store import Event
 from agent.state import Perspective
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
 from tools.passages import Passage
-from ui.watch_view import progress_of
 
 
 def told(answer: Answer) -> dict[str, tuple[str, list[int], str]]:

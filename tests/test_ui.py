@@ -32,6 +32,8 @@ from tools.store.database import Database
 from tools.store.store import Store
 from ui.service import PageService
 
+UNDO_LAST = "Undo the last change of a quotation"
+
 
 @pytest.fixture
 def page(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pages]:
@@ -73,9 +75,7 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     assert shown_run(app)
     until(app, answered)
     assert f"<h1>{QUESTION}</h1>" in html(app)
-    said, more = "What else its sources say", "More about how this was made"  # the first of the one side with a case
-    assert [e.label for e in app.expander] == [said, more, "Documents: read 40 of 40, quoted 4."]
-    assert 'class="sm-group"' in html(app)
+    assert [e.label for e in app.expander] == ["More about how this was made", "Documents: read 40 of 40, quoted 4."]
     again = page(run=shown_run(app))  # a reload, or the link in another browser
     assert answered(again)
     assert f"<h1>{QUESTION}</h1>" in html(again)
@@ -148,8 +148,9 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     assert "<h4>" not in html(app)
     folded, _, documents = app.expander
     assert folded.label == ":small[+ 5 more]"
-    replied = "Answered by Ford Gazette"  # to the first of those that cite what is answered
-    assert [b.label for b in folded.button] == [r"\[6\]", r"\[5\]", replied, *[r"\[5\]"] * 3]
+    replied = r"Answered by Ford Gazette \[2\]"  # to the first of those that cite what is answered
+    shown = [b.label for b in folded.button if "Wrong side?" not in b.label]
+    assert shown == [r"\[6\]", r"\[5\]", replied, *[r"\[5\]"] * 3]
     assert "reason 9 against a toll" in "".join(e.proto.body for e in folded.get("html")).casefold()
     assert html(app).index("A yearly pass costs") < html(app).index("44 of 46 shops")
     assert ":small[Against it:]" in [m.value for m in app.markdown]
@@ -191,25 +192,27 @@ def test_reasons_name_rows_in_which_both_sides_stand_and_a_claim_leads_to_its_re
 def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(page: Callable[..., AppTest], settings: Settings) -> None:
     page()
     store_answer(settings, toll_answer(), "7" * 12)
-    app, key, changed = page(run="7" * 12), "more-p1-1", "A reader changed 1 quotation."
+    app, changed = page(run="7" * 12), "A reader changed 1 quotation."
     before, carts = html(app), "A toll would keep heavy carts on the highway."
-    menu = app.menu_button(key=key)
-    no, third = (f"Wrong side: it argues for ‘{name}’" for name in ("No", "A yearly pass"))
-    off = "Off the question: take it out"
-    assert menu.label == "Wrong side?"
-    assert menu.options == [no, third, "No side: move it to ‘Also on this question’", off]
-    menu.click(no).run()
+    app.button(key="move-p2-p1-1").click().run()
     assert not app.exception
     assert changed in html(app)
     assert any("10 claims from" in m.value for m in app.markdown)
-    assert {b.key for b in app.button if b.key and b.key.startswith("undo-")} == {"undo-move", "undo-last"}
+    places = [
+        "Undo",
+        "Move it to ‘A yearly pass’",
+        "Move it to ‘Also on this question’",
+        "Move it to ‘Off the question’",
+    ]
+    assert [b.label for b in app.button if str(b.key).startswith("undo-")] == [*places, UNDO_LAST]
     again = page(run="7" * 12)
     assert changed in html(again)
-    assert "undo-move" not in {b.key for b in again.button}  # that is told where it was done
-    assert html(click(again, "Undo the last change of a quotation")) == before
-    again.menu_button(key=key).click(off).run()
+    assert "undo-move" not in {b.key for b in again.button}  # it is shown where the quotation was moved
+    assert html(click(again, UNDO_LAST)) == before
+    again.button(key="move-p2-p1-1").click().run()
+    again.button(key="undo-to-off").click().run()
     assert (carts in html(again), changed in html(again)) == (False, True)
-    assert html(click(again, "Moved. Undo")) == before
+    assert html(click(click(again, "Undo"), UNDO_LAST)) == before
 
 
 def asked_again_after(change: Callable[..., None]) -> Callable[..., None]:
@@ -232,10 +235,10 @@ def test_the_way_back_is_shown_though_the_page_is_asked_for_again_meanwhile(
     store_answer(settings, toll_answer(), "7" * 12)
     app, changed = page(run="7" * 12), "A reader changed 1 quotation."
     monkeypatch.setattr(Corrections, "add", asked_again_after(Corrections.add))
-    app.menu_button(key="more-p1-1").click("Off the question: take it out").run()
-    assert (labels(app).count("Moved. Undo"), changed in html(app)) == (1, True)
+    app.button(key="move-p2-p1-1").click().run()
+    assert (labels(app).count("Undo"), changed in html(app)) == (1, True)
     monkeypatch.setattr(Corrections, "undo", asked_again_after(Corrections.undo))
-    click(app, "Moved. Undo")
+    click(app, "Undo")
     assert ([label for label in labels(app) if "ndo" in label], changed in html(app)) == ([], False)
 
 
@@ -252,10 +255,9 @@ def test_the_way_back_is_shown_though_the_list_is_gone(page: Callable[..., AppTe
     page()
     store_answer(settings, toll_answer(), "7" * 12)
     app = page(run="7" * 12)
-    alone = next(str(m.key) for m in app.menu_button if str(m.key).endswith("-against-0"))
-    assert alone.replace("-0", "-1") not in {m.key for m in app.menu_button}
-    app.menu_button(key=alone).click("Off the question: take it out").run()
-    assert labels(app).count("Moved. Undo") == 1
+    alone = [str(b.key) for b in app.button if "-against-" in str(b.key) and str(b.key).startswith("move-")]
+    app.button(key=next(k for k in alone if k.endswith("-0") and k.replace("-0", "-1") not in alone)).click().run()
+    assert labels(app).count("Undo") == 1
 
 
 def test_nobody_corrects_what_another_asked(page: Callable[..., AppTest], settings: Settings) -> None:
@@ -263,7 +265,7 @@ def test_nobody_corrects_what_another_asked(page: Callable[..., AppTest], settin
     store_answer(settings, toll_answer(), "7" * 12)  # everybody's
     app = page(ANN, run="7" * 12)
     assert "A toll would keep heavy carts on the highway." in html(app)
-    assert [len(app.menu_button), len(page(run="7" * 12).menu_button)] == [0, 14]
+    assert [sum(str(b.key).startswith("move-") for b in shown.button) for shown in (app, page(run="7" * 12))] == [0, 16]
 
 
 def test_a_document_opens_at_its_surest_sentence(page: Callable[..., AppTest], settings: Settings) -> None:
@@ -476,8 +478,8 @@ def test_the_answer_lists_its_sources_and_can_be_taken_along(page: Callable[...,
 
 
 def test_the_answer_stands_beside_the_ranked_passages_of_its_run(page: Callable[..., AppTest]) -> None:
-    app = click(click(until(ask(page(), QUESTION), answered), "Compare"), "Ranked passages")
-    assert "<h1>Ranked passages</h1>" in html(app)
+    app = click(click(until(ask(page(), QUESTION), answered), "Compare"), "Plain ranked list")
+    assert "<h1>Plain ranked list</h1>" in html(app)
     assert len([e for e in app.get("html") if '<p class="sm-claim' in e.proto.body]) == 2
     click(app, "Back to the answer")
     assert answered(app)
@@ -491,7 +493,7 @@ def test_an_answer_is_compared_with_another_one_from_the_history(page: Callable[
     first = shown_run(until(ask(page(), QUESTION), answered))
     second = shown_run(until(ask(page(), "Should ferries run at night?"), lambda a: "Compare" in labels(a)))
     app = page(run=first, view="compare")  # the address that showed the ranked passages, which are a click away
-    assert "Ranked passages" in labels(app)
+    assert "Plain ranked list" in labels(app)
     (choice,) = app.selectbox
     assert [option.partition(" · ")[0] for option in choice.options] == ["Should ferries run at night?"]
     choice.select_index(0).run()

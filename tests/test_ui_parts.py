@@ -1,5 +1,6 @@
 """What the page is made of: what events amount to, what hostile text becomes, the card of a source."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,18 +18,15 @@ from agent.answer.model import (
     AnswerPerspective,
     Citation,
     CoverageLine,
-    DocumentResponse,
     Quotation,
-    ResponseGroup,
-    ResponseSentence,
     Usage,
 )
 from agent.answer.words import MORE
+from agent.runs.progress import progress_of
 from agent.runs.store import Event
 from tools.passages import Passage
-from ui import guard, moves, settings_view, shown, source_view
+from ui import guard, moves, settings_view, shown, source_view, watch_view
 from ui.shown import escaped
-from ui.watch_view import progress_of
 
 HOSTILE = (
     "<script>alert(1)</script><iframe src=//x></iframe><img src=x onerror=alert(1)> ![](http://x/y.png) "
@@ -72,7 +70,8 @@ def test_a_run_as_it_goes() -> None:
         ("stage", {"stage": "again"}),
         ("searching", {"side": "p2", "queries": ["more"]}),
     ]
-    words = [[s.words for s in progress_of(events(*told[:n])).sides.values()] for n in (5, 7, 8, 12, 14)]
+    shown = [watch_view.sides(progress_of(events(*told[:n]))) for n in (5, 7, 8, 12, 14)]
+    words = [re.findall(r"[○◔◑●◌] ([^<]*)", html) for html in shown]
     assert words == [
         ["planned", "planned"],
         ["searching", "planned"],
@@ -219,41 +218,6 @@ def test_a_hostile_source_is_shown_as_text() -> None:
     html = card(bad, replace(passage(1, HOSTILE + " It lasts."), section=HOSTILE))
     for tag in ("<script", "<iframe", "<img", "<b>bold", "<a "):
         assert tag not in html
-
-
-# What the sources say
-
-
-def sentence(words: str, shown: str = "") -> ResponseSentence:
-    return ResponseSentence(text=words, shown=shown, passage_id=1, support=0.9)
-
-
-def said(title: str, thesis: ResponseSentence, *evidence: ResponseSentence, **about: Any) -> DocumentResponse:
-    given: dict[str, Any] = {"publisher": "Paper", "url": "", "citation": None}
-    return DocumentResponse(
-        document_id="d1", collection="mine", title=title, thesis=thesis, evidence=list(evidence), **given | about
-    )
-
-
-def listed(*groups: ResponseGroup) -> str:
-    return source_view.listed(ANSWER.perspectives[0].model_copy(update={"groups": list(groups)}))
-
-
-def test_what_sources_say_stands_in_groups_with_what_was_added_in_brackets() -> None:
-    evidence = [sentence("It lasts."), sentence("It stays.", "It [a bridge] stays."), sentence("Towns trade.")]
-    near = [said("One", sentence("Build."), *evidence, citation=3), said("Two", sentence("Do build."))]
-    html = listed(
-        ResponseGroup(sources=1, responses=near), ResponseGroup(sources=1, responses=[said("", sentence("X."))])
-    )
-    assert html.count('<div class="sm-group">') == 2
-    assert html.count("close in what they say") == 1
-    assert "2 documents of 1 source, close in what they say" in html
-    assert "<h4>One</h4>" in html
-    assert "Paper [3]</p>" in html
-    assert "It lasts." not in html  # a claim of the side
-    assert html.index("“Build.”") < html.index("“It [a bridge] stays.”") < html.index("“Towns trade.”")
-    assert "<h4>d1</h4>" in html  # a document without a title
-    assert listed() == ""
 
 
 def test_one_line_tells_what_was_not_done_and_the_rest_is_folded() -> None:

@@ -87,8 +87,6 @@ async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None
     assert "probably Cllr Price, Bells Town Council, government, 20 March 2025" in map(
         source_view.about_of, at.values()
     )
-    said = "".join(source_view.listed(s.model_copy(update={"claims": []})) for s in given.perspectives)
-    assert all(f"” – {who}<" in said for who in SAID)  # no speaker's words are evidence for another's thesis
 
     found = await runs.retrieved(given.run_id)
     assert isinstance(found, Retrieved)

@@ -18,7 +18,7 @@ from agent.runs.store import RunRow
 from agent.state import OTHER_WAYS
 from tools.language.words import count
 from tools.store.store import SAMPLES
-from ui import ask_view, cited_view, moves, read_view, say, source_view
+from ui import ask_view, cited_view, moves, read_view, rights, say
 from ui.service import PageService
 from ui.shown import escaped, label, text
 
@@ -51,7 +51,8 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
             say.small(note.text)
     _nearest(service, answer)
     if answer.crux:
-        cited_view.line(answer, f'<p class="sm-claim">{text(answer.crux.text)}</p>', answer.crux, "crux")
+        crux = f'<p class="sm-claim"><b>{words.CRUX}:</b> {text(answer.crux.text)}</p>'
+        cited_view.line(answer, crux, answer.crux, "crux")
     by = cited_view.Corrector(service, run, answer)
     parts = partial(_sides, by, answer), partial(_also, by, answer)
     for show_part in reversed(parts) if words.is_sideless(answer) else parts:
@@ -94,7 +95,7 @@ def _more_time(service: PageService, run: RunRow, answer: Answer) -> None:
 def _thread(service: PageService, run: RunRow) -> None:
     """The questions of the thread, each a link to its answer."""
     rows = service.rows.thread(run.thread)
-    if len(rows) < 2:
+    if len(rows) < 2 or rights.by_shared_link(service.person):
         return
     with st.container(horizontal=True, key="thread"):
         for row in rows:
@@ -167,9 +168,6 @@ def _card(by: cited_view.Corrector, answer: Answer, side: AnswerPerspective, *, 
     if side.objections:
         st.markdown(f":small[{words.AGAINST_IT}]")
         cited_view.claims(by, side.objections, f"{side.id}-against")
-    if more := source_view.listed(side):
-        with st.expander("What else its sources say"):
-            st.html(more)
 
 
 # What can be done with it
@@ -229,6 +227,7 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
         if answer.outcome == "answered":
             page = {"run": answer.run_id, "view": "sheet"}
             st.button(SHEET, None, WHAT_IT_HOLDS, ask_view.go, kwargs=page, type="tertiary")
+        moves.print_button()
         ask_view.link("Compare", "compare", run=answer.run_id, view="compare")
         with st.popover("Link", type="tertiary"):
             who = "you alone" if run.person else "who can open this page"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import streamlit as st
 
@@ -11,7 +12,6 @@ from agent.answer.lines import replies, replying, said_by
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.words import called, case, claim_text, numbers, reason_of
 from agent.runs.store import RunRow
-from tools.errors import SteelmanError
 from ui import ask_view, moves, rights, say, source_view
 from ui.service import PageService
 from ui.shown import escaped, label, text
@@ -21,50 +21,67 @@ _OPEN = 4  # claims of a side that are not folded
 _NONE = "", 0, "", ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Corrector:
-    """'Wrong side?' beside quotations: whoever asked moves them to where they belong, and can take it back."""
+    """'Wrong side?' beside quotations: the answer's owner moves them to where they belong, and can take it back."""
 
     service: PageService
     run: RunRow
     answer: Answer
 
-    def menu(self, claim: AnswerClaim, stands: str, key: str) -> None:
-        """Where a claim can be moved. stands: the list that it is in, a side's id or `ALSO`; key: of its line."""
+    def buttons(self, claim: AnswerClaim, stands: str, key: str) -> None:
+        """Each moves the claim at one click: from a side to the one that faces it, or to `ALSO` if several do; from
+        `ALSO` to any side. stands: the list that holds the claim, a side's id or `ALSO`; key: of its line."""
         if self.run.person != self.service.person:
             return
-        names = {s.id: escaped(label(called(self.answer, s))) for s in self.answer.perspectives}
-        places = {f"Wrong side: it argues for ‘{names[place]}’": place for place in names if place != stands}
-        places |= {} if stands == ALSO else {"No side: move it to ‘Also on this question’": ALSO}
-        places |= {"Off the question: take it out": OFF}
-        if chosen := st.menu_button("Wrong side?", list(places), key=f"more-{key}", type="tertiary"):  # drawn as ⋯
-            corrections = self.service.corrections(self.run.id)
-            moves.then(focus=".st-key-undo-move button")
-            # First: Streamlit may end the script at any such line, for what the window sends meanwhile.
-            st.session_state["moved"] = self.run.id, stands.removesuffix("-against")
-            try:
-                corrections.add(self.run.id, places[chosen], self.service.person, text=claim.text)
-            except SteelmanError as exc:
-                del st.session_state["moved"]
-                say.error(rights.cause(exc))
-                return
-            st.rerun()
+        facing = [side.id for side in self.answer.perspectives if side.stance != "other" and side.id != stands]
+        against = stands.removesuffix("-against")
+        if stands == ALSO:
+            targets = {f"For ‘{self._places[side]}’": side for side in facing} | {"Off the question": OFF}
+        else:
+            targets = {"Wrong side?": against if against != stands else facing[0] if len(facing) == 1 else ALSO}
+        for words, to in targets.items():
+            told, moved = f"Moves it to {self._places[to]}. You can take it back.", (claim.text, against, to)
+            st.button(f":small[{words}]", f"move-{to}-{key}", told, self._move, moved, type="tertiary")
 
     def undo(self, stands: str = "") -> None:
-        """The way back: in the list from which something was moved just now, and below all lists once anything was, or
-        if that list is gone."""
+        """In the list that a claim has just left, or below all lists if that list is gone: where the claim is now, the
+        way back, and the other places for it. Below all lists also the way back from earlier changes."""
         changed = any(note.kind == "corrected" for note in self.answer.notes)
         if not changed or self.run.person != self.service.person:
             return
-        run_id, place = st.session_state.get("moved", ("", ""))
-        left = place if place in (ALSO, *(side.id for side in self.answer.perspectives)) else ""
-        now = (run_id, left) == (self.run.id, stands)
-        words, key = ("Moved. Undo", "undo-move") if now else ("Undo the last change of a quotation", "undo-last")
-        if (now or not stands) and st.button(words, key=key, type="tertiary"):
+        run_id, words, left, at = st.session_state.get("moved", ("", "", "", ""))
+        listed = left if left in (ALSO, *(side.id for side in self.answer.perspectives)) else ""
+        if (run_id, listed) == (self.run.id, stands):
+            with st.container(horizontal=True, vertical_alignment="center", key="undo-places"):
+                say.small(f"Moved to {self._places[at]}.")
+                st.button("Undo", "undo-move", on_click=self._undo, type="tertiary")
+                for to, name in self._places.items():
+                    if to not in (at, left):
+                        moved = words, left, to
+                        st.button(f"Move it to {name}", f"undo-to-{to}", None, self._move, moved, type="tertiary")
+        elif not stands:
+            st.button("Undo the last change of a quotation", "undo-last", on_click=self._undo, type="tertiary")
+
+    @cached_property
+    def _places(self) -> dict[str, str]:
+        """What each place is called, by a side's id, `ALSO` or `OFF`."""
+        sides = {side.id: f"‘{escaped(label(called(self.answer, side)))}’" for side in self.answer.perspectives}
+        return sides | {ALSO: "‘Also on this question’", OFF: "‘Off the question’"}
+
+    def _move(self, words: str, left: str, to: str) -> None:
+        with rights.told():
+            corrections = self.service.corrections(self.run.id)
+            # Before the change: Streamlit may start the script anew at any use of its state.
+            st.session_state["moved"] = self.run.id, words, left, to
+            moves.then(focus=".st-key-undo-move button")
+            corrections.add(self.run.id, to, self.service.person, text=words)
+
+    def _undo(self) -> None:
+        with rights.told():
             corrections = self.service.corrections(self.run.id)
             st.session_state.pop("moved", None)
             corrections.undo(self.run.id)
-            st.rerun()
 
 
 def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
@@ -104,11 +121,12 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
                 _number(by.answer, number, claim.text if claim.quoted else "", f"cite-{key}-{number}")
                 st.html(f'<p class="sm-small">{text(told)}</p>')
                 if number == claim.citations[-1]:
-                    by.menu(claim, key.rpartition("-")[0], key)
+                    by.buttons(claim, key.rpartition("-")[0], key)
         if claim.answered_by:
             with st.container(horizontal=True, gap="xsmall"):
                 for place, (side, reply) in enumerate(replies(by.answer, claim)):
-                    said, there = escaped(f"Answered by {replying(by.answer, reply)}"), f".st-key-{_key(side, reply)}"
+                    said = escaped(f"Answered by {replying(by.answer, reply)} {numbers(reply.citations[:1])}")
+                    there = f".st-key-{_key(side, reply)}"
                     to = {"focus": there, "clear": there}
                     st.button(said, f"answered-{key}-{place}", None, moves.then, kwargs=to, type="tertiary")
 

@@ -31,7 +31,7 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
         other = None
         say.warning(ask_view.GONE)
     second = answer_of(other) if other else None
-    say.title("Ranked passages" if view == "ranked" else "Two answers" if second else "Compare with another answer")
+    say.title("Plain ranked list" if view == "ranked" else "Two answers" if second else "Compare with another answer")
     if second:
         one, two = ({(c.collection, c.document_id) for c in told.citations} for told in (answer, second))
         alone = f"{len(one - two)} by the left one alone, {len(two - one)} by the right one alone"
@@ -79,7 +79,7 @@ def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
             )
             thread = run.id if answer.focus or answer.against else None  # a follow-up means nothing by itself
             ask_view.begin(service, commands.again(answer), thread=thread, beside=run.id, **options)
-    ask_view.link("Ranked passages", "ranked", run=run.id, view="ranked")
+    ask_view.link("Plain ranked list", "ranked", run=run.id, view="ranked")
 
 
 def _told(service: PageService, row: RunRow) -> str:

@@ -32,7 +32,7 @@ def show(service: PageService, run_id: str) -> None:
     """What was asked before, newest first; each thread can be opened, named and deleted. A window that a shared link
     opened shows none of it."""
     st.button("New question", key="new", width="stretch", on_click=go)
-    if "shared" in st.query_params and not service.person:
+    if rights.by_shared_link(service.person):
         say.small("A shared link opened this window. What else was asked here is listed at the page's own address.")
         return
     with st.container(horizontal=True):

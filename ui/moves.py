@@ -9,7 +9,7 @@ import streamlit as st
 _NEXT = "moves"
 _SCRIPT = """<script>{
 document.currentScript.remove();  // none is to be found on the page
-const {focus, gently, shown, clear, top} = %s, sought = focus || shown || clear;
+const {focus, gently, shown, clear, top, print} = %s, sought = focus || shown || clear;
 const stop = () => clearInterval(window.steelmanMoves);
 stop();  // what was to be done before
 window.onkeydown = window.onpointerdown = window.onwheel = stop;  // from here on a person moves
@@ -17,6 +17,7 @@ if (top) {
   document.querySelector('.stMain')?.scrollTo(0, 0);
   if (innerWidth <= 768) document.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
 }
+if (print) setTimeout(() => window.print(), 500);  // once the menu that was clicked is closed
 let seen = 0, drawn = 0, looks = 0, unfolded;
 window.steelmanMoves = sought && setInterval(() => {
   const found = document.querySelector(sought), has = document.activeElement, free = has === document.body;
@@ -44,11 +45,17 @@ window.steelmanMoves = sought && setInterval(() => {
 }</script>"""
 
 
-def then(*, focus: str = "", clear: str = "", top: bool = False) -> None:
+def then(*, focus: str = "", clear: str = "", top: bool = False, to_print: bool = False) -> None:
     """What to do when the page is drawn the next time. focus: the CSS selector of what gets the focus; clear: of
     what neither the sheet that gets it nor the field at the lower edge may cover; `top`: another view opens, at its
-    top."""
-    st.session_state[_NEXT] = {"focus": focus, "clear": clear, "top": top, "at": time.time_ns()}
+    top; to_print: the browser's window for printing opens."""
+    wanted = {"focus": focus, "clear": clear, "top": top, "print": to_print, "at": time.time_ns()}
+    st.session_state[_NEXT] = wanted
+
+
+def print_button() -> None:
+    """Prints what is on the screen, without the controls."""
+    st.button("Print", "print", on_click=then, kwargs={"to_print": True}, type="tertiary")
 
 
 def due() -> str:

@@ -60,6 +60,11 @@ def may_set() -> bool:
     return person in names or (verified and email in map(str.lower, names))
 
 
+def by_shared_link(person: str) -> bool:
+    """Whether a link to one answer opened this window. Somebody who logged in has a history of their own anyway."""
+    return "shared" in st.query_params and not person
+
+
 @cache
 def _admins() -> list[str]:
     return split_list(load_settings().admins)

@@ -76,6 +76,7 @@ def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
         "For everybody who uses this page, until its server stops: nothing of it is stored, and keys are not shown "
         "again. To keep settings, write them into .env; docs/providers.md tells what each costs and who is sent what."
     )
+    problem = st.container()  # above the form, where it is seen
     with st.form("settings", border=False):
         changes: dict[str, Any] = {}
         for group, names in _GROUPS.items():
@@ -83,7 +84,7 @@ def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
                 changes |= {name: _field(service.settings, name, called) for name, called in names.items()}
         if not st.form_submit_button("Use these", type="primary"):
             return
-    with rights.told():
+    with problem, rights.told():
         changed = load_settings(**(dict(service.settings) | changes))
         _check_keys(service.settings, changed, [key for key in changes if isinstance(changes[key], SecretStr)])
         if rights.may_set():

@@ -8,9 +8,9 @@ from agent.answer.files import file_name
 from agent.answer.model import Answer
 from agent.answer.outline import Block
 from agent.answer.sheet import SHEET_ENDINGS, sheet_file, strongest, unknown
-from agent.answer.words import closing
+from agent.answer.words import CRUX, closing
 from agent.runs.store import RunRow
-from ui import ask_view, say
+from ui import ask_view, moves, say
 from ui.shown import text
 
 _CALLED = dict(zip(SHEET_ENDINGS, ("Markdown", "Word"), strict=True))
@@ -24,9 +24,10 @@ def show(run: RunRow, answer: Answer) -> None:
             made = partial(sheet_file, answer, ending, run.created_at)
             name = file_name(answer.question, f"-sheet{ending}")
             st.download_button(called, made, name, on_click="ignore", key=f"sheet{ending}", type="tertiary")
+        moves.print_button()
     say.title(answer.question)
     if answer.crux:
-        say.line(answer.crux.text)
+        say.line(f"{CRUX}: {answer.crux.text}")
     with st.container(key="sides-sheet"):
         for side in filter(None, (strongest(answer, side) for side in answer.perspectives)):
             st.html("".join(map(_shown, side)))

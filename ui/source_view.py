@@ -1,13 +1,11 @@
-"""A citation's card: the passage with the words marked, who says and who published it; and what a side's
-sources say: each document's thesis and the evidence for it, those with near theses together."""
+"""A citation's card: the passage with the words marked, who says and who published it; and a whole document."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from agent.answer.model import AnswerPerspective, Citation, DocumentResponse
-from agent.answer.words import by, day, decontextualised, kind_of, place_of
-from tools.language.words import count
+from agent.answer.model import Citation
+from agent.answer.words import day, kind_of, place_of
 from tools.passages import Passage
 from ui import moves
 from ui.shown import escaped, label, link, marked, text
@@ -58,25 +56,3 @@ def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str]
 def _place(passage: Passage) -> str:
     where = place_of(passage)
     return f'<p class="sm-small">{text(label(where, 120))}</p>' if where else ""
-
-
-def listed(side: AnswerPerspective) -> str:
-    """What the side's sources say that is not among its claims, as HTML; empty where that is nothing."""
-    shown, claims = "", {claim.text for claim in side.all_claims}
-    for group in side.groups:
-        documents, said = len(group.responses), "".join(_response(r, claims) for r in group.responses)
-        near = f"{count(documents, 'document')} of {count(group.sources, 'source')}, close in what they say"
-        head = f'<p class="sm-small">{near}</p>' if documents > 1 else ""
-        shown += f'<div class="sm-group">{head}{said}</div>' if said else ""
-    return shown
-
-
-def _response(said: DocumentResponse, claims: Collection[str]) -> str:
-    new = [sentence for sentence in (said.thesis, *said.evidence) if sentence.text not in claims]
-    if not new:
-        return ""
-    title = link(said.url, label(said.title or said.document_id, 160))
-    about = [label(said.publisher, 60), f"[{said.citation}]" if said.citation else ""]
-    quoted = [by(f"“{decontextualised(sentence)}”", sentence.speaker) for sentence in new]
-    told = "".join(f'<p class="sm-claim">{text(words)}</p>' for words in quoted)
-    return f'<h4>{title}</h4><p class="sm-small">{text(" ".join(filter(None, about)))}</p>{told}'

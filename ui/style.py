@@ -38,26 +38,25 @@ h1 {{ font-size: clamp(1.5rem, 1.2rem + 1.3vw, 1.9rem) !important; line-height: 
 .sm-error {{ border-color: #a8503c; background: color-mix(in srgb, #a8503c 14%, transparent); }}
 .stMain .stHtml h1 {{ padding: 0; margin: 0; }}
 .sm-source :is(p, blockquote) {{ white-space: pre-line; }}
-blockquote, .sm-sample, .sm-group, .sm-side {{ border-left: 3px solid {_LINE}; padding: .1rem 0 .1rem .8rem; }}
+blockquote, .sm-sample, .sm-side {{ border-left: 3px solid {_LINE}; padding: .1rem 0 .1rem .8rem; }}
 .sm-source blockquote {{ margin: .4rem 0; font-size: .95rem; line-height: 1.45; }}
 .stColumn:has(.st-key-source) > .stVerticalBlock {{ height: 100%; }}
 [data-testid="stLayoutWrapper"]:has(> .st-key-source) {{ position: sticky; top: 4.2rem; }}
 .st-key-source {{ max-height: calc(100vh - 9rem); overflow-y: auto; background: {_GROUND}; }}
-[class*="st-key-cite-"] button, .stMenuButton button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem;
+[class*="st-key-cite-"] button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem;
   align-items: start; }}
 [class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled, .sm-source a,
 .stMain .stDownloadButton button, .stPopover button[aria-expanded="true"] {{ color: {_LINK} !important; }}
 kbd {{ opacity: 1 !important; }}
 button[data-testid*="primary"] p {{ color: light-dark(#ffffff, #10141a); }}
 .sm-sample p {{ margin: .15rem 0; }}
-.sm-group h4 {{ margin: .5rem 0 .1rem; font-weight: 600; }}
 mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 [data-testid="InputInstructions"] {{ display: none; }}
 .sm-stages {{ display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; list-style: none; }}
 .sm-stages, .sm-stages li {{ padding: 0 !important; margin: 0 !important; }}
 .sm-open {{ opacity: .75; }}
 .sm-now {{ font-weight: 600; }}
-.sm-side, .sm-group {{ margin: 0 0 .8rem; }}
+.sm-side {{ margin: 0 0 .8rem; }}
 .sm-side :is(p, ul), .sm-source .sm-small {{ margin: 0; }}
 .sm-row {{ display: grid; grid-template-columns: 3.2rem 1fr; gap: .2rem .8rem; padding: .35rem 0;
   border-bottom: 1px solid {_LINE}; font-size: .95rem; }}
@@ -73,14 +72,14 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 }}
 @media (max-width: 1099px), (pointer: coarse) {{
   [class*="st-key-sides-"] {{ grid-template-columns: 100%; }}
-  :is(button, summary, input, label:has([type="checkbox"]), .sm-source a) {{ min-height: 44px !important;
-    min-width: 44px !important; }}
+  :is(button, summary, input, [role="option"], label:has([type="checkbox"]), .sm-source a) {{
+    min-height: 44px !important; min-width: 44px !important; }}
   kbd {{ display: none !important; }}
 }}
 @media print {{
   [data-testid="stSidebar"], [data-testid="stHeader"], .stBottom, .stDownloadButton, .stPopover,
   .stExpander:not([class*="st-key-folded-"] *), [class*="st-key-undo-"],
-  .stTooltipIcon, .stMenuButton, .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
+  .stTooltipIcon, [class*="st-key-move-"], .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
   .stColumn:has(.st-key-source) {{ display: none !important; }}
   .stApp, .stMain, .stAppViewContainer {{ position: static !important; overflow: visible !important;
     height: auto !important; }}

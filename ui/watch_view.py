@@ -1,17 +1,14 @@
-"""A run that goes on: its stages and its sides as they are, a stop button, and the sides to edit where it waits.
+"""A run in progress: its stages and its sides as they are, a stop button, and the sides to edit where it waits."""
 
-What its events amount to so far is found by pure functions, from events to what the page shows.
-"""
-
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
 from agent.answer.words import same
 from agent.runs.executor import RunFailure
-from agent.runs.store import INTERRUPTED, Event, RunRow
+from agent.runs.progress import RunProgress, SideProgress, SideState, progress_of
+from agent.runs.store import INTERRUPTED, RunRow
 from agent.state import is_answer
 from tools.errors import UnknownRunError
 from tools.language.words import count
@@ -30,10 +27,6 @@ STAGES: tuple[tuple[str, str], ...] = (
 )
 """The stages as the page names them, in the order in which a run takes them; 'again' only where a side needs it."""
 
-_PART_OF = {"select": "write", "lookup": "search"}
-"""Stages that are not named apart, by the one that they are shown as."""
-
-SideState = Literal["planned", "searching", "found", "searching again", "supported", "thin", "not_found"]
 _EVERY = 0.5  # seconds between looks at the run's events
 _SELDOM = 2.0  # the same while it waits for its turn
 _MARKS = {"now": "◐", "done": "●", "open": "○"}
@@ -49,73 +42,6 @@ _SIDES: dict[SideState, tuple[str, str]] = {
 }
 """The mark of each state, and its words, with the passages that were found. What they argue is not known before they
 are read for the answer."""
-
-
-@dataclass
-class SideProgress:
-    """One side as it goes. passages: found for it; sources: what some of them are called."""
-
-    name: str
-    statement: str
-    state: SideState = "planned"
-    passages: int = 0
-    pages: int = 0
-    sources: list[str] = field(default_factory=list)
-    claims: list[str] = field(default_factory=list)
-
-    @property
-    def words(self) -> str:
-        """'searching', '24 passages', 'enough to read closely' …"""
-        pages = f" from {self.pages} web pages" if self.pages and self.state == "found" else ""
-        return _SIDES[self.state][1].format(count(self.passages, "passage") + pages)
-
-
-@dataclass
-class RunProgress:
-    """A run as it goes. `reached` are the stages that have begun; `running` is the one that goes on; `queued`: it waits
-    for its turn."""
-
-    neutral: str = ""
-    queued: bool = False
-    reached: list[str] = field(default_factory=list)
-    running: str = ""
-    sides: dict[str, SideProgress] = field(default_factory=dict)
-
-
-def progress_of(events: Sequence[Event]) -> RunProgress:
-    """The run's progress after these events."""
-    progress = RunProgress()
-    for event in events:
-        data = event.data
-        progress.queued = event.kind == "queued"
-        if event.kind == "stage":
-            progress.running = _PART_OF.get(str(data["stage"]), str(data["stage"]))
-            if progress.running not in progress.reached:
-                progress.reached.append(progress.running)
-        elif event.kind in ("done", "failed", "cancelled", "waiting"):
-            progress.running = ""
-        elif event.kind == "framed":
-            progress.neutral = str(data["neutral"])
-        elif event.kind == "sides":
-            progress.sides = {s["id"]: SideProgress(s["name"], s["statement"]) for s in data["sides"]}
-        elif (side := progress.sides.get(str(data.get("side")))) is not None:
-            _take_side(side, event)
-    return progress
-
-
-def _take_side(side: SideProgress, event: Event) -> None:
-    data = event.data
-    if event.kind == "searching":
-        side.state = "searching" if side.state == "planned" else "searching again"
-    elif event.kind == "found":
-        side.state, side.passages, side.pages = "found", int(data["passages"]), int(data.get("pages", 0))
-        side.sources = [str(title) for title in data.get("titles", ())]
-    elif event.kind == "judged":
-        side.state = data["status"]
-    elif event.kind == "claim":
-        words = f"Against it: {data['text']}" if data.get("objection") else str(data["text"])
-        if words not in side.claims:  # a stage done again tells it again
-            side.claims.append(words)
 
 
 def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
@@ -179,12 +105,18 @@ def sides(progress: RunProgress) -> str:
     for side in progress.sides.values():
         claims = "".join(f"<li>{text(c)}</li>" for c in side.claims)
         head = side.name if is_answer(side.name, side.statement) else side.statement
-        said = f'<p><b>{text(head)}</b></p><p class="sm-small">{_SIDES[side.state][0]} {text(side.words)}</p>'
+        said = f'<p><b>{text(head)}</b></p><p class="sm-small">{_SIDES[side.state][0]} {text(_words(side))}</p>'
         if side.sources and not side.claims:
             found = " · ".join(label(title, 60) for title in side.sources)
             said += f'<p class="sm-small">found, to be read: {text(found)} …</p>'
         shown += f'<div class="sm-side">{said}{f"<ul>{claims}</ul>" if claims else ""}</div>'
     return shown
+
+
+def _words(side: SideProgress) -> str:
+    """'searching', '24 passages', 'enough to read closely' …"""
+    pages = f" from {side.pages} web pages" if side.pages and side.state == "found" else ""
+    return _SIDES[side.state][1].format(count(side.passages, "passage") + pages)
 
 
 _STANCES = {"For": "supports", "Against": "opposes", "Other": "other"}

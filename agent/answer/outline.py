@@ -152,7 +152,8 @@ def ending(answer: Answer, explain: bool = False) -> list[Block]:
 
 def _claim(answer: Answer, kind: Kind, claim: AnswerClaim) -> Block:
     text = words.decontextualised(claim) if claim.quoted else claim.text
-    why, speaker = words.reason_of(claim), lines.in_short(answer, claim)
+    why = words.CRUX if kind == "crux" else words.reason_of(claim)
+    speaker = lines.in_short(answer, claim)
     said_by = () if kind == "crux" else lines.told_by(answer, claim)  # of a crux the numbers are enough
     replied = lines.answered_by(answer, claim)
     return Block(kind, text, claim.citations, claim.quoted, why, None, speaker, claim.answers, said_by, replied)

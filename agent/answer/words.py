@@ -35,6 +35,7 @@ HOW_TO_GET_SIDES = (
     "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
     "judge (STEELMAN_JUDGE=hub:NAME, from 0.7 GB): docs/providers.md says how."
 )
+CRUX = "What it turns on"
 DOCUMENTS = "Documents"
 NEAREST = "The nearest questions that the samples answer:"
 REMINDER = "Check what matters to you against the sources."

@@ -1,4 +1,8 @@
-"""What a run does, in words for somebody who waits for its answer, and how far it is."""
+"""How far a run is: as one state made from its events, and as lines for somebody who waits for its answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 from agent.runs.store import Event
 from tools.language.words import count
@@ -56,3 +60,69 @@ class Progress:
         if event.kind == "claim":
             return f"{side}, {'against it' if data.get('objection') else 'verified'}: {data['text']}"
         return "Done." if event.kind == "done" else ""
+
+
+SideState = Literal["planned", "searching", "found", "searching again", "supported", "thin", "not_found"]
+_PART_OF = {"select": "write", "lookup": "search"}
+"""Stages that are not named apart, by the one that they are shown as."""
+
+
+@dataclass
+class SideProgress:
+    """One side as it goes. passages: found for it; sources: what some of them are called."""
+
+    name: str
+    statement: str
+    state: SideState = "planned"
+    passages: int = 0
+    pages: int = 0
+    sources: list[str] = field(default_factory=list)
+    claims: list[str] = field(default_factory=list)
+
+
+@dataclass
+class RunProgress:
+    """A run as it goes. `reached` are the stages that have begun; `running` is the one that goes on; `queued`: it waits
+    for its turn."""
+
+    neutral: str = ""
+    queued: bool = False
+    reached: list[str] = field(default_factory=list)
+    running: str = ""
+    sides: dict[str, SideProgress] = field(default_factory=dict)
+
+
+def progress_of(events: Sequence[Event]) -> RunProgress:
+    """The run's progress after these events."""
+    progress = RunProgress()
+    for event in events:
+        data = event.data
+        progress.queued = event.kind == "queued"
+        if event.kind == "stage":
+            progress.running = _PART_OF.get(str(data["stage"]), str(data["stage"]))
+            if progress.running not in progress.reached:
+                progress.reached.append(progress.running)
+        elif event.kind in ("done", "failed", "cancelled", "waiting"):
+            progress.running = ""
+        elif event.kind == "framed":
+            progress.neutral = str(data["neutral"])
+        elif event.kind == "sides":
+            progress.sides = {s["id"]: SideProgress(s["name"], s["statement"]) for s in data["sides"]}
+        elif (side := progress.sides.get(str(data.get("side")))) is not None:
+            _take_side(side, event)
+    return progress
+
+
+def _take_side(side: SideProgress, event: Event) -> None:
+    data = event.data
+    if event.kind == "searching":
+        side.state = "searching" if side.state == "planned" else "searching again"
+    elif event.kind == "found":
+        side.state, side.passages, side.pages = "found", int(data["passages"]), int(data.get("pages", 0))
+        side.sources = [str(title) for title in data.get("titles", ())]
+    elif event.kind == "judged":
+        side.state = data["status"]
+    elif event.kind == "claim":
+        words = f"Against it: {data['text']}" if data.get("objection") else str(data["text"])
+        if words not in side.claims:  # a stage done again tells it again
+            side.claims.append(words)
