@@ -37,7 +37,7 @@ class Corrector:
         facing = [side.id for side in self.answer.perspectives if side.stance != "other" and side.id != stands]
         against = stands.removesuffix("-against")
         if stands == ALSO:
-            targets = {f"For ‘{self._places[side]}’": side for side in facing} | {"Off the question": OFF}
+            targets = {f"Argues for {self._places[side]}": side for side in facing} | {"Off the question": OFF}
         else:
             targets = {"Wrong side?": against if against != stands else facing[0] if len(facing) == 1 else ALSO}
         for words, to in targets.items():
@@ -120,8 +120,11 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
             with st.container(horizontal=True, gap=None, wrap=False):
                 _number(by.answer, number, claim.text if claim.quoted else "", f"cite-{key}-{number}")
                 st.html(f'<p class="sm-small">{text(told)}</p>')
-                if number == claim.citations[-1]:
+                if number == claim.citations[-1] and claim.role != "also":
                     by.buttons(claim, key.rpartition("-")[0], key)
+        if claim.role == "also":
+            with st.container(horizontal=True, gap="small"):
+                by.buttons(claim, ALSO, key)
         if claim.answered_by:
             with st.container(horizontal=True, gap="xsmall"):
                 for place, (side, reply) in enumerate(replies(by.answer, claim)):

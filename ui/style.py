@@ -43,8 +43,8 @@ blockquote, .sm-sample, .sm-side {{ border-left: 3px solid {_LINE}; padding: .1r
 .stColumn:has(.st-key-source) > .stVerticalBlock {{ height: 100%; }}
 [data-testid="stLayoutWrapper"]:has(> .st-key-source) {{ position: sticky; top: 4.2rem; }}
 .st-key-source {{ max-height: calc(100vh - 9rem); overflow-y: auto; background: {_GROUND}; }}
-[class*="st-key-cite-"] button {{ padding: 0 .3rem; min-height: 1.6rem; min-width: 1.6rem;
-  align-items: start; }}
+:is([class*="st-key-cite-"], [class*="st-key-move-"]) button {{ padding: 0 .3rem; min-height: 1.6rem;
+  min-width: 1.6rem; align-items: start; }}
 [class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled, .sm-source a,
 .stMain .stDownloadButton button, .stPopover button[aria-expanded="true"] {{ color: {_LINK} !important; }}
 kbd {{ opacity: 1 !important; }}

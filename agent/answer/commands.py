@@ -6,7 +6,7 @@ from statistics import median_high
 
 from agent.answer.followups import resolve, side_called
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
-from agent.answer.words import called, claim_text, day, numbers, plain
+from agent.answer.words import called, claim_text, day, in_quotes, numbers, plain
 from agent.options import Depth
 from tools.errors import QuestionError
 from tools.passages import Passage
@@ -85,7 +85,7 @@ def like(answer: Answer, found: Sequence[tuple[str, Passage]]) -> Reply:
     lines = []
     for said, passage in found:
         by = f" – {passage.said_by or passage.title}" if passage.said_by or passage.title else ""
-        lines.append((f"“{said}”{by}", [numbered[passage.id]] if passage.id in numbered else []))
+        lines.append((f"{in_quotes(said)}{by}", [numbered[passage.id]] if passage.id in numbered else []))
     return Reply("More like this" if lines else "The documents say nothing else that is like this.", lines)
 
 
@@ -99,7 +99,7 @@ def more(answer: Answer, what: str) -> Reply | Search:
     said = [(part, r.citation) for r in responses for part in (r.thesis, *r.evidence) if part.text not in shown]
     if not said:
         return Search(again(answer), "deep")
-    lines = [(f"“{part.shown or part.text}”", [number] if number else []) for part, number in said]
+    lines = [(in_quotes(part.shown or part.text), [number] if number else []) for part, number in said]
     return Reply(f"What else the sources of ‘{called(answer, side)}’ say", lines)
 
 

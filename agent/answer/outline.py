@@ -51,7 +51,7 @@ class Block:
     def marked(self) -> str:
         """The text with its label, in quotation marks where it is quoted; without its citations, and with the speaker
         only where no line below tells it."""
-        text = words.by(f"“{self.text}”" if self.quoted else self.text, "" if self.said_by else self.speaker)
+        text = words.by(words.in_quotes(self.text) if self.quoted else self.text, "" if self.said_by else self.speaker)
         return f"{self.label}: {text}" if self.label and text else self.label or text
 
     @property

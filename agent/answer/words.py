@@ -41,6 +41,7 @@ NEAREST = "The nearest questions that the samples answer:"
 REMINDER = "Check what matters to you against the sources."
 MORE = "More about how this was made"
 """What stands above the notes that are shown to those who ask for them."""
+_QUOTED = re.compile(r'["“]([^"“”]+)["”]')
 _VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
 _LONGEST_NAME = 80  # characters of a section or a source
 _LONGEST_SPEAKER = 140  # characters of who says something, of one for no side with where and when
@@ -145,7 +146,13 @@ def claim_text(claim: AnswerClaim, speaker: str | None = None) -> str:
     """The claim's words: in quotation marks and with their speaker where they are the source's own, else without.
     speaker: another form of it, or an empty one where it stands elsewhere."""
     who = claim.speaker if speaker is None else speaker
-    return by(f"“{decontextualised(claim)}”", who) if claim.quoted else claim.text
+    return by(in_quotes(decontextualised(claim)), who) if claim.quoted else claim.text
+
+
+def in_quotes(text: str) -> str:
+    """The text in quotation marks; marks around all of it, as an interview has them, are not doubled."""
+    whole = _QUOTED.fullmatch(text)
+    return f"“{whole[1] if whole else text}”"
 
 
 def reason_of(claim: AnswerClaim) -> str:
