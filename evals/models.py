@@ -13,9 +13,9 @@ from agent.models.from_settings import build_encoder, build_judge
 from agent.runs.parts import build_own_judge
 from agent.settings import load_settings
 from evals.suite import progress
+from tools.budget import batches
 from tools.errors import SettingsError
 from tools.language.question import Question, read_question
-from tools.models.batching import batches
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder, load_encoder
 from tools.models.encoders.transformers import TransformersEncoder

@@ -33,8 +33,8 @@ from tqdm import tqdm
 
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number
+from tools.budget import batches
 from tools.errors import InputError, ProviderDownError, ProviderReplyError, SteelmanError
-from tools.models.batching import batches
 
 _T = TypeVar("_T")
 

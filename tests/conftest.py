@@ -91,7 +91,7 @@ def _nothing_learned() -> None:
     """Forgets what was learned of a server: a later test's server may get its port."""
     if model := sys.modules.get("tools.models.chat.model"):
         model._FORMS.clear()
-        sys.modules["tools.models.chat.servers"].TURNS.clear()
+        sys.modules["tools.models.servers"].TURNS.clear()
 
 
 @pytest.fixture(autouse=True)

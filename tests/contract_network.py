@@ -16,9 +16,9 @@ from tools.models.encoders.endpoint import EndpointEncoder
 from tools.models.judges.judge import Pair
 from tools.models.judges.server import ScoreJudge
 from tools.store.dense_server import DenseServer
+from tools.web.addresses import is_public
 from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
-from tools.web.guard import is_public
 
 KEY = "a-secret-key"
 

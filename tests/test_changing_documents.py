@@ -28,8 +28,7 @@ from agent.settings import load_settings
 from tools.models.judges.judge import Pair
 from tools.passages import PassageText
 from tools.store.database import Database
-from tools.store.documents import PreparedDocument
-from tools.store.store import SAMPLES, Store
+from tools.store.store import SAMPLES, PreparedDocument, Store
 
 
 async def answered_while_documents_change(

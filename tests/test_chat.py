@@ -18,7 +18,7 @@ from tools.budget import Budget, budget_scope
 from tools.errors import BudgetError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.models.chat.model import ChatModel
 from tools.models.chat.replies import read_reply
-from tools.models.chat.servers import Price, models_at
+from tools.models.servers import Price, models_at
 from tools.net import retries
 
 pytestmark = pytest.mark.usefixtures("quick_retries")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evals.retrievers.methods import pairs_to_judge
 from evals.retrievers.projection import FORMS, leaning_scores
 from evals.retrievers.published_selections import Clustered, dkmips, greedy_plus, greedy_scs, mmr
-from tools.selection.methods import INDEPENDENCE, select
+from tools.selection import INDEPENDENCE, select
 
 Array = NDArray[np.float32]
 

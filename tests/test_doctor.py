@@ -18,8 +18,7 @@ from agent.models.from_settings import build_engine, build_judge
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.models.judges.batch import BatchJudge
-from tools.models.judges.chat import ChatJudge
-from tools.models.judges.server import ScoreJudge
+from tools.models.judges.server import ChatJudge, ScoreJudge
 
 NOWHERE = "127.0.0.1:9"
 SECRET = "very-secret"

@@ -15,9 +15,8 @@ from model_server import ModelServer, Reply
 from prompts import read_prompt
 from tools.budget import Budget, StageLog, budget_scope, deadline
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
-from tools.models.judges.chat import ChatJudge, from_logprobs, from_text, read_judge_prompt
 from tools.models.judges.judge import Pair, Side
-from tools.models.judges.server import ScoreJudge
+from tools.models.judges.server import ChatJudge, ScoreJudge, from_logprobs, from_text, read_judge_prompt
 from tools.passages import Passage
 
 YES, NO = Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}), Reply(top_logprobs={"Yes": -3.0, "No": -0.1})

@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "api": ("agent", "tools", "prompts"),
     "steelman": (),
 }
-REACHED = 152
+REACHED = 136
 """Modules that `ask` may reach; it goes down."""
 HEAVY = (
     "torch chromadb onnxruntime onnx langgraph scipy sklearn textblob trafilatura docx pypdf pypdfium2 rich "
@@ -161,7 +161,7 @@ def test_packages_of_tools_import_one_way() -> None:
     """In the order of the docstring of `tools`, which names all of them."""
     order = "net language models store documents web selection serving".split()
     packages = {path.parent.name for path in (ROOT / "tools").glob("*/__init__.py")}
-    assert packages | {"serving"} == set(order)  # a module
+    assert packages | {"selection", "serving"} == set(order)  # two modules
     for file in sorted((ROOT / "tools").rglob("*.py")):
         package = file.relative_to(ROOT / "tools").parts[0].removesuffix(".py")
         used = {name.split(".")[1] for name in imported(file) if name.startswith("tools.")} & set(order)

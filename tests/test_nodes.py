@@ -11,7 +11,7 @@ from agent.state import Claim, Evidence
 from tools.errors import InputError
 from tools.language.grounding import verbatim
 from tools.passages import Passage
-from tools.selection.methods import independent_first
+from tools.selection import independent_first
 
 
 def passage(number: int, publisher: str = "") -> Passage:

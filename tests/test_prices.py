@@ -3,7 +3,7 @@
 import pytest
 
 from tools.errors import SettingsError
-from tools.models.chat.servers import price_of, read_prices
+from tools.models.servers import price_of, read_prices
 
 
 def test_the_users_prices_come_first_and_what_nobody_knows_is_unknown() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.selection.responses import group_theses, without_question
+from tools.selection import group_theses, without_question
 
 QUESTION = np.array([1.0, 0.0])
 # Cosines to the question: 1, 0.6, 0.8, -1.

@@ -17,7 +17,7 @@ from evals.retrievers.selections import (
     select_passages,
 )
 from tools.errors import InputError
-from tools.selection.methods import (
+from tools.selection import (
     SIGNALS,
     choose_by_coverage,
     mined_points,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.answer.assemble import busy_seconds
-from tools.merging import add_numbers, merge_lists, merge_scores
+from agent.state import add_numbers, merge_lists, merge_scores
 
 KEYS = st.sampled_from("abc")
 LISTS = st.dictionaries(KEYS, st.lists(st.integers(0, 5), max_size=4))

@@ -8,7 +8,7 @@ from toys import House, ToyEncoder
 
 from tools.errors import UnknownCollectionError
 from tools.passages import PassageText, SourceDocument
-from tools.store.documents import PreparedDocument
+from tools.store.store import PreparedDocument
 
 TABLES = ("documents", "passages", "vectors")
 

@@ -6,8 +6,8 @@ import pytest
 
 from tools.errors import SettingsError
 from tools.passages import SourceKind
+from tools.web.addresses import host_of
 from tools.web.domains import DomainLists
-from tools.web.hosts import host_of
 
 LISTS = DomainLists.load()
 

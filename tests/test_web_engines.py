@@ -9,8 +9,7 @@ from search_servers import Found, Kind, SearchServer, Trouble
 from tools.budget import Budget, StageLog, budget_scope
 from tools.dates import date_of_cell, date_of_result
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
-from tools.web.engine import SearchEngine, WebResult
-from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
+from tools.web.engines import DuckDuckGo, SearchEngine, SearXng, Serper, Tavily, WebResult
 
 KINDS: tuple[Kind, ...] = ("tavily", "serper", "duckduckgo", "searxng")
 NOW = datetime(2026, 3, 15, 12, 0)

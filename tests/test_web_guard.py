@@ -7,8 +7,8 @@ import pytest
 from web_server import WebServer, article, open_fetcher
 
 from tools.errors import AddressError
+from tools.web.addresses import check_url, is_public
 from tools.web.fetch import PageFetcher
-from tools.web.guard import check_url, is_public
 
 # What is not the public internet, as an IP address that a name may resolve to.
 FORBIDDEN = [

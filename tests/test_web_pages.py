@@ -7,8 +7,8 @@ import pytest
 from web_server import LOGIN_WALL, article
 
 from tools.errors import SourceError
+from tools.web.addresses import normalise_url
 from tools.web.fetch import FetchedPage
-from tools.web.hosts import normalise_url
 from tools.web.pages import FEWEST_WORDS, LONGEST_TEXT, read_page
 
 URL = "https://gazette.example/harbour"

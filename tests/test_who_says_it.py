@@ -24,7 +24,7 @@ from api.completions.replies import Reply
 from api.mcp.tools import answer_text, retrieved_text
 from prompts import as_data
 from tools.language.speech import UNNAMED
-from tools.models.judges.together import as_documents
+from tools.models.judges.batch import as_documents
 from tools.passages import Block, Passage, SourceDocument
 from ui import source_view
 

@@ -16,9 +16,8 @@ from tools.models.encoders.encoder import encode_with_sentences
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.dense import ChromaIndex
-from tools.store.documents import PreparedDocument
 from tools.store.hybrid import HybridSearch
-from tools.store.store import Store
+from tools.store.store import PreparedDocument, Store
 
 
 def text(number: int) -> str:

@@ -8,7 +8,7 @@ any stage there is no limit, and nothing is logged.
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -145,3 +145,29 @@ async def in_time(work: Awaitable[T], earlier: float = math.inf) -> T:
                 return await work
         except TimeoutError as exc:
             raise DeadlineError("the time for it was used up.") from exc
+
+
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Consecutive slices of at most `size` items."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+async def run_within(calls: Iterable[Callable[[], Awaitable[None]]], concurrency: int) -> None:
+    """All the calls, some at a time, until the deadline in force; the first failure ends them all."""
+    turn, seconds = asyncio.Semaphore(concurrency), current_budget().seconds_left()
+
+    async def one(call: Callable[[], Awaitable[None]]) -> None:
+        async with turn:
+            await call()
+
+    try:
+        async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, seconds)), asyncio.TaskGroup() as group:
+            for call in calls:
+                group.create_task(one(call))
+    except TimeoutError:
+        pass
+    except ExceptionGroup as failed:
+        first = failed.exceptions[0]
+        if not isinstance(first, DeadlineError):  # the calls see the same deadline
+            raise first from first.__cause__

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from tools.errors import InputError, ModelError, SettingsError, SteelmanError
-from tools.net.causes import cause
+from tools.net.route import cause
 
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # the hub's library reads it once, at import
 HOST = "127.0.0.1"

@@ -24,7 +24,7 @@ from agent.runs.service import Runs, open_runs
 from agent.runs.store import Event
 from agent.settings import Settings, load_settings
 from tools.errors import GreetingError, InputError, RunAbandonedError, RunCancelledError, RunError, SteelmanError
-from tools.web.hosts import host_of
+from tools.web.addresses import host_of
 
 
 def settings_of(args: argparse.Namespace) -> Settings:

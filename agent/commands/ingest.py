@@ -20,8 +20,7 @@ from tools.errors import InputError, SourceError, command
 from tools.language.identification import name_of_language
 from tools.language.words import count
 from tools.passages import SourceDocument
-from tools.store.documents import READERS_VERSION
-from tools.store.store import SAMPLES, Store
+from tools.store.store import READERS_VERSION, SAMPLES, Store
 
 _SHOWN = 10
 _EVERY = 10.0  # seconds between two lines of progress where there is no terminal
@@ -208,8 +207,7 @@ def _both(
 async def read_pages(addresses: Sequence[str], problems: list[str]) -> list[SourceDocument]:
     """The pages that can be read; what cannot goes into `problems`."""
     from tools.web.domains import DomainLists
-    from tools.web.fetch import PageFetcher
-    from tools.web.sources import read_source
+    from tools.web.fetch import PageFetcher, read_source
 
     settings = load_settings()
     fetcher, lists = PageFetcher(trust_proxy=settings.trust_proxy), DomainLists.load(settings.domains)

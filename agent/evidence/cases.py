@@ -21,8 +21,7 @@ from agent.state import Claim, Dropped, Perspective, Response, RunState, contrar
 from tools.budget import current_log
 from tools.models.judges.judge import CLEAR
 from tools.passages import Passage
-from tools.selection.methods import independent_first
-from tools.selection.responses import group_theses
+from tools.selection import group_theses, independent_first
 
 _CLEAR_SHOWN = 32  # passages for a perspective at most
 _SHOWN = 12  # up to which passages that are only weakly for it are added

@@ -30,9 +30,9 @@ from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
 from tools.language.addressed import claim_intrusions, has_prompt_injection
 from tools.language.copies import copy_groups
 from tools.language.grounding import content_overlap, evidence, is_denied, missing_facts, verbatim, word_hints
+from tools.models.judges.batch import as_line, heading_of
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
 from tools.models.judges.quoting import stance_log_odds
-from tools.models.judges.together import as_line, heading_of
 from tools.passages import Passage
 
 ACCEPTED = 0.5

@@ -25,7 +25,7 @@ from tools.language.sentences import passage_sentences
 from tools.models.encoders.encoder import MiniLM
 from tools.models.judges.quoting import argues
 from tools.passages import Passage
-from tools.selection.methods import Pool
+from tools.selection import Pool
 from tools.store.hybrid import fuse
 
 

@@ -7,23 +7,20 @@ from agent.settings import Settings
 from tools.errors import SettingsError
 from tools.models.cache import TextCache
 from tools.models.chat.model import ChatModel
-from tools.models.chat.servers import price_of
-from tools.models.chat.vendor import Vendor
-from tools.models.chat.vendors import COMPATIBLE, vendor_of
+from tools.models.chat.vendors import COMPATIBLE, Vendor, vendor_of
 from tools.models.encoders.encoder import Encoder
 from tools.models.encoders.endpoint import EndpointEncoder
 from tools.models.encoders.transformers import TransformersEncoder
 from tools.models.judges.batch import BatchJudge
-from tools.models.judges.chat import ChatJudge, read_judge_prompt
 from tools.models.judges.judge import Judge
-from tools.models.judges.server import ScoreJudge
+from tools.models.judges.server import ChatJudge, ScoreJudge, read_judge_prompt
+from tools.models.servers import price_of
 from tools.net.http import is_address, is_local, without_login
 from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
 from tools.web.domains import DomainLists
-from tools.web.engine import SearchEngine
-from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
+from tools.web.engines import DuckDuckGo, SearchEngine, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
 
 DEFAULT_MODEL = "gpt-5.4-mini"

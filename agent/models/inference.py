@@ -13,10 +13,10 @@ from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
 from tools.language.question import Question, asks_alone, read_question
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
+from tools.models.judges.batch import as_line, heading_of
 from tools.models.judges.checker import ClaimChecker
 from tools.models.judges.judge import Judge, Pair, PassageVerdicts, Side
 from tools.models.judges.quoting import load_quoting_weights
-from tools.models.judges.together import as_line, heading_of
 from tools.models.worker import WORKER
 from tools.net.http import without_login
 from tools.passages import Passage, Sentence

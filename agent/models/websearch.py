@@ -14,21 +14,19 @@ from typing import Any
 
 from agent.models.inference import Models
 from agent.models.providers import WebResults
-from tools.budget import current_budget, current_log, in_time
+from tools.budget import batches, current_budget, current_log, in_time
 from tools.documents.cutting import cut_document
 from tools.documents.document import document_from_json, document_to_json
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
-from tools.models.batching import batches
 from tools.models.cache import TextCache
 from tools.passages import PassageText, SourceDocument
 from tools.store.hybrid import passage_text
 from tools.store.run_passages import WebPage
 from tools.store.store import Store
+from tools.web.addresses import host_of, normalise_url
 from tools.web.domains import DomainLists
-from tools.web.engine import SearchEngine, WebResult, usable_results
-from tools.web.fetch import PageFetcher
-from tools.web.hosts import host_of, normalise_url
-from tools.web.sources import PAGE_READERS, read_source
+from tools.web.engines import SearchEngine, WebResult, usable_results
+from tools.web.fetch import PAGE_READERS, PageFetcher, read_source
 
 _SEARCH_TTL = 3600.0  # seconds in the cache
 _PAGE_TTL = 86_400.0

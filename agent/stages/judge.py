@@ -28,11 +28,10 @@ from agent.models.inference import RunJudge
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
 from agent.stages.stage import fall_back_to_own_judge, report, run_id, stage
-from agent.state import OTHER_WAYS, Coverage, Perspective, RunState, contrary_statements, form_of
+from agent.state import OTHER_WAYS, Coverage, Perspective, RunState, contrary_statements, form_of, merge_scores
 from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
 from tools.errors import JudgeError, ProviderDownError, as_sentence
 from tools.language.words import count
-from tools.merging import merge_scores
 from tools.models.judges.judge import PassageVerdicts, Side
 from tools.net.http import is_local
 from tools.passages import Passage, interleave

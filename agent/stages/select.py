@@ -11,7 +11,7 @@ from agent.options import RunOptions, options_of
 from agent.stages.stage import stage
 from agent.state import RunState
 from tools.passages import Passage
-from tools.selection.methods import choose_by_coverage, independent_first
+from tools.selection import choose_by_coverage, independent_first
 
 _UNJUDGED = 0.3  # what a passage counts for that was not judged: about what one found for a side gets on average
 _NEAREST = 10  # passages of a perspective that are used where a model reads a focus in a follow-up

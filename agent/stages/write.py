@@ -31,8 +31,8 @@ from tools.errors import DeadlineError, JudgeError
 from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
 from tools.models.chat.model import ChatModel
+from tools.models.judges.batch import as_documents
 from tools.models.judges.judge import CLEAR
-from tools.models.judges.together import as_documents
 from tools.passages import Passage, interleave
 
 _READING = 0.8  # of the time for writing; what is not read by then is not quoted, and the rest is written up

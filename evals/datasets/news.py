@@ -25,7 +25,7 @@ from typing import Literal, TypeVar
 from evals.datasets.rows import Text, read_json
 from tools.errors import InputError
 from tools.passages import SourceDocument
-from tools.web.hosts import host_of
+from tools.web.addresses import host_of
 
 Place = Path | zipfile.Path
 _T = TypeVar("_T")

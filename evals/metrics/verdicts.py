@@ -14,8 +14,8 @@ from evals.metrics.coverage import LEANINGS, TOP_FIVE, measures
 from evals.metrics.measure import Chosen, Figure
 from evals.models import PairJudge, kept_scores
 from evals.suite import progress
+from tools.budget import batches
 from tools.errors import ProviderReplyError
-from tools.models.batching import batches
 from tools.models.cache import VectorCache
 from tools.models.judges.judge import Pair
 from tools.passages import SourceDocument

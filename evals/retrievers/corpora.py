@@ -25,16 +25,14 @@ from evals.datasets.rows import read_json
 from evals.reports.records import Record, Records
 from evals.retrievers.ranker import Corpora
 from evals.suite import Clock, ask_each
-from tools.budget import Budget, StageLog, budget_scope
+from tools.budget import Budget, StageLog, batches, budget_scope
 from tools.errors import DeadlineError, InputError, ProviderReplyError, SourceError
-from tools.models.batching import batches
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.store import Store
 from tools.web.domains import DomainLists
-from tools.web.engine import SearchEngine, WebResult
-from tools.web.fetch import PageFetcher
-from tools.web.sources import PAGE_READERS, read_source
+from tools.web.engines import SearchEngine, WebResult
+from tools.web.fetch import PAGE_READERS, PageFetcher, read_source
 
 CTXS, WEB, _COLLECTION = "ctxs", "web", "collection:"
 _SEGMENT = 100  # words

@@ -36,7 +36,7 @@ from tools.errors import InputError
 from tools.language.question import ANSWERS
 from tools.models.judges.judge import Pair
 from tools.passages import interleave
-from tools.selection.methods import choose_by_coverage
+from tools.selection import choose_by_coverage
 from tools.store.hybrid import fuse
 
 # Searches, and what is searched for

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evals.retrievers.published_selections import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 from tools.errors import InputError
-from tools.selection.methods import Pool, choose_by_coverage
+from tools.selection import Pool, choose_by_coverage
 
 COVERAGE = "coverage"
 SEARCH_ORDER = "found"

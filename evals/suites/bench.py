@@ -42,9 +42,8 @@ from tools.errors import InputError, SteelmanError
 from tools.language.sentences import split_sentences
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
-from tools.store.documents import PreparedDocument
 from tools.store.hybrid import HybridSearch
-from tools.store.store import Store
+from tools.store.store import PreparedDocument, Store
 
 _PAIRS, _FILES, _SENTENCES = 128, 100, 60  # sentences of a file
 

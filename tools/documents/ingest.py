@@ -14,9 +14,8 @@ from tools.language.identification import language_of
 from tools.language.sentences import split_sentences
 from tools.models.encoders.encoder import Encoder, encode_with_sentences
 from tools.passages import PassageText, SourceDocument
-from tools.store.documents import KnownDocument, PreparedDocument, content_hash
 from tools.store.hybrid import HybridSearch, passage_text
-from tools.store.store import Store, check_encoder
+from tools.store.store import KnownDocument, PreparedDocument, Store, check_encoder, content_hash
 
 _PASSAGES_A_BATCH = 256
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.budget import batches
 from tools.errors import ModelError
-from tools.models.batching import batches
 
 Model = Callable[[Sequence[Any]], NDArray[np.float32]]
 

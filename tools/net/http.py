@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from tools.errors import ProviderDownError, ProviderReplyError
-from tools.net.causes import cause
 from tools.net.retries import retry_transport
-from tools.net.route import proxy_transport
+from tools.net.route import cause, proxy_transport
 
 if TYPE_CHECKING:
     import httpx

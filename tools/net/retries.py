@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools.budget import current_budget
 from tools.errors import ProviderReplyError
-from tools.net.causes import SPEAKS_TLS, WANTS_TLS
+from tools.net.route import SPEAKS_TLS, WANTS_TLS
 
 if TYPE_CHECKING:
     import httpx

@@ -10,9 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.budget import batches
 from tools.disk import disk_errors, full_error, keep_private, make_private_folder
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError
-from tools.models.batching import batches
 
 BUSY_SECONDS = 30
 _PAGES_KB = 256
@@ -298,3 +301,13 @@ def _store_error(exc: sqlite3.DatabaseError, path: Path) -> StoreError:
     return StoreDamagedError(
         f"{path} cannot be read as a database ({exc}). Move the file away and ingest again, or restore a copy of it."
     )
+
+
+def to_half(vectors: NDArray[np.float32]) -> bytes:
+    """As vectors are stored: float16."""
+    return vectors.astype(np.float16).tobytes()
+
+
+def from_half(blob: bytes) -> NDArray[np.float32]:
+    """What `to_half` stored, shape (n,)."""
+    return np.frombuffer(blob, np.float16).astype(np.float32)

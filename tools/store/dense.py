@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_settings import BaseSettings
 
-from tools.models.batching import batches
+from tools.budget import batches
 from tools.store.index import ALL_PASSAGES, PANICS, Entry, FolderIndex, Index, damaged_error
 
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could

@@ -10,17 +10,24 @@ that differ would each make their index again after the other. And a copy of a d
 two copies may not use one server at once; one that was put back from a backup needs `python -m agent rebuild`.
 """
 
+import asyncio
 import re
+import threading
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
-from tools.net.causes import cause
-from tools.net.http import is_local, status_error, without_login
+from tools.net.http import CONNECT_SECONDS, is_local, status_error, without_login
+from tools.net.route import cause, proxy_transport
 from tools.store.dense import DAMAGED_IDS, ChromaIndex
 from tools.store.index import damaged_error
+
+if TYPE_CHECKING:
+    import httpx
 
 _GRAPH_AT_FAULT = ("Error loading hnsw index", *DAMAGED_IDS)
 """A server's words where it cannot read the vector files of a collection."""
@@ -78,15 +85,11 @@ class DenseServer(ChromaIndex):
 
     def _connected(self) -> Any:
         self._check()
-        from tools.store.chroma_client import ServerClient
-
-        return ServerClient(self.address, self._headers, self._seconds)
+        return server_client(self.address, self._headers, self._seconds)
 
     def _check(self) -> None:
         """Whether it is a Chroma server of a version that is known that answers there."""
         import httpx
-
-        from tools.store.chroma_client import limit_request_time
 
         with limit_request_time(httpx.Client(headers=self._headers, trust_env=False), self._seconds) as client:
             response = client.get(f"{self.address}/api/v2/version")
@@ -152,3 +155,109 @@ def _address(url: str) -> str:
 
 def _is_version(text: str) -> bool:
     return re.fullmatch(r'"?\d+(\.\d+)+\S*"?', text.strip()) is not None
+
+
+_WHOLE = 6  # limit of a whole request, as a multiple of the longest silence: a request may carry thousands of vectors
+
+
+def server_client(address: str, headers: Mapping[str, str], seconds: float) -> Any:
+    """Chroma's client for a server. It limits the time of every request; Chroma's own client waits without limit."""
+    from chromadb.config import Settings
+
+    settings = Settings(
+        anonymized_telemetry=False,
+        chroma_api_impl="chromadb.api.fastapi.FastAPI",
+        chroma_server_host=address,
+        chroma_server_http_port=8000,  # required, and used only if the address has no scheme
+        chroma_server_ssl_enabled=address.startswith("https:"),
+        chroma_server_ssl_verify=False,  # of a transport that is replaced before the first request
+        chroma_server_headers=dict(headers),
+    )
+    return _client_class()(settings, seconds)
+
+
+@cache
+def _client_class() -> Any:
+    from chromadb.api.client import Client
+    from chromadb.auth import UserIdentity
+    from chromadb.config import Settings
+
+    class ServerClient(Client):
+        """Keeps one session with limited requests, and closes it."""
+
+        def __init__(self, settings: Settings, seconds: float) -> None:
+            self._seconds = seconds
+            super().__init__(settings=settings)
+
+        @property
+        def session(self) -> "httpx.Client":
+            session: httpx.Client = self._server._session  # type: ignore[attr-defined]
+            return session
+
+        def get_user_identity(self) -> UserIdentity:
+            """The first request that Chroma's client sends."""
+            limit_request_time(self.session, self._seconds)
+            return super().get_user_identity()
+
+        def _validate_tenant_database(self, tenant: str, database: str) -> None:
+            admin: Any = self._admin_client
+            admin._server._session.close()  # opened for this call alone
+            admin._server = self._server
+            super()._validate_tenant_database(tenant, database)
+
+        def close(self) -> None:
+            """Closes the connections too; Chroma's client leaves them open."""
+            self.session.close()
+            super().close()
+
+    return ServerClient
+
+
+def limit_request_time(client: "httpx.Client", seconds: float) -> "httpx.Client":
+    """Ends each request of the client after 6 × `seconds`, or at the run's deadline."""
+    import httpx
+
+    client.timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
+    client._transport, client._mounts = _limited_transport(_WHOLE * seconds), {}
+    return client
+
+
+def _limited_transport(seconds: float) -> "httpx.BaseTransport":
+    """A synchronous transport over the project's asynchronous one, so that a wait can be ended."""
+    import httpx
+
+    class Limited(httpx.BaseTransport):
+        def __init__(self) -> None:
+            self._inner, self._loop = proxy_transport(), _loop()
+
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            call = asyncio.run_coroutine_threadsafe(self._send(request), self._loop)
+            try:
+                return call.result(max(0.0, min(seconds, current_budget().seconds_left())))
+            except TimeoutError as exc:
+                call.cancel()
+                raise httpx.ReadTimeout("the time for the whole request was used up", request=request) from exc
+
+        async def _send(self, request: httpx.Request) -> httpx.Response:
+            sent = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
+            sent.extensions = request.extensions  # shared: a mark on one request is on both
+            response = await self._inner.handle_async_request(sent)
+            try:
+                stream: Any = response.stream  # asynchronous
+                data = b"".join([part async for part in stream])
+            finally:
+                await response.aclose()
+            return httpx.Response(response.status_code, headers=response.headers, stream=httpx.ByteStream(data))
+
+        def close(self) -> None:
+            asyncio.run_coroutine_threadsafe(self._inner.aclose(), self._loop).result()
+
+    return Limited()
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """The event loop of the connections, in a daemon thread."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="steelman-chroma", daemon=True).start()
+    return loop

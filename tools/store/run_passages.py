@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from tools.language.copies import copy_groups
 from tools.passages import Passage, PassageText, SourceDocument
-from tools.store.database import Database
-from tools.store.documents import from_half, to_half
+from tools.store.database import Database, from_half, to_half
 
 WEB = "web"
 """What stands for a collection with passages from the web."""

@@ -1,4 +1,4 @@
-"""The process that reads fetched pages: `python -m tools.web.child`, started by `tools.web.sources`."""
+"""The process that reads fetched pages: `python -m tools.web.child`, started by `tools.web.fetch`."""
 
 from collections.abc import Iterator
 from pathlib import Path

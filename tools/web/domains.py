@@ -5,15 +5,22 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Protocol, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from tools.errors import SettingsError
 from tools.passages import SourceKind
-from tools.web.engine import WebResult
-from tools.web.hosts import ascii_host, covers, host_of
+from tools.web.addresses import ascii_host, host_of
+
+
+class _HasUrl(Protocol):
+    @property
+    def url(self) -> str: ...
+
+
+Result = TypeVar("Result", bound=_HasUrl)
 
 _SHIPPED = Path(__file__).parent / "domains.toml"
 _PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*(\.\*)?")
@@ -104,7 +111,7 @@ class DomainLists:
         pattern = _best(self.publishers, host_of(url))
         return self.publishers[pattern] if pattern is not None else ""
 
-    def order(self, results: Sequence[WebResult]) -> list[WebResult]:
+    def order(self, results: Sequence[Result]) -> list[Result]:
         """The results with each trusted one up to three ranks higher; otherwise in their order."""
         ranks = [i - (_RANKS_UP + 0.5) * self.is_preferred(r.url) for i, r in enumerate(results)]
         return [results[i] for i in sorted(range(len(results)), key=ranks.__getitem__)]
@@ -161,3 +168,16 @@ def _read(path: Path) -> _File:
         raise SettingsError(f"{path}: {where}{given}: {wrong['msg'].removeprefix('Value error, ')}.") from exc
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
         raise SettingsError(f"the domain lists in {path} cannot be read: {exc}.") from exc
+
+
+def covers(pattern: str, host: str) -> bool:
+    """Whether a domain pattern covers a host (both as `host_of` gives them).
+
+    `who.int` covers itself and its subdomains; `*.gov` everything under `.gov`, but not the name itself; `gov.*` what
+    `gov` would cover under any country's two letters, as `ons.gov.uk`.
+    """
+    if pattern.endswith(".*"):
+        rest, _, last = host.rpartition(".")
+        return len(last) == 2 and last.isalpha() and covers(pattern[:-2], rest)
+    name = pattern.removeprefix("*.")
+    return host.endswith(f".{name}") or (host == name and not pattern.startswith("*."))

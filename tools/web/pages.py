@@ -14,8 +14,8 @@ from tools.documents.pdf import pdf_document
 from tools.documents.plain import text_document
 from tools.errors import SourceError
 from tools.passages import SourceDocument
+from tools.web.addresses import host_of, without_tracking
 from tools.web.fetch import FetchedPage
-from tools.web.hosts import host_of, without_tracking
 
 LONGEST_TEXT = 300_000
 """Characters that are taken of a page."""
@@ -60,7 +60,7 @@ _ASKED = re.compile(
 def read_page(page: FetchedPage) -> SourceDocument:
     """The document that a page holds; its id and address are the page's address without tracking parameters.
 
-    The publisher is the site's name, or else its host. A page may take any time and memory: `tools.web.sources` has it
+    The publisher is the site's name, or else its host. A page may take any time and memory: `tools.web.fetch` has it
     read in a process of its own. Raises SourceError for a page without text or with less than FEWEST_WORDS words, for
     one that asks for a login, a payment, consent, a proof of being human or JavaScript instead of showing its text, and
     for a PDF that is encrypted or damaged.

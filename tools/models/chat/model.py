@@ -34,12 +34,11 @@ from tools.models.chat.refusals import (
     reply_had_begun,
 )
 from tools.models.chat.replies import Reply
-from tools.models.chat.servers import TURNS, Price, check_prompt_cut, cost_of, models_at
-from tools.models.chat.vendor import ClientOptions, Vendor
-from tools.models.chat.vendors import COMPATIBLE, OPENAI
-from tools.net.causes import cause
+from tools.models.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
+from tools.models.servers import TURNS, Price, check_prompt_cut, cost_of, models_at
 from tools.net.http import check_address, check_key, is_local, open_client, status_error, strip_headers, without_login
 from tools.net.retries import is_cut_short
+from tools.net.route import cause
 
 if TYPE_CHECKING:
     import httpx

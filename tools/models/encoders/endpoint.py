@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.budget import current_budget, current_log
+from tools.budget import batches, current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
-from tools.models.batching import batches
 from tools.models.chat.refusals import is_about_length
-from tools.models.served import ModelEndpoint
+from tools.models.servers import ModelEndpoint
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -9,9 +9,9 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from prompts import as_data, load_prompt
-from tools.models.batching import run_within
+from tools.budget import run_within
 from tools.models.chat.model import ChatModel
-from tools.models.judges.together import Halving, as_documents, as_line, labelled
+from tools.models.judges.batch import Halving, as_documents, as_line, labelled
 from tools.passages import Passage
 
 TOGETHER = 64

@@ -1,1 +1,0 @@
-"""Selects few passages that are relevant and say different things."""
