@@ -131,7 +131,7 @@ def site() -> Iterator[WebServer]:
 
 @pytest.fixture
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.net.retries._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("tools.net.retries.FIRST_PAUSE", 0.01)
 
 
 @pytest.fixture(scope="session")

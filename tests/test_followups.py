@@ -244,7 +244,7 @@ async def test_the_model_writes_against_the_claim_and_is_not_asked_to_frame_or_p
 async def test_a_plain_no_stands_in_for_a_model_that_words_no_contrary(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch, said: Reply
 ) -> None:
-    monkeypatch.setattr("tools.net.retries._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("tools.net.retries.FIRST_PAUSE", 0.01)
     server.on("the one position that contradicts", said)
     _, reply, _ = await two_turns(server, "Strongest case against Make it easy?")
     assert all(c.quoted for p in reply.perspectives for c in p.claims)  # the model is left nothing to write

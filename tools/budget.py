@@ -1,8 +1,8 @@
-"""What the outside calls of one stage may use (time, calls, tokens, money), and the log of what came of them.
+"""Limits for the external calls of a stage (time, calls, tokens, cost), the stage's log, and concurrent calls within
+them.
 
-A stage puts a `Budget` and a `StageLog` in force with `budget_scope`; whoever makes a call spends from
-`current_budget()` and tells `current_log()`, however deep in the libraries' tasks and threads the call is made. Outside
-any stage there is no limit, and nothing is logged.
+A stage enters `budget_scope`. Every call below it, in tasks and threads too, spends from `current_budget()` and reports
+to `current_log()`. Outside a stage nothing is limited or logged.
 """
 
 import asyncio
@@ -19,18 +19,17 @@ from tools.errors import BudgetError, DeadlineError
 T = TypeVar("T")
 
 NoteKind = Literal["failed", "degraded", "scope", "late", "skipped", "unjudged"]
-"""'degraded': another provider stood in; 'late': time ran out first; 'skipped': not looked at or asked; 'unjudged':
-found, and not judged or checked; 'scope': done in another way than usual, which changes little."""
+"""'degraded': another provider replaced the failed one. 'late': the time ran out. 'skipped': not read or asked.
+'unjudged': retrieved, but not judged or checked. 'scope': done in another way than usual, with little effect."""
 NOT_ALL_JUDGED = "Not everything that was found was read."
 
 
 @dataclass
 class Budget:
-    """Limits of a stage and what it has spent; one object is shared by all the calls that the stage makes.
+    """Limits and spending of a stage, shared by all its calls.
 
-    deadline_at: seconds since the epoch by which every call has to be over. offline: nothing may leave this machine.
-    max_calls, max_tokens, max_cost: what is left of the run's budget. unpriced: calls to models without a known price.
-    cost: US dollars.
+    deadline_at: seconds since the epoch. offline: no call may leave this machine. max_calls, max_tokens, max_cost: the
+    rest of the run's budget. unpriced: calls to models without a known price. cost: US dollars.
     """
 
     deadline_at: float = math.inf
@@ -45,11 +44,11 @@ class Budget:
     unpriced: int = 0
 
     def seconds_left(self) -> float:
-        """Until the innermost `deadline`, the stage's at the latest; infinite without one."""
+        """Seconds until the earliest deadline in force; infinite without one."""
         return min(self.deadline_at, _EARLIER.get()) - time.time()
 
     def begin_call(self) -> None:
-        """Counts one call; raises BudgetError when the run may not make another."""
+        """Counts a call. Raises BudgetError if the budget is used up."""
         spent = (
             ("calls", self.calls, self.max_calls),
             ("tokens", self.input_tokens + self.output_tokens, self.max_tokens),
@@ -61,23 +60,25 @@ class Budget:
         self.calls += 1
 
     def add_tokens(self, given: int, made: int, cost: float | None) -> None:
-        """Counts the tokens of a call and its price in US dollars; None where the price is not known."""
+        """Counts a call's tokens and its cost in US dollars; None for an unknown price."""
         self.input_tokens += given
         self.output_tokens += made
         self.cost += cost or 0.0
         self.unpriced += cost is None
 
     def spent(self) -> dict[str, float]:
-        """What was spent, by name; without what nothing was spent of."""
+        """The non-zero totals by name."""
         names = ("calls", "input_tokens", "output_tokens", "cost", "unpriced")
         return {name: value for name in names if (value := getattr(self, name))}
 
 
 @dataclass
 class StageLog:
-    """The notes of a stage, and who served it. notes: for the answer, each once. briefs: a note's text → a short form.
-    served: stage → the provider that did it. down: providers that failed and are not asked again in this run. on_reply:
-    called with the characters that a reply has so far, for whoever watches."""
+    """A stage's notes and providers.
+
+    notes: for the answer, without duplicates. briefs: note → short form. served: stage → its provider. down: failed
+    providers, not asked again in this run. on_reply: called with the number of characters received so far.
+    """
 
     notes: list[tuple[NoteKind, str]] = field(default_factory=list)
     briefs: dict[str, str] = field(default_factory=dict)
@@ -86,7 +87,7 @@ class StageLog:
     on_reply: Callable[[int], None] = lambda _: None
 
     def note(self, kind: NoteKind, text: str, brief: str = "") -> None:
-        """`brief`: a short sentence for a text that is long, or that comes in many variants: the same for all."""
+        """`brief`: one short sentence for a text that is long or has many variants."""
         if (kind, text) not in self.notes:
             self.notes.append((kind, text))
         if brief:
@@ -99,18 +100,18 @@ _EARLIER: ContextVar[float] = ContextVar("earlier_deadline", default=math.inf)
 
 
 def current_budget() -> Budget:
-    """The budget in force; one without limits where no stage has set any."""
+    """The budget in force; without a stage one without limits."""
     return _BUDGET.get(None) or Budget()
 
 
 def current_log() -> StageLog:
-    """The log of the stage that is running; outside any stage one that nobody reads."""
+    """The running stage's log; without a stage a new one."""
     return _LOG.get(None) or StageLog()
 
 
 @contextmanager
 def budget_scope(budget: Budget, log: StageLog | None = None) -> Iterator[Budget]:
-    """Puts a budget and a log in force for what is called inside, tasks and `asyncio.to_thread` included."""
+    """Puts a budget and a log in force, also in tasks and `asyncio.to_thread`."""
     tokens = _BUDGET.set(budget), _LOG.set(log or StageLog())
     try:
         yield budget
@@ -121,8 +122,7 @@ def budget_scope(budget: Budget, log: StageLog | None = None) -> Iterator[Budget
 
 @contextmanager
 def deadline(earlier: float) -> Iterator[None]:
-    """Sets the calls inside an earlier deadline, in seconds since the epoch: what comes after them needs the rest. A
-    judge keeps what it has by then."""
+    """Sets an earlier deadline, in seconds since the epoch. A judge returns the scores that it has by then."""
     token = _EARLIER.set(min(_EARLIER.get(), earlier))
     try:
         yield
@@ -131,13 +131,12 @@ def deadline(earlier: float) -> Iterator[None]:
 
 
 def share_of_time(share: float) -> AbstractContextManager[None]:
-    """The same for this share of the time that is left."""
+    """A deadline after this share of the remaining time."""
     return deadline(time.time() + share * current_budget().seconds_left())
 
 
 async def in_time(work: Awaitable[T], earlier: float = math.inf) -> T:
-    """The work's result; raises DeadlineError when it does not come by the deadline in force. `earlier`: as in
-    `deadline`."""
+    """The awaited result. Raises DeadlineError at the deadline in force, or at `earlier`."""
     with deadline(earlier):
         left = current_budget().seconds_left()
         try:
@@ -154,7 +153,7 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 async def run_within(calls: Iterable[Callable[[], Awaitable[None]]], concurrency: int) -> None:
-    """All the calls, some at a time, until the deadline in force; the first failure ends them all."""
+    """Runs the calls concurrently until the deadline in force. The first failure cancels the others."""
     turn, seconds = asyncio.Semaphore(concurrency), current_budget().seconds_left()
 
     async def one(call: Callable[[], Awaitable[None]]) -> None:

@@ -1,4 +1,4 @@
-"""Dates as tables and search engines write them, as ISO."""
+"""Converts dates in tables, bylines and search results to ISO dates."""
 
 import re
 from contextlib import suppress
@@ -22,11 +22,9 @@ _LONGEST = 60
 
 
 def date_of_cell(value: str) -> str:
-    """The day of a table's cell as ISO (`2026-03-12`), or the year or month where no more is said; empty where it is
-    not plain.
+    """The date as ISO (`2026-03-12`, `2026-03`, `2026`); empty if it is ambiguous or no date.
 
-    Seconds and milliseconds since 1970 are dates too. 3/4/2026 is the third of April or the fourth of March, and so
-    neither; dots stand between day and month wherever they are used.
+    Seconds and milliseconds since 1970 count as dates. 3/4/2026 is ambiguous; 3.4.2026 is 3 April.
     """
     value = re.sub(r"^(\d{4})/(\d\d)/(\d\d)(?= )", r"\1-\2-\3", value)  # a day and its time, as Google's forms write it
     with suppress(ValueError):  # a day that no calendar has
@@ -51,11 +49,10 @@ def date_of_cell(value: str) -> str:
 
 
 def date_of_result(value: object, now: datetime | None = None) -> str:
-    """`Mar 12, 2026`, `3 days ago` or an ISO timestamp of a search engine as an ISO date, as fine as it is known; else
+    """A search engine's date (`Mar 12, 2026`, `3 days ago`, an ISO timestamp) as ISO, with its own precision; else
     empty.
 
-    A date without a year, one in the future and one that is written in numbers only, where the month is uncertain, are
-    not known.
+    Empty for dates in the future, without a year, or in numbers whose month is uncertain.
     """
     text = value.strip() if isinstance(value, str) else ""
     if len(text) > _LONGEST or _AMBIGUOUS.fullmatch(text) or not _TELLS_YEAR.search(text):

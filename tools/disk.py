@@ -1,4 +1,4 @@
-"""Turns disk failures into errors that say what to do next; makes private folders; provides a home and a TMPDIR."""
+"""Disk errors with advice, private folders and files, and fallbacks for HOME and TMPDIR."""
 
 import errno
 import os
@@ -14,13 +14,13 @@ ROOT = Path(__file__).parents[1]  # the folder with all packages
 
 
 def is_checkout() -> bool:
-    """Whether this code runs from the project's folder, and not from an installed package."""
+    """Whether the code runs from the project's folder, not from an installed package."""
     return (ROOT / "pyproject.toml").is_file()
 
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turns an OSError into StoreFullError if the disk is full, else into StoreError. Both name the path."""
+    """Raises StoreFullError for a full disk and StoreError for every other OSError. Both name the path."""
     try:
         yield
     except OSError as exc:
@@ -38,24 +38,22 @@ def full_error(path: Path) -> StoreFullError:
 
 
 def make_private_folder(folder: Path) -> None:
-    """The folder, which nobody else may look into where it is made here; one that was there stays as it is."""
+    """Creates the folder with mode 700. An existing folder is not changed."""
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def keep_folder_private(folder: Path) -> None:
-    """Has the folder, made where it is missing, be its owner's alone; one that is somebody else's is left as it is.
-
-    Raises OSError where it cannot be made.
-    """
+    """Creates the folder if needed and sets mode 700, except on another user's folder. Raises OSError if it cannot be
+    made."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _close_to_others(folder)
 
 
 def keep_private(file: Path) -> None:
-    """Has the file, made where it is missing, and SQLite's companions of it readable by their owner alone; what belongs
-    to somebody else is left as it is."""
+    """Creates the file if needed, and makes it and SQLite's companion files readable by the owner alone, except another
+    user's files."""
     with suppress(OSError):  # what opens it next says what is wrong with it
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     for each in (file, *(file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm", "-journal"))):
@@ -70,7 +68,7 @@ def _close_to_others(path: Path) -> None:
 
 
 def provide_home(folder: Path) -> None:
-    """Sets HOME to the folder if no home is known, as in a container. Libraries ask for it when they are imported."""
+    """Sets HOME to the folder if there is no home, as in a container. Libraries ask for it when they are imported."""
     with suppress(RuntimeError):
         if Path.home().is_absolute():
             return
@@ -78,7 +76,7 @@ def provide_home(folder: Path) -> None:
 
 
 def provide_temporary_folder(folder: Path) -> None:
-    """Puts temporary files into the folder if no usual place is writable; also those of libraries and child processes.
+    """Uses the folder for temporary files, also of libraries and child processes, if no usual place is writable.
 
     Raises StoreError if the folder is not writable either.
     """

@@ -1,14 +1,14 @@
-"""Every error that Steelman raises on purpose.
+"""All errors that Steelman raises deliberately.
 
-A message says what happened and what to do next, in words for the person who reads it. What only helps at this
-machine's keyboard, such as a command to type, is its `hint`. The cause is kept (`raise … from exc`).
+A message tells the user what happened and what to do next. Its `hint` is the part that only helps at this machine's
+keyboard, such as a command. `raise … from exc` keeps the cause.
 """
 
 import shlex
 
 
 def without_hint(text: str, hint: str = "") -> str:
-    """A text in whole sentences for somebody who cannot follow its hint, such as a caller over HTTP."""
+    """The text in whole sentences, without its hint, for callers who cannot run commands here, such as over HTTP."""
     before, _, after = text.partition(hint) if hint else (text, "", "")
     before, after = " ".join(before.split()), " ".join(after.split())
     if before.endswith((".", "!", "?")):
@@ -19,16 +19,15 @@ def without_hint(text: str, hint: str = "") -> str:
 
 
 def as_sentence(text: str) -> str:
-    """The text with one sign at its end, for a sentence to follow."""
+    """The text with one punctuation mark at the end."""
     bare = text.rstrip(". \n")
     return bare if bare.endswith(("!", "?", "…")) else f"{bare}."
 
 
 class SteelmanError(Exception):
-    """Base of all errors raised on purpose; its text is meant for the user.
+    """Base class. The text is for the user.
 
-    `hint`: the part of the text that only helps at this machine's keyboard, word for word. It ends the text, unless
-    the message holds it already.
+    `hint`: the part of the text for this machine's keyboard, verbatim. It is appended unless the message contains it.
     """
 
     def __init__(self, message: str = "", *, hint: str = "") -> None:
@@ -38,99 +37,99 @@ class SteelmanError(Exception):
 
     @property
     def remote_text(self) -> str:
-        """The text for a caller elsewhere: without the hint."""
+        """The text without the hint."""
         return without_hint(str(self), self.hint)
 
 
 class InputError(SteelmanError):
-    """The caller asked for something that cannot be done as asked."""
+    """The request is not valid."""
 
 
 class QuestionError(InputError):
-    """The question cannot be answered: empty, too long, another language, or without sides."""
+    """The question cannot be answered: it is empty, too long, in another language, or has no sides."""
 
 
 class GreetingError(QuestionError):
-    """What was typed greets or thanks: no mistake, and no question. The text replies to it."""
+    """The input is a greeting or thanks, not a question. The text is the reply."""
 
 
 class SettingsError(InputError):
-    """A setting or an option has a value that it cannot have."""
+    """A setting or an option has an invalid value."""
 
 
 class UnknownCollectionError(InputError):
-    """No collection of that name exists."""
+    """No collection has this name."""
 
 
 class AmbiguousDocumentError(InputError):
-    """Several documents of a collection have the name that was given."""
+    """Several documents of a collection have this name."""
 
 
 class UnknownRunError(InputError):
-    """No run of that id exists."""
+    """No run has this id."""
 
 
 class SourceError(SteelmanError):
-    """A document could not be read: encrypted, damaged, not what its name says."""
+    """A document cannot be read: it is encrypted, damaged, or not of the type that its name claims."""
 
     columns: "list[tuple[str, str]] | tuple[()]" = ()
-    """Those of a table, each with an example, where it is not known which is the text."""
+    """A table's columns, each with an example, if its text column is unknown."""
 
 
 class ReaderFailedError(SourceError):
-    """The reader of a document failed, for a reason that was not foreseen."""
+    """The reader of a document failed unexpectedly."""
 
 
 class AddressError(SourceError):
-    """An address that pages are never fetched from: it is not public, or not http(s)."""
+    """Pages are never fetched from this address: it is not public or not http(s)."""
 
 
 class StoreError(SteelmanError):
-    """The data on disk cannot be used as it is."""
+    """The data on disk cannot be used."""
 
 
 class StoreBusyError(StoreError):
-    """Somebody else holds the data and did not let go in time, or changed it meanwhile."""
+    """Another process holds the data or has changed it. A retry may succeed."""
 
 
 class StoreFullError(StoreError):
-    """The disk has no room left; what was finished before is kept."""
+    """The disk is full. Finished work is kept."""
 
 
 class StoreDamagedError(StoreError):
-    """A file of the store is not readable as what it should be."""
+    """A file of the store is damaged."""
 
 
 class IndexDamagedError(StoreDamagedError):
-    """An index cannot be used; it can be made again from the store. `index`: its name."""
+    """An index is damaged. It can be rebuilt from the store. `index`: its name."""
 
     index = ""
 
 
 class EncoderMismatchError(StoreError):
-    """The stored vectors were made by another encoder than the one in use."""
+    """Another encoder made the stored vectors."""
 
 
 class ModelError(SteelmanError):
-    """Weights or a model file on this machine cannot be used."""
+    """A model file on this machine cannot be used."""
 
 
 class ProviderError(SteelmanError):
-    """A provider (a model, a search engine, a store) did not do its part."""
+    """A provider (model, search engine, store server) failed."""
 
 
 class DeadlineError(ProviderError):
-    """A provider did not come back before the run's deadline; the run goes on without it."""
+    """A provider did not answer before the deadline. The run continues without it."""
 
 
 class BudgetError(ProviderError):
-    """The run's budget of calls, tokens or cost is used up."""
+    """The run has used up its calls, tokens or cost."""
 
 
 class ProviderDownError(ProviderError):
-    """A provider cannot be reached, refuses the key or keeps failing; it is not worth asking again in this run.
+    """A provider cannot be reached, refuses the key or keeps failing. The run does not ask it again.
 
-    `status`, `said`: those of its refusal over HTTP; 0 and empty without one.
+    `status`, `said`: HTTP status and text of the refusal; 0 and empty without one.
     """
 
     status = 0
@@ -138,19 +137,19 @@ class ProviderDownError(ProviderError):
 
 
 class ProviderReplyError(ProviderError):
-    """A provider answered, and its answer cannot be used: not the schema, empty, or enormous."""
+    """A provider's reply cannot be used: it is empty, too large, or violates the schema."""
 
 
 class PromptTooLongError(ProviderReplyError):
-    """What was sent is longer than the model reads: its server refused it for that, or cut it."""
+    """The prompt exceeds the model's context: the server refused or truncated it."""
 
 
 class JudgeError(ProviderError):
-    """The run's judge failed; scores of two judges don't mix, so that its replacement scores everything again."""
+    """The run's judge failed. Scores of two judges are not comparable, so the fallback judge scores everything again."""
 
 
 class RunError(SteelmanError):
-    """A run cannot be continued."""
+    """A run cannot continue."""
 
 
 class RunBusyError(RunError):
@@ -158,11 +157,11 @@ class RunBusyError(RunError):
 
 
 class RunAbandonedError(RunError):
-    """The process that worked on the run is gone, and nobody has taken the run up yet."""
+    """The run's process is gone, and no other process has resumed the run."""
 
 
 class RunForgottenError(RunError):
-    """The run has its answer; what it found on the way is not kept any more."""
+    """The run is finished. Its intermediate results are no longer kept."""
 
 
 class RunCancelledError(RunError):
@@ -184,9 +183,9 @@ def as_installed(text: str) -> str:
 
 
 def command(words: str, *values: str, **options: str | bool) -> str:
-    """`words`, which are typed as they stand, then the values and the options that are set, quoted.
+    """A command line to paste: `words` verbatim, then the quoted values and the options that are set.
 
-    A value that begins with a dash would be read as an option: it is tied to its own, or stands behind `--`.
+    Values that begin with a dash follow `--`, so that they are not parsed as options.
     """
     words, given = as_installed(words), [shlex.quote(v) for v in values]
     named = [option(name, value) for name, value in options.items() if value]
@@ -196,7 +195,7 @@ def command(words: str, *values: str, **options: str | bool) -> str:
 
 
 def option(name: str, value: str | bool) -> str:
-    """An option as it is typed: with its value, or by itself."""
+    """An option with its value, or alone if the value is True."""
     typed = f"--{name.replace('_', '-')}"
     if isinstance(value, bool):
         return typed

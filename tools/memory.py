@@ -1,9 +1,8 @@
-"""Memory that a process has freed goes back to the machine: glibc keeps it otherwise.
+"""Returns freed memory of a server process to the system.
 
-glibc gives threads heaps of their own, eight for each processor, and a block that is freed in one of them serves no
-thread of another. A service works with thirty threads and more, so that after some hundred requests most of what its
-process held was free and could not be used: of 729 MB 424. Few heaps, large blocks outside them, and a word to glibc
-now and then keep that from growing. Other C libraries do without; there nothing is done.
+glibc keeps a separate heap for each of many threads, and a freed block serves only its own heap: after some hundred
+requests 424 of 729 MB were free but unusable. Fewer heaps, separate mappings for large blocks and regular trims prevent
+this. Other C libraries need none of it.
 """
 
 import asyncio
@@ -22,8 +21,7 @@ _SECONDS = 30.0
 
 
 def use_few_heaps() -> None:
-    """Sets glibc's allocator up for many threads; called before they are started. What the environment says of it
-    (MALLOC_ARENA_MAX and the like) stays."""
+    """Configures glibc's allocator for many threads; call it before they start. MALLOC_* variables take precedence."""
     libc = _glibc()
     wanted = {"ARENA_MAX": (_ARENA_MAX, _HEAPS), "MMAP_THRESHOLD_": (_MMAP_THRESHOLD, _LARGE)}
     wanted["TRIM_THRESHOLD_"] = _TRIM_THRESHOLD, _SPARE
@@ -33,14 +31,14 @@ def use_few_heaps() -> None:
 
 
 def trim_heaps() -> None:
-    """Returns to the machine whatever memory is free in the heaps; takes milliseconds."""
+    """Returns free heap memory to the system; takes milliseconds."""
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
 
 
 @contextlib.asynccontextmanager
 async def regular_trims() -> AsyncIterator[None]:
-    """While the context is open, free memory is returned every half a minute."""
+    """Trims the heaps every 30 seconds while the context is open."""
 
     async def now_and_then() -> None:
         while True:
@@ -57,7 +55,7 @@ async def regular_trims() -> AsyncIterator[None]:
 
 @functools.cache
 def _glibc() -> Any:
-    """The C library where it is glibc; None elsewhere."""
+    """The C library if it is glibc, else None."""
     try:
         os.confstr("CS_GNU_LIBC_VERSION")
         libc = ctypes.CDLL(None)

@@ -1,4 +1,4 @@
-"""Sources and the passages that they are cut into: the nouns that every other module speaks about."""
+"""Documents, blocks and passages: the data types that all modules share."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,22 +13,21 @@ SOURCE_KINDS: tuple[str, ...] = get_args(SourceKind)
 
 
 PROBABLY = "probably "
-"""Begins the name of a speaker that is not certain: 'probably Cllr Faulds'."""
+"""Prefix of an uncertain speaker's name: 'probably Cllr Faulds'."""
 
 BlockForm = Literal["heading", "paragraph", "item", "note", "table", "caption"]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a document that its author set off: a paragraph, a heading, an item of a list, a table, a caption.
+    """A unit of a document's layout: a paragraph, heading, list item, table or caption.
 
-    text: on one line, but for a table: a line for each row, the cells of a row separated by ` | `. An item stands
-    without its bullet or number, a heading without its number signs. A `note` is a footnote or an endnote.
-    level: of a heading, 1 for the highest; of everything else 0.
-    page, last_page: the pages it stands on, counted from 1; 0 where the format has none.
-    speaker: who says or writes it, where the document tells one speaker from another ('Cllr Faulds'); else empty. A
-    name that is not certain begins with `PROBABLY`.
-    bold: how many of its first characters are bold, as the name before a speech is and the question of an interview.
+    text: on one line. A table has one line per row, with ` | ` between cells. List bullets and heading numbers are
+    removed. A `note` is a footnote or an endnote.
+    level: 1 for the highest heading; 0 for all other blocks.
+    page, last_page: counted from 1; 0 if the format has no pages.
+    speaker: empty if the document does not separate speakers. Uncertain names begin with `PROBABLY`.
+    bold: number of bold characters at the start, as of a speaker's name or an interview question.
     """
 
     text: str
@@ -42,19 +41,19 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
-    """A document as it was read from the world, before it is stored.
+    """A document as read, before it is stored.
 
-    `external_id` names the document to people: the path as it was given, the `id` of a jsonl or csv row, or a URL.
-    `key` is its identity within a collection, where that is more than its name: the whole path of a file, with the id
-    of the row in it. Reading the same source again yields the same key, so ingesting twice replaces.
-    `origin` is the file it was read from, as a whole path, or empty.
-    `date` is ISO (`2026-03-12`, `2026-03`, `2026`) or empty.
-    `blocks` holds the text with its structure, where the format has one; `text` is then what the blocks say.
-    `left_out` counts what the reader did not take over, by its name in the plural ('running headers').
-    `language` is the text's (ISO 639-1), empty where it is not known.
-    `owner` is who answers for a web page, by its address: a publisher that is known for it, or its registrable domain.
-    `author` wrote the whole document; empty where it is not known or several people speak in it.
-    `provenance` says where date and author were read: 'date: byline; author: PDF metadata'.
+    `external_id`: the name that users see: the given path, the `id` of a jsonl or csv row, or a URL.
+    `key`: the identity within a collection if the name is not enough: a file's whole path, with its row's id. Reading
+    the same source again yields the same key, so a second ingest replaces the document.
+    `origin`: the whole path of its file, or empty.
+    `date`: ISO (`2026-03-12`, `2026-03`, `2026`) or empty.
+    `blocks`: the structured text if the format has structure; `text` then contains the same words.
+    `left_out`: what the reader dropped, by plural name ('running headers'), with counts.
+    `language`: ISO 639-1, empty if unknown.
+    `owner`: who is responsible for a web page, by its address: a listed publisher or the registrable domain.
+    `author`: of the whole document; empty if unknown or if several people speak in it.
+    `provenance`: the places of date and author: 'date: byline; author: PDF metadata'.
     """
 
     external_id: str
@@ -75,7 +74,7 @@ class SourceDocument:
 
     @property
     def identity(self) -> str:
-        """What tells the document from the others of its collection."""
+        """The document's identity within its collection."""
         return self.key or self.external_id
 
 
@@ -84,9 +83,9 @@ PassageForm = Literal["prose", "table", "caption"]
 
 @dataclass(frozen=True, slots=True)
 class PassageText:
-    """The text of a passage and where it stands in its document: below which heading, on which pages (0: unknown).
+    """A passage's text and place in its document: heading and pages (0: unknown).
 
-    speaker: the one speaker of the passage, as `Block` has it; empty where the document names none.
+    speaker: its only speaker, as in `Block`; empty if unknown.
     """
 
     text: str
@@ -99,14 +98,11 @@ class PassageText:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """About a hundred words of a document, cut at sentence ends, with what is known of its source.
+    """About a hundred words of a document, cut at sentence ends, with the metadata of its source.
 
-    Ids above zero are of the store; those below zero are of pages that a run read on the web. `original` is the
-    source that had the text first, where the document is known to be a copy. `section` is the heading above it,
-    `page` to `last_page` where it stands, 0 where the format has no pages. `language` is its document's (ISO 639-1),
-    empty where it is not known. `key` is its document's identity within the collection, where that is more than
-    `document_id`, the name that people see. `owner` is a web page's, as `SourceDocument` has it. `speaker` says the
-    passage, as `Block` has it; `author` wrote the whole document.
+    Passages of the store have positive ids; web pages read by a run have negative ids. `original`: the first publisher
+    of the text if the document is a known copy. `section`: the heading above. `key`, `language`, `owner`: as in
+    `SourceDocument`. `speaker`: of the passage; `author`: of the whole document.
     """
 
     id: int
@@ -132,7 +128,7 @@ class Passage:
 
     @property
     def said_by(self) -> str:
-        """The speaker of the passage, or else the author of its document; empty where neither is known."""
+        """The speaker, else the document's author; empty if both are unknown."""
         return self.speaker or self.author
 
     @property
@@ -142,15 +138,14 @@ class Passage:
 
     @property
     def file(self) -> str:
-        """The name of the table that the document is a row of; empty where it is none, or its id names the file."""
+        """The file name of the table that contains the document as a row; empty for other documents."""
         table = self.key.removesuffix(f"#{self.document_id}")
         return "" if table in ("", self.key) else PurePath(table).name
 
     @property
     def source(self) -> str:
-        """Who stands behind the passage, for counting independent sources: whoever published the text first as far as
-        is known, the owner of a web page whatever it calls itself, the publisher, or else the document. Where several
-        people speak in a document, each of them is a source: its publisher does not stand for their views."""
+        """The source, for counting independent sources: the text's first publisher, else the web page's owner, else the
+        publisher, else the document. Each speaker of a document is a separate source."""
         whole = self.original or self.owner.casefold() or self.publisher.casefold() or self.key or self.document_id
         speaker = self.speaker.removeprefix(PROBABLY).casefold().partition(" (")[0]  # 'Mrs Bray (the Clerk)'
         return f"{whole}: {speaker}" if speaker else whole
@@ -158,7 +153,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a passage and its place there, counted from 0 over all of the passage's sentences."""
+    """A sentence of a passage. `position` counts from 0 within the passage."""
 
     text: str
     passage: Passage
@@ -166,5 +161,5 @@ class Sentence:
 
 
 def interleave(rankings: Iterable[Sequence[int]]) -> list[int]:
-    """All first places in the order of the rankings, then all second places, and so on; what was there is skipped."""
+    """All first places in the order of the rankings, then all second places, and so on, without duplicates."""
     return list(dict.fromkeys(i for places in zip_longest(*rankings) for i in places if i is not None))

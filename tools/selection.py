@@ -1,7 +1,7 @@
-"""Selects k of the passages retrieved for a question by expected coverage (`choose_by_coverage`).
+"""Selects k passages by expected coverage (`choose_by_coverage`), and groups theses that say the same (`group_theses`).
 
-Several scores of a passage and of its neighbours estimate how relevant it is. The sides are to be covered, and so are
-points that nobody named: the different things that the passages say.
+Relevance is estimated from a passage's scores and its neighbours' scores. The selection covers the sides of the
+question and the points mined from the pool.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from tools.passages import Passage
 Floats = NDArray[np.floating]
 
 INDEPENDENCE = 0.05
-"""What a new source weighs."""
+"""Gain of a new source."""
 _DIGITS = 9  # of a gain: rounding makes no order among equals
 
 
@@ -28,19 +28,17 @@ def select(
     sources: Sequence[Hashable],
     k: int,
 ) -> list[int]:
-    """Positions of up to k passages, in the order in which they were chosen, that together are likeliest to cover every
-    perspective. For passages S the value is
+    """Positions of up to k passages, in the order chosen, that maximise the expected coverage of the perspectives:
 
         F(S) = Σ over perspectives p of w_p · (1 − Π over i in S of (1 − P[p, i]))      expected coverage
              + Σ over i in S of relevance[i]                                             relevance
              + c · number of different sources in S                                      independence
 
-    Every term is monotone and submodular, so the greedy choice has at least 1 − 1/e (63 %) of the best possible value
-    (Nemhauser, Wolsey and Fisher 1978). Fewer than k only where there are fewer passages. Of equals the earlier passage
-    is chosen.
+    Every term is monotone and submodular, so the greedy choice reaches at least 1 − 1/e (63 %) of the optimum
+    (Nemhauser, Wolsey and Fisher 1978). Ties go to the earlier passage.
 
-    support: probabilities of shape (perspectives, n). weights: of the perspectives. relevance: shape (n,), 0 or more.
-    sources: who published each; none where that is not known.
+    support: probabilities, shape (perspectives, n). weights: of the perspectives. relevance: shape (n,), 0 or more.
+    sources: publisher of each passage; empty if unknown.
     """
     n = len(relevance)
     by_passage = np.asarray(support.T, np.float64, order="C")
@@ -58,7 +56,7 @@ def select(
 
 
 def independent_first(passages: Sequence[Passage]) -> list[int]:
-    """Ids in the order of the passages, reordered so that each source comes once before any source comes again."""
+    """Ids in the order of the passages, reordered so that each source occurs once before any source repeats."""
     turns = Counter[str]()
     keyed = []
     for rank, passage in enumerate(passages):
@@ -68,15 +66,14 @@ def independent_first(passages: Sequence[Passage]) -> list[int]:
 
 
 ALIKE = 0.8
-"""Cosine from which two passages rather make the same point than another one."""
+"""Cosine above which two passages probably make the same point."""
 _STEEP = 20.0
 
 
 def mined_points(vectors: Floats, relevance: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(probability that passage i makes point p, of shape (n, n); weight of each point, of shape (n,)).
+    """(probability that passage i makes point p, shape (n, n); weight of each point, shape (n,)).
 
-    vectors: of the passages, unit, shape (n, dimensions). relevance: probabilities that they speak to the question,
-    shape (n,).
+    vectors: unit, shape (n, dimensions). relevance: probabilities of relevance to the question, shape (n,).
     """
     same = 1 / (1 + np.exp(-_STEEP * (np.asarray(vectors @ vectors.T, np.float64) - ALIKE)))
     np.fill_diagonal(same, 1.0)
@@ -86,8 +83,7 @@ def mined_points(vectors: Floats, relevance: Floats) -> tuple[NDArray[np.float64
 
 
 SIGNALS = {"words": 0.64, "centre": 0.377, "neighbours": 1.4}
-"""What tells a passage that speaks to the question (`signals`), with its weight in a logistic regression, fitted once
-(docs/decisions/0011-selection.md)."""
+"""Weights of the relevance signals in a fitted logistic regression (docs/decisions/0011-selection.md)."""
 _OFFSET = -3.382
 _CENTRAL = 5  # passages nearest to the question, whose mean is the pool's centre
 _NEIGHBOURS, _STEPS, _OWN = 8, 3, 0.3
@@ -95,20 +91,20 @@ _NOTHING = 1e-9
 
 
 def relevance(cosine: Floats, words: Floats, vectors: Floats) -> NDArray[np.float64]:
-    """The probability that each passage speaks to the question, shape (n,). Of the arguments see `signals`."""
+    """The probability that each passage is relevant to the question, shape (n,). Arguments as in `signals`."""
     logits = signals(cosine, words, vectors) @ np.array(list(SIGNALS.values())) + _OFFSET
     return np.asarray(1 / (1 + np.exp(-logits)), np.float64)
 
 
 def signals(cosine: Floats, words: Floats, vectors: Floats) -> NDArray[np.float64]:
-    """What tells a passage that speaks to the question, each standardised over the pool; shape (n, len(SIGNALS)).
+    """Relevance signals, each standardised over the pool, shape (n, len(SIGNALS)).
 
-    words: its BM25 score. centre: its cosine to the mean of the five passages nearest to the question (pseudo-relevance
-    feedback, Rocchio 1971). neighbours: its own cosine to the question, mixed with those of its eight nearest passages,
-    of theirs, and of theirs (score regularisation, Diaz 2005).
+    words: BM25. centre: cosine to the mean of the five passages nearest to the question (pseudo-relevance feedback,
+    Rocchio 1971). neighbours: cosine to the question, smoothed three times over the eight nearest passages (score
+    regularisation, Diaz 2005).
 
-    cosine: to the question; words: BM25 scores, 0 where a passage was not found by words; both of shape (n,). vectors:
-    unit, shape (n, dimensions).
+    cosine: to the question. words: BM25 scores, 0 for passages that were not retrieved by words. Both have shape (n,).
+    vectors: unit, shape (n, dimensions).
     """
     if not len(cosine):
         return np.zeros((0, len(SIGNALS)))
@@ -119,7 +115,7 @@ def signals(cosine: Floats, words: Floats, vectors: Floats) -> NDArray[np.float6
 
 
 def _spread(scores: Floats, vectors: Floats) -> NDArray[np.float64]:
-    """Each passage's score mixed, three times, with the mean of its nearest neighbours', weighted by cosine squared."""
+    """Each score, mixed three times with the mean of its nearest neighbours' scores, weighted by squared cosine."""
     kept = np.asarray(scores, np.float64)
     if len(kept) < 2:
         return kept
@@ -140,18 +136,17 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 MINED = 0.5
-"""What a mined point weighs beside a side that is known."""
+"""Weight of a mined point relative to a known side."""
 _SURE = 0.3  # support of all sides together from which a passage surely takes one
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The n passages that were found for a question, best first, and what is known of them.
+    """The n passages retrieved for a question, best first, with their features.
 
-    cosine: to the question, shape (n,). vectors: unit, shape (n, dimensions). words: BM25 scores, 0 where a passage was
-    not found by words, shape (n,). support: for each side the probability that a passage supports it, NaN where that
-    was not judged, shape (sides, n); (0, n) where the sides are not known. sources: who published each passage; none
-    where that is not known.
+    cosine: to the question, shape (n,). vectors: unit, shape (n, dimensions). words: BM25 scores, 0 for passages that
+    were not retrieved by words, shape (n,). support: probability that a passage supports a side, NaN if not judged,
+    shape (sides, n); (0, n) if the sides are unknown. sources: publisher of each passage; empty if unknown.
     """
 
     cosine: Floats
@@ -166,20 +161,14 @@ class Pool:
 
     @property
     def likely(self) -> NDArray[np.float64]:
-        """How likely each passage speaks to the question beside the likeliest of the pool, shape (n,), at most 1.
-
-        The signals are standardised over the pool, so that they tell passages of one pool apart and not pools.
-        """
+        """Relevance relative to the most relevant passage of the pool, shape (n,), at most 1. It does not compare
+        pools."""
         found = relevance(self.cosine, self.words, self.vectors)
         return np.asarray(found / max(float(found.max(initial=0.0)), _NOTHING), np.float64)
 
 
 def choose_by_coverage(pool: Pool, k: int) -> list[int]:
-    """Steelman's own choice of up to k passages (`select`).
-
-    What is to be covered are the sides, as the judge sees them, and the points that are mined from the pool itself; the
-    points alone where no side is known.
-    """
+    """Up to k passages that cover the judged sides and the mined points; without known sides only the points."""
     if not pool.size:
         return []
     likely = pool.likely
@@ -190,11 +179,11 @@ def choose_by_coverage(pool: Pool, k: int) -> list[int]:
 
 
 def side_probabilities(support: Floats, likely: Floats) -> NDArray[np.float64]:
-    """The probability that a passage speaks to the question and takes a side, shape (sides, n).
+    """The probability that a passage is relevant and supports a side, shape (sides, n).
 
-    A passage's relevance is divided among the sides as the judge's probabilities have it, which tell sides apart better
-    than they tell how relevant a passage is; where all are low, a part is left over. What was not judged is taken for
-    half of the relevance. support: shape (sides, n), with NaN. likely: relevance, shape (n,).
+    A passage's relevance is divided among the sides in proportion to the judge's probabilities; if all are low, a part
+    remains undivided. Unjudged passages count as half of their relevance. support: shape (sides, n), with NaN. likely:
+    relevance, shape (n,).
     """
     known = ~np.isnan(support)
     judged = np.where(known, support, 0.0)
@@ -206,15 +195,16 @@ _ROUNDING = 1e-6  # vector lengths below this are rounding errors
 
 
 def group_theses(vectors: Floats, question: Floats, threshold: float) -> list[list[int]]:
-    """Positions of theses that say the same, every thesis in one group, the one that stands for its group first; the
-    largest group first.
+    """Positions of the theses in groups of equal meaning, largest group first; the most central thesis of each group
+    first.
 
-    By average linkage (Sokal and Michener 1958) of what each says beside the question (`without_question`): the two
-    groups with the highest mean cosine between their members are joined while it is at least the threshold. What
-    says nothing beside the question is like its own kind only.
+    Average linkage (Sokal and Michener 1958) on the vectors without their component along the question: two groups are
+    merged while the mean cosine between their members is at least the threshold. After a multi-perspective search
+    engine's paper (§4.2.3), which uses k-means with k = 3 on a stance classifier's layer. Theses without any remaining
+    component form their own group.
 
     vectors: of the theses, shape (n, dimensions). question: shape (dimensions,). threshold: from −1 to 1. Raises
-    ValueError for a question of zeros.
+    ValueError for a zero question vector.
     """
     left = without_question(vectors, question)
     empty = ~left.any(axis=1)
@@ -229,9 +219,9 @@ def group_theses(vectors: Floats, question: Floats, threshold: float) -> list[li
 
 
 def without_question(vectors: Floats, question: Floats) -> NDArray[np.float64]:
-    """v − (v·q / ‖q‖²) q of each vector v, q being the question's, then of unit length; shape (n, dimensions).
+    """Unit vectors of v − (v·q / ‖q‖²) q, q being the question's vector; shape (n, dimensions).
 
-    A thesis that says nothing beside the question becomes a row of zeros. Raises ValueError for a q of zeros.
+    A thesis without any remaining component becomes a row of zeros. Raises ValueError for a zero q.
     """
     square = float(question @ question)
     if square == 0:

@@ -1,7 +1,8 @@
-"""`make local-models`: vLLM on this machine serves one model to the chat stages and the judge, or to the judge alone.
+"""`make local-models`: serves one model with vLLM on this machine, for the chat stages and the judge, or the judge
+alone.
 
-With `--prepare` it says what it downloads, and downloads it. Without, it prints the lines for `.env` and becomes vLLM's
-server, which listens on this machine only, reports nothing and fetches nothing. Only `fetch` asks the hub.
+With `--prepare` it announces and downloads the model. Without, it prints the lines for `.env` and becomes vLLM's
+server, which listens on this machine only, sends no telemetry and downloads nothing.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from tools.net.route import cause
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # the hub's library reads it once, at import
 HOST = "127.0.0.1"
 GPU_MODEL = "Qwen/Qwen3-4B-Instruct-2507"
-"""Answers without thinking first, as the judge needs it. Keys and values get half of 24 GB, at 144 KiB a token."""
+"""Answers without a reasoning phase, as the judge needs. Keys and values take half of 24 GB, at 144 KiB a token."""
 CPU_MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
 _KNOWN = {GPU_MODEL: "Apache-2.0, about 8.0 GB", CPU_MODEL: "Apache-2.0, about 3.1 GB"}
 _CHAT_TOKENS, _SCORE_TOKENS = 16384, 512  # of a prompt and its answer: twenty passages to judge are half of it
@@ -37,7 +38,7 @@ _CPU_CACHE = 4 * 2**30  # bytes for keys and values; vLLM would take nearly all 
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """name: the one in requests. length: tokens of a prompt and its answer. sampling: the makers' own, no penalties."""
+    """name: the one in requests. length: tokens of prompt and answer. sampling: the makers' values, without penalties."""
 
     folder: Path
     name: str
@@ -47,8 +48,10 @@ class LocalModel:
 
 
 def read_model(folder: Path, name: str = "") -> LocalModel:
-    """The model by its `config.json`: a classifier is a cross-encoder, anything else chats. name: the hub's, or the
-    folder's when empty. Raises SettingsError for a folder without a model or a model that cannot judge."""
+    """The model described by the folder's `config.json`: a classifier is a cross-encoder, any other model chats.
+
+    name: of the hub; by default the folder's. Raises SettingsError for an unreadable or unsuitable model.
+    """
     try:
         config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         score = any(kind.endswith("ForSequenceClassification") for kind in config.get("architectures") or [])
@@ -73,7 +76,6 @@ def _sampling(folder: Path) -> dict[str, float]:
 
 
 def env_lines(model: LocalModel, port: int) -> str:
-    """The lines for `.env`."""
     address = f"http://{HOST}:{port}/v1"
     lines = {"STEELMAN_JUDGE": "score"}  # has no fallback
     if model.kind == "chat":  # with a key of its own, so that OpenAI's is not sent there
@@ -112,7 +114,7 @@ def prepare(named: str, *, gpu: bool, download: bool) -> LocalModel:
 
 
 def fetch(source: str) -> Path:
-    """Downloads the model, or the missing files of it. Raises ModelError."""
+    """Downloads the model's missing files. Raises ModelError."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -128,13 +130,13 @@ def fetch(source: str) -> Path:
 
 
 def has_gpu() -> bool:
-    """Whether an NVIDIA GPU answers."""
+    """Whether an NVIDIA GPU is available."""
     found = shutil.which("nvidia-smi")
     return found is not None and subprocess.run([found, "-L"], capture_output=True, check=False).returncode == 0
 
 
 def build_command(model: LocalModel, port: int, *, python: str, gpu: bool, options: Sequence[str] = ()) -> list[str]:
-    """vLLM's command line; its own `options` beat those set here."""
+    """vLLM's command line. `options` override the ones set here."""
     # A cross-encoder is small enough for fp32, the precision of its training; vLLM takes fp16.
     kind = ["--runner", "pooling", "--dtype=float32"] if model.kind == "score" else ["--enable-prefix-caching"]
     # On the CPU compiling takes minutes and wants a C++ compiler, and fp16 is ten times slower than bf16.
@@ -152,7 +154,7 @@ def build_command(model: LocalModel, port: int, *, python: str, gpu: bool, optio
 
 
 def build_environment(base: Mapping[str, str], python: str) -> dict[str, str]:
-    """The server's environment: no reports, no downloads, no keys."""
+    """The server's environment: no telemetry, no downloads, no keys."""
     fixed = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_HOST_IP": HOST, "HF_HUB_OFFLINE": "1"}
     fixed["PATH"] = os.pathsep.join((str(Path(python).parent), base.get("PATH", os.defpath)))  # vLLM calls ninja
     return {name: value for name, value in base.items() if not name.upper().endswith("_API_KEY")} | fixed

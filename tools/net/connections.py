@@ -1,7 +1,7 @@
-"""Connections of the API and the page: how slowly each may send and read, and how many may be open.
+"""Limits of the API's and the page's connections: speed of sending and reading, and their number.
 
-A connection waits for a request's head, or has a request at work. Beyond a limit the one that has waited longest is
-closed, so that a new one always gets its turn. The guards limit the requests.
+A connection waits for a request's head or serves a request. Beyond a limit the one with the longest wait is closed, so
+a new connection is always accepted. `guard` modules limit requests.
 """
 
 import resource
@@ -13,28 +13,30 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10
-_BODY_SECONDS, _BODY_RATE = 30.0, 4_000  # a body has 30 seconds, and one more for each 4,000 bytes that came
-_UNREAD_SECONDS, _UNREAD_BYTES = 30.0, 30_000  # a caller reads at least 30,000 bytes of a reply in 30 seconds
-_MOST_WAITING = 32  # connections of one address; those of the last _TICK come on top
+_BODY_SECONDS, _BODY_RATE = 30.0, 4_000  # a body may take 30 seconds, plus one for each 4,000 bytes received
+_UNREAD_SECONDS, _UNREAD_BYTES = 30.0, 30_000  # a caller must read at least 30,000 bytes of a reply in 30 seconds
+_MOST_WAITING = 32  # connections of one address, checked every _TICK seconds
 _MOST_CONNECTIONS = 1024
 _TICK = 1.0
 _LATE = "HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
 
 def most_connections() -> int:
-    """How many connections may be open: at most half of the files that this process may open."""
+    """The limit of open connections: at most half of the files that this process may open."""
     return min(_MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
 
 
 class Connection(H11Protocol):
-    """One connection of HTTP/1.1. It is closed when its caller is too slow or holds too many."""
+    """An HTTP/1.1 connection. It is closed if its caller is too slow or holds too many connections."""
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
-        network = IPv6Address(host.partition("%")[0]).exploded[:19] if ":" in host else ""  # a caller's whole network
+        network = (
+            IPv6Address(host.partition("%")[0]).exploded[:19] if ":" in host else ""
+        )  # the /64 network of an IPv6 caller
         self.address = network or host
-        # The server's waiting connections, oldest first, and since when each waits.
+        # The server's waiting connections, oldest first, with the start of each wait.
         self._waiting: dict[Connection, float] = vars(self.server_state).setdefault("waiting", {})
         self._read_at, self._unread = self.loop.time(), 0
         self._body_bytes, self._body_waited = 0, 0.0
@@ -47,7 +49,7 @@ class Connection(H11Protocol):
         super().data_received(data)
         self._body_bytes += len(data)
         if self._is_at_work() and not self.cycle.more_body and self.conn.trailing_data[0]:
-            self.cycle.keep_alive = False  # of requests sent at once the first is answered, the others are not read
+            self.cycle.keep_alive = False  # of pipelined requests only the first is answered
         self._sort()
 
     def on_response_complete(self) -> None:
@@ -65,7 +67,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _sort(self) -> None:
-        """Adds the connection to those that wait, or removes it from them."""
+        """Adds the connection to the waiting ones, or removes it."""
         if self._is_at_work() or self.transport.is_closing() or self._is_upgraded():
             self._waiting.pop(self, None)
         else:
@@ -79,7 +81,7 @@ class Connection(H11Protocol):
         return self.transport.get_protocol() is not self
 
     def _close_oldest(self, address: str) -> None:
-        """Closes the one that has waited longest. A caller that sent a part of a head learns why."""
+        """Closes the address's connection with the longest wait, with a reply if a part of a head arrived."""
         oldest = next(c for c in self._waiting if c.address == address)
         self._waiting.pop(oldest)
         if oldest.conn.our_state is h11.IDLE and oldest.conn.trailing_data[0]:
@@ -94,10 +96,10 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def _look(self) -> None:
-        """Closes this connection if its reader, body or head is late, or the oldest one where too many wait."""
+        """Closes this connection if its reader, body or head is late, and the oldest one if too many wait."""
         if self._is_upgraded():
             return
-        if self._is_at_work() and self.cycle.more_body and not self.flow.read_paused:  # else the caller need not send
+        if self._is_at_work() and self.cycle.more_body and not self.flow.read_paused:  # else the caller cannot send
             self._body_waited += _TICK
         now, unread = self.loop.time(), self.transport.get_write_buffer_size()
         if not unread or unread < self._unread - _UNREAD_BYTES:

@@ -1,5 +1,4 @@
-"""The one way to a server over HTTP: its client, its JSON or what is told of a failure, and what keys and addresses
-are."""
+"""The HTTP client of all providers: requests, JSON replies, errors in words, and checks of keys and addresses."""
 
 import contextlib
 import ipaddress
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import httpx
 
 CONNECT_SECONDS = 5.0
-"""The longest wait for a connection."""
+"""Longest wait for a connection."""
 
 
 def open_client(
@@ -26,11 +25,11 @@ def open_client(
     seconds: float = 60.0,
     around: "Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]" = lambda transport: transport,
 ) -> "httpx.AsyncClient":
-    """A client that retries, follows no redirect and takes no credentials from the environment; a proxy it does.
+    """A client with retries and the environment's proxies. It follows no redirects and reads no credentials from the
+    environment.
 
-    seconds: the longest silence of a server; the stage's deadline ends a call earlier. around: what is put around the
-    transport and its retries.
-    Raises ProviderDownError for headers that cannot be sent, which is what a key copied with too much around it makes.
+    seconds: longest silence of a server; the stage's deadline may end a call earlier. around: wraps the transport and
+    its retries. Raises ProviderDownError for headers that cannot be sent, such as a key with stray characters.
     """
     import httpx
 
@@ -54,9 +53,9 @@ async def fetch_json(
     headers: Mapping[str, str] | None = None,
     key: str = "",
 ) -> Any:
-    """The JSON of one call to the server called `name`. `key`: the variable that holds its key, for what to do next.
+    """The JSON reply of the server called `name`. `key`: the variable of its key, for error messages.
 
-    Raises as `reply_json`, and ProviderDownError for what is no address.
+    Raises as `reply_json`, and ProviderDownError for an invalid address.
     """
     check_address(url)
     call = client.request(method, url, json=body, headers=headers)
@@ -71,10 +70,10 @@ async def reply_json(
     sent: Iterable[Mapping[str, str] | None],
     key: str = "",
 ) -> Any:
-    """The JSON that a call is answered with. sent: headers whose keys may not be said again.
+    """The JSON reply of a call. sent: headers whose keys are removed from error messages.
 
-    Raises ProviderDownError (unreachable, refused, still failing after the retries), ProviderReplyError (no JSON, or
-    too much of it).
+    Raises ProviderDownError (unreachable, refused, or failed after the retries) or ProviderReplyError (no JSON, or too
+    large).
     """
     import httpx
 
@@ -100,13 +99,13 @@ _USUAL = frozenset("host accept accept-encoding connection content-type content-
 
 
 def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
-    """Takes out the headers that a vendor's client adds of itself: all but the usual ones and those that are kept."""
+    """Removes a vendor client's own headers: all but the usual ones and `kept`."""
     for name in [n for n in request.headers if n.lower() not in _USUAL | kept]:
         del request.headers[name]
 
 
 def status_error(name: str, status: int, body: bytes | str = b"", key: str = "") -> ProviderDownError:
-    """A refusal in words that say what to do about it. `key`: the variable that holds the key."""
+    """An HTTP refusal, with advice. `key`: the variable of the key."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     said = refusal_text(text)
     if status < 400:
@@ -124,7 +123,7 @@ def status_error(name: str, status: int, body: bytes | str = b"", key: str = "")
 
 
 def refusal_text(text: str) -> str:
-    """What a refusal says, taken out of the JSON in which most servers put it."""
+    """The message inside a refusal's JSON."""
     with contextlib.suppress(ValueError, RecursionError):
         body = json.loads(text)
         while isinstance(body, dict):
@@ -137,7 +136,7 @@ _KEYS = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-chroma-to
 
 
 def without_key(text: str, *headers: Mapping[str, str] | None) -> str:
-    """The text without the keys that were sent in these headers, for servers that say back what they were sent."""
+    """The text without the keys in these headers: some servers repeat them."""
     for name, value in (item for given in headers for item in (given or {}).items()):
         key = value.removeprefix("Bearer ").strip()
         if name.lower() in _KEYS and key:
@@ -146,13 +145,13 @@ def without_key(text: str, *headers: Mapping[str, str] | None) -> str:
 
 
 def check_key(key: str) -> None:
-    """Raises ProviderDownError for a key, or what stands around it in a header, that no header can hold."""
+    """Raises ProviderDownError for a key that no header can hold."""
     if fault := fault_of_header(key):
         raise ProviderDownError(f"a key {fault}.")
 
 
 def is_address(address: str) -> bool:
-    """Whether it has a host, and a port if any, that can be asked."""
+    """Whether the address has a host, and a valid port if any."""
     try:
         place = urlsplit(address)
         return bool(place.hostname) and place.port != 0 and address.isprintable() and " " not in address
@@ -161,14 +160,14 @@ def is_address(address: str) -> bool:
 
 
 def check_address(address: str) -> None:
-    """Raises ProviderDownError for what is no address of a server."""
+    """Raises ProviderDownError for an invalid address."""
     if not is_address(address):
         shown = without_login(address)
         raise ProviderDownError(f"'{shown}' is no address of a server. Write it as http://HOST:PORT/v1.")
 
 
 def without_login(address: str) -> str:
-    """The address as it may be shown: without name and password, whatever signs they hold, and without its query."""
+    """The address without name, password and query, for display."""
     scheme, rest = re.fullmatch(r"([a-z][a-z0-9+.-]*://)?(.*)", address, re.I | re.S).groups("")  # type: ignore[union-attr]
     if re.search(r"[?#].*@", rest, re.S):  # part of a password, or of a key in the query: nobody can tell
         return f"{scheme}…"
@@ -176,7 +175,7 @@ def without_login(address: str) -> str:
 
 
 def is_local(address: str) -> bool:
-    """Whether the address is on this machine, so that asking it lets nothing leave it."""
+    """Whether the address is on this machine, so that a request does not leave it."""
     host = ""
     try:
         parts = urlsplit(address if "//" in address else f"//{address}")
@@ -187,57 +186,49 @@ def is_local(address: str) -> bool:
         return host == "localhost"
 
 
-# What comes along when a key or an address is copied: names, quotation marks, spaces, what cannot be seen. No fault's
-# text holds anything of the value but the one character that does not belong there.
+# Mistakes in copied keys and addresses. A message reveals at most the one wrong character.
 
 _QUOTES = "“”„‟‘’‚‛«»‹›′″"
-_LINE_ENDS = "\r\n\v\f\x85\u2028\u2029"
-_AGAIN = "Copy it again"
-_ALONG = re.compile(r"""(?:(?:export|set|setx)\s+|\$env:)?["']?\w*(?:key|token|url|host)["']?\s*=\s*[^=\s]""", re.I)
+_ASSIGNED = re.compile(r"""(?:(?:export|set|setx)\s+|\$env:)?["']?\w*(?:key|token|url|host)["']?\s*=\s*[^=\s]""", re.I)
 _SCHEME = re.compile(r"(?:authorization:\s*)?(?:bearer|basic|token)\s", re.I)
 
 
 def fault_of_key(key: str) -> str:
-    """What is wrong with a key, as it goes on after its name; empty for one that a header can hold."""
+    """The fault of a key, as the rest of a sentence that begins with its name; empty if a header can hold it."""
     if _SCHEME.match(key):
         return "begins with 'Bearer' or another word of the header: leave only the key itself"
-    return _fault_around(key) or next((_fault(c) for c in key if not "!" <= c <= "~"), "")
+    return _copying_fault(key) or next((_fault(c) for c in key if not "!" <= c <= "~"), "")
 
 
 def fault_of_header(value: str) -> str:
-    """The same of a whole header, in which a space may stand."""
+    """As `fault_of_key`, for a whole header; spaces are allowed."""
     return next((_fault(c) for c in value if not " " <= c <= "~"), "")
 
 
 def fault_of_address(address: str) -> str:
-    """The same of an address, which may hold letters of all alphabets."""
-    return _fault_around(address) or next((_fault(c) for c in address if not c.isprintable() or c in _QUOTES), "")
+    """As `fault_of_key`, for an address; letters of all alphabets are allowed."""
+    return _copying_fault(address) or next((_fault(c) for c in address if not c.isprintable() or c in _QUOTES), "")
 
 
 def fault_of_name(name: str) -> str:
-    """The same of a model's name or folder, inside which other quotation marks may stand."""
-    return _fault_around(name) or next((_fault(c) for c in name[:1] + name[-1:] if c in _QUOTES), "")
+    """As `fault_of_key`, for a model's name or folder; quotation marks inside it are allowed."""
+    return _copying_fault(name) or next((_fault(c) for c in name[:1] + name[-1:] if c in _QUOTES), "")
 
 
-def _fault_around(value: str) -> str:
-    if _ALONG.match(value):
-        return "holds the name of a variable too: leave only what stands after the last ="
+def _copying_fault(value: str) -> str:
+    if _ASSIGNED.match(value):
+        return "holds the name of a variable too: leave only the part after the last ="
     if value and (value[0] in "\"'`" or value[-1] in "\"'`"):
-        return "holds quotation marks that nothing takes away here: leave them out"
+        return "holds quotation marks: leave them out"
     return ""
 
 
 def _fault(character: str) -> str:
     name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
-    kind = unicodedata.category(character)
     if character in _QUOTES:
         return "holds a curly quotation mark: type it with straight quotes or none"
-    if character in _LINE_ENDS:
-        return f"holds the end of a line. {_AGAIN}, on one line"
-    if kind == "Cs":  # how Python stands for a byte of the environment that is no text
-        return f"holds a byte that is no UTF-8 text (0x{ord(character) & 0xFF:02X}). {_AGAIN}"
-    if kind == "Zs":
-        return f"holds a {name}. {_AGAIN}".replace("no-break space", "no-break space, which looks like a plain one")
-    if kind in ("Cf", "Cc", "Co", "Cn"):
-        return f"holds a character that cannot be seen ({name}). {_AGAIN}, or type it"
-    return f"holds a character that no key or address has ({name}). {_AGAIN}"
+    if unicodedata.category(character) == "Cs":  # Python's form of a byte of the environment that is not UTF-8
+        return f"holds a byte that is no UTF-8 text (0x{ord(character) & 0xFF:02X}). Copy it again"
+    if unicodedata.category(character) == "Zs":
+        return f"holds a {name}. Copy it again"
+    return f"holds a character that cannot be sent ({name}). Copy it again, or type it"

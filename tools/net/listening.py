@@ -1,4 +1,4 @@
-"""Where the API and the page listen, with which options, and how they end."""
+"""Sockets, uvicorn options and shutdown of the API and the page."""
 
 import contextlib
 import ipaddress
@@ -21,7 +21,7 @@ _CLOSING_SECONDS, _CUT_SECONDS = 3, 9.0
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address means this machine alone."""
+    """Whether a name or an address is of this machine alone."""
     try:
         return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -29,7 +29,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket where callers queue from now on, with room for many open files.
+    """Opens the listening socket and raises the limit of open files.
 
     A second server on the port fails here, before it opens anything else. Raises SteelmanError.
     """
@@ -48,7 +48,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def config_of(app: Any, **options: Any) -> uvicorn.Config:
-    """uvicorn's options: those of both servers, and the given ones."""
+    """uvicorn's options: the shared ones and the given ones."""
     return uvicorn.Config(
         app,
         http=Connection,
@@ -63,10 +63,10 @@ def config_of(app: Any, **options: Any) -> uvicorn.Config:
 
 
 class Server(uvicorn.Server):
-    """Says where it listens once it does; ends quietly on a signal, which uvicorn would send itself once more.
+    """Reports its address once it listens, and stops on a signal without waiting for running models.
 
-    The process does not wait for a model that still computes. Nothing is lost: each change of the store is one
-    transaction, and another process can take a run once its heartbeat is stale.
+    Nothing is lost: each change of the store is one transaction, and another process resumes a run once its heartbeat
+    is stale.
     """
 
     def __init__(self, config: uvicorn.Config, say: Callable[[str], object]) -> None:
@@ -74,7 +74,7 @@ class Server(uvicorn.Server):
         self._say = say
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal gives the process some seconds, the second none."""
+        """The first signal allows some seconds for shutdown, the second none."""
         if self.should_exit:
             os._exit(128 + sig)
         cut = threading.Timer(_CUT_SECONDS, os._exit, (0,))
@@ -90,5 +90,5 @@ class Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         for sig in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(sig, self.handle_exit)  # to the very end, since a second one has to be heard
+            signal.signal(sig, self.handle_exit)  # also during shutdown: a second signal ends the process
         yield

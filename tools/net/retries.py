@@ -1,8 +1,7 @@
-"""A transport that asks again, within the run's deadline, and whose replies are of bounded size.
+"""A transport with retries within the run's deadline and a size limit for replies.
 
-A request that may be made again is made again where the server was busy or the connection failed (408, 409, 425, 429,
-500, 502, 503, 504, 529), up to twice, after the time that its Retry-After names or else a growing pause. Where that
-would not fit into what is left of the stage, the failure is given back at once.
+It retries failed connections and the statuses 408, 409, 425, 429, 500, 502, 503, 504 and 529 up to twice, after
+Retry-After or a growing pause. If the pause exceeds the stage's remaining time, the failure is returned at once.
 """
 
 import asyncio
@@ -25,40 +24,40 @@ RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which the same request may succeed."""
 LARGEST_REPLY = 20_000_000
 """Bytes of one reply at most."""
-_ANSWERED = "steelman.answered"  # marks a request of which the head of a reply has come
-_SPENT = "steelman.spent"  # marks a 429 of an account that is empty, which no waiting helps
+_ANSWERED = "steelman.answered"  # request extension: the head of a reply has arrived
+_SPENT = "steelman.spent"  # response extension: 429 of an exhausted account; waiting does not help
 _PIECE = 1 << 16
-# What servers name as an encoding and pack nothing by: alphabets above all.
+# Values of Content-Encoding that mean no compression, mostly names of character sets.
 _PLAIN = re.compile(r"|identity|none|binary|[78]bit|aws-chunked|utf-?(?:8|16)|(?:us-)?ascii|iso-8859-\d+|windows-125\d")
-_TRIES = 3
-_FIRST_PAUSE = 0.5
-_LONGEST_PAUSE = 30.0
+ATTEMPTS = 3
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 30.0
 
 
 def retry_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
-    """The transport with retries around it, and its replies bounded."""
+    """The transport with retries and bounded replies."""
     import httpx
 
     class Retrying(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            for again in range(_TRIES):
+            for again in range(ATTEMPTS):
                 pause = _pause(again)
                 request.extensions.pop(_ANSWERED, None)
                 try:
                     response = await inner.handle_async_request(request)
-                    response = await _readable(response, request)
+                    response = await _decoded(response, request)
                     request.extensions[_ANSWERED] = True
                     if response.status_code not in RETRYABLE or _SPENT in response.extensions:
                         return response
                     pause = _retry_after(response.headers.get("retry-after", ""), pause)
-                    if not _worth_waiting(pause, again):
+                    if not _may_retry(pause, again):
                         return response
                     await response.aclose()
                 except httpx.TransportError as exc:
-                    if isinstance(exc, httpx.UnsupportedProtocol) or not _worth_waiting(pause, again):
+                    if isinstance(exc, httpx.UnsupportedProtocol) or not _may_retry(pause, again):
                         raise
                 await asyncio.sleep(pause)
-            raise AssertionError("the last try returns or raises")
+            raise AssertionError("the last attempt returns or raises")
 
         async def aclose(self) -> None:
             await inner.aclose()
@@ -66,16 +65,16 @@ def retry_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransp
     return Retrying()
 
 
-async def _readable(response: "httpx.Response", request: "httpx.Request") -> "httpx.Response":
-    """The response, decompressed by whoever compresses though nobody asked for it, and never read beyond a limit."""
+async def _decoded(response: "httpx.Response", request: "httpx.Request") -> "httpx.Response":
+    """The response, decompressed if needed and limited in size."""
     import httpx
 
     try:
-        unpack = unpacker(response.headers.pop("content-encoding", ""))
+        unpack = decompressor(response.headers.pop("content-encoding", ""))
     except ValueError as exc:
         await response.aclose()
         raise httpx.DecodingError(f"what it sent {exc}", request=request) from exc
-    response.stream = _bounded(response.stream, unpack)
+    response.stream = _bounded_stream(response.stream, unpack)
     if response.status_code not in (400, 429):
         return response
     said, found = await response.aread(), dict(response.extensions)
@@ -87,8 +86,8 @@ async def _readable(response: "httpx.Response", request: "httpx.Request") -> "ht
     return httpx.Response(response.status_code, headers=response.headers, stream=body, extensions=found)
 
 
-def _bounded(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.AsyncByteStream":
-    """The reply as it comes, up to a limit that also holds where a client reads whole lines or whole refusals."""
+def _bounded_stream(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.AsyncByteStream":
+    """The stream up to a size limit, also for clients that read whole lines or whole refusals."""
     import httpx
 
     class Bounded(httpx.AsyncByteStream):
@@ -111,10 +110,10 @@ def _bounded(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.
     return Bounded()
 
 
-def unpacker(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
-    """What turns parts of a body into decompressed pieces of bounded size: a few bytes may hold gigabytes.
+def decompressor(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
+    """A function that decompresses the parts of a body into pieces of bounded size: a few bytes may hold gigabytes.
 
-    Raises ValueError for an encoding that is not known, and from the pieces for data that is not packed so.
+    Raises ValueError for an unknown encoding; the pieces raise it for corrupt data.
     """
     encodings = [name for name in re.split(r"[\s,]+", encoding.lower()) if not _PLAIN.fullmatch(name)]
     if not encodings:
@@ -135,7 +134,7 @@ def unpacker(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
 
 
 def is_cut_short(exc: BaseException | None) -> bool:
-    """Whether a failure, or what it came from, is a connection that ended in the middle of a reply."""
+    """Whether the error, or one of its causes, is a connection that ended in the middle of a reply."""
     import httpx
 
     while exc is not None:
@@ -146,22 +145,22 @@ def is_cut_short(exc: BaseException | None) -> bool:
 
 
 def had_response(exc: Exception) -> bool:
-    """Whether the head of a reply had come to the request that failed so."""
+    """Whether the head of a reply had arrived when the request failed."""
     import httpx
 
     return isinstance(exc, httpx.RequestError) and _ANSWERED in exc.request.extensions
 
 
 def _pause(again: int) -> float:
-    return _FIRST_PAUSE * float(2**again) * (0.75 + random.random() / 2)
+    return FIRST_PAUSE * float(2**again) * (0.75 + random.random() / 2)
 
 
-def _worth_waiting(pause: float, again: int) -> bool:
-    return again < _TRIES - 1 and pause <= _LONGEST_PAUSE and pause < current_budget().seconds_left()
+def _may_retry(pause: float, again: int) -> bool:
+    return again < ATTEMPTS - 1 and pause <= LONGEST_PAUSE and pause < current_budget().seconds_left()
 
 
 def _retry_after(value: str, otherwise: float) -> float:
-    """Seconds that a Retry-After header asks for, which is a number or a date."""
+    """Seconds of a Retry-After header, which is a number or a date."""
     try:
         return max(0.0, float(value))
     except ValueError:

@@ -1,7 +1,7 @@
-"""The way to a server: straight, or over a proxy that the environment names; and whose certificates are believed.
+"""How a request reaches a server: directly or through the environment's proxy; the trusted certificates; why it failed.
 
-HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY are read as curl reads them, in capitals or not. What is on this machine
-or in its private network is asked straight whatever they say: a proxy is the way out.
+HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY are read as curl reads them, in upper or lower case. Servers on this
+machine and in its private network are always reached directly.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     import httpx
 
 
-PROXY = "steelman.proxy"  # marks a request with the proxy that it went over
+PROXY = "steelman.proxy"  # the request extension that names its proxy
 _PORTS = {"http": 80, "https": 443}
-_REMEMBERED = 300.0  # seconds that what a name leads to is taken to hold
+_REMEMBERED = 300.0  # seconds that a name's addresses are cached
 _GATEWAY = {407: "Proxy Authentication Required", 502: "Bad Gateway", 504: "Gateway Timeout"}
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy, and the variable that names it. Its address may hold a password; as text it has none."""
+    """A proxy and the variable that names it. `str` omits the address's password."""
 
     url: str = field(repr=False)
     variable: str
@@ -49,8 +49,8 @@ class Proxy:
         parts = urlsplit(self.url)
         return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
-    def opened(self) -> "httpx.Proxy":
-        """What httpx takes. Raises ProviderDownError for what is none, or of a kind that is not spoken here."""
+    def to_httpx(self) -> "httpx.Proxy":
+        """The proxy for httpx. Raises ProviderDownError for an invalid address or an unsupported scheme."""
         import httpx
 
         scheme = self.url.partition("://")[0]
@@ -61,7 +61,7 @@ class Proxy:
         if given is None:
             raise ProviderDownError(
                 f"{self.variable} holds no address of a proxy. Write it as http://HOST:PORT, http://NAME:PASSWORD@HOST:"
-                "PORT or socks5://HOST:PORT, and signs other than letters and digits in a password as %40 for @."
+                "PORT or socks5://HOST:PORT. Encode special characters in a password, such as %40 for @."
             )
         if scheme.startswith("socks") and find_spec("socksio") is None:
             raise ProviderDownError(f"{self} needs a package that is not installed: .venv/bin/pip install socksio")
@@ -71,7 +71,7 @@ class Proxy:
 
 
 def is_proxy(url: str) -> bool:
-    """Whether it is the address of a proxy: one whose password is cut off by a sign of its own is none."""
+    """Whether the text is a proxy's address. An unencoded special character in the password makes it invalid."""
     try:
         parts = urlsplit(url)
         usable = bool(parts.hostname) and parts.port != 0
@@ -82,7 +82,7 @@ def is_proxy(url: str) -> bool:
 
 
 def environment_proxy(url: str) -> Proxy | None:
-    """The proxy that the environment names for an address, without looking up where its name leads to."""
+    """The environment's proxy for an address, without a name lookup."""
     parts, named = urlsplit(url), getproxies_environment()
     kind = parts.scheme if named.get(parts.scheme) else "all"
     host, given = (parts.hostname or "").rstrip("."), named.get(kind, "")
@@ -100,10 +100,7 @@ def environment_proxy(url: str) -> Proxy | None:
 
 
 def proxy_for(url: str) -> Proxy | None:
-    """The proxy that an address is asked over, None for one that leads into the private network.
-
-    It looks the name up: to be called from a thread.
-    """
+    """The proxy for an address; None for one in the private network. It looks up the name, so call it from a thread."""
     proxy = environment_proxy(url)
     if proxy is None or _leads_to_private_host(urlsplit(url).hostname or "", int(time.monotonic() / _REMEMBERED)):
         return None
@@ -111,7 +108,7 @@ def proxy_for(url: str) -> Proxy | None:
 
 
 def is_private_host(host: str) -> bool:
-    """Whether a host, by its own text, is of this machine or of its private network."""
+    """Whether a host name or IP address, without a lookup, is of this machine or its private network."""
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:
@@ -124,12 +121,12 @@ def _leads_to_private_host(host: str, _: int) -> bool:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        return False  # where only the proxy leads out, only the proxy may know the names that are there
+        return False  # in a network behind a proxy, often only the proxy can resolve names
     return any(is_private_host(str(entry[4][0])) for entry in found)
 
 
 def _covers(entry: str, host: str, port: int) -> bool:
-    """Whether an entry of NO_PROXY covers a host: *, a domain with all under it, an address or a network of them."""
+    """Whether an entry of NO_PROXY (*, a domain with its subdomains, an address or a network) covers the host."""
     if entry == "*":
         return True
     entry = entry.lower().rpartition("://")[2].removeprefix("*").strip(".")
@@ -145,8 +142,8 @@ def _covers(entry: str, host: str, port: int) -> bool:
 
 
 def tls_context() -> ssl.SSLContext:
-    """Believes the authorities that browsers believe, and those of SSL_CERT_FILE and SSL_CERT_DIR, or else this
-    machine's. Raises ProviderDownError where these name nothing."""
+    """Trusts the browsers' authorities, and those of SSL_CERT_FILE and SSL_CERT_DIR or else this machine's. Raises
+    ProviderDownError if these variables name nothing usable."""
     return _tls_context(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
 
 
@@ -155,27 +152,27 @@ def _tls_context(file: str, folders: str) -> ssl.SSLContext:
     import certifi
 
     tls = ssl.create_default_context(cafile=certifi.where())
-    tls.load_default_certs()  # OpenSSL reads the variables too, but says nothing of what it cannot read
+    tls.load_default_certs()  # OpenSSL reads the variables too, but ignores unreadable files silently
     try:
         if file:
             tls.load_verify_locations(cafile=file)
     except (OSError, ssl.SSLError) as exc:
         why = exc.strerror if isinstance(exc, FileNotFoundError | PermissionError) else "it is no PEM file"
-        raise ProviderDownError(f"SSL_CERT_FILE names {file}, which holds no certificate ({why}). Mend it.") from exc
+        raise ProviderDownError(f"SSL_CERT_FILE names {file}, which holds no certificate ({why}). Correct it.") from exc
     for folder in filter(None, folders.split(os.pathsep)):
         if not Path(folder).is_dir():
-            raise ProviderDownError(f"SSL_CERT_DIR names {folder}, which is no folder. Mend it.")
+            raise ProviderDownError(f"SSL_CERT_DIR names {folder}, which is no folder. Correct it.")
     return tls
 
 
 def transport_options(url: str, proxy: Proxy | None) -> dict[str, Any]:
-    """What a transport of httpx is opened with. Raises ProviderDownError where the environment names what is none."""
+    """Options of a httpx transport. Raises ProviderDownError for unusable settings of the environment."""
     verify = tls_context() if url.startswith("https:") else False
-    return {"verify": verify, "proxy": proxy.opened() if proxy else None, "trust_env": False}
+    return {"verify": verify, "proxy": proxy.to_httpx() if proxy else None, "trust_env": False}
 
 
 def proxy_transport() -> "httpx.AsyncBaseTransport":
-    """A transport that takes the way that there is for each request, which is marked with its proxy."""
+    """A transport that chooses the route of each request and records its proxy in the request's extensions."""
     import httpx
 
     class Routed(httpx.AsyncBaseTransport):
@@ -204,22 +201,22 @@ def proxy_transport() -> "httpx.AsyncBaseTransport":
 
 
 def proxy_refusal(proxy: Proxy | None, url: str, status: int) -> str | None:
-    """What a proxy answered in the place of the server, as the refusal of a tunnel reads; inside one, no proxy does."""
+    """A proxy's refusal of a plain http request, in the form of a tunnel's refusal; None for a server's reply."""
     tunnelled = proxy is None or url.startswith("https:") or proxy.url.startswith("socks")
     return None if tunnelled or status not in _GATEWAY else f"{status} {_GATEWAY[status]}"
 
 
 WANTS_TLS = re.compile(
-    # Go, nginx, Apache, Tomcat; these answer in plain http, others break off.
+    # Go, nginx, Apache, Tomcat: they answer in plain http. Others close the connection.
     rb"HTTP request to an HTTPS server|HTTP request was sent to HTTPS port|to an SSL-enabled server port|requires TLS"
 )
-"""What servers of https say, with status 400, to who speaks http."""
+"""Replies of https servers, with status 400, to plain http."""
 SPEAKS_TLS = "it speaks https, not http: write the address with https://"
 _AUTHORITY = (
     "its certificate is signed by an authority that this machine does not know: set SSL_CERT_FILE to that authority's "
     "certificate"
 )
-# The first pattern that is in what was raised, by Python's libraries or by Rust's, which `ddgs` uses.
+# (pattern in the exceptions of Python's libraries or of Rust's, which `ddgs` uses; its text). The first match counts.
 _CERTIFICATES = (
     (r"certificate has expired|certificate: ?Expired|certificate expired", "its certificate has expired"),
     (r"not yet valid|NotValidYet|not valid yet", "its certificate is not valid yet: is this machine's clock right?"),
@@ -232,29 +229,32 @@ _CERTIFICATES = (
         "its certificate is signed by itself: if the server is your own, set SSL_CERT_FILE to that certificate",
     ),
     (r"local issuer|self.signed certificate in|verify the first|UnknownIssuer", _AUTHORITY),
-    (r"CertVerificationError|invalid peer certificate", "its certificate does not hold: {said}"),
+    (r"CertVerificationError|invalid peer certificate", "its certificate is not valid: {said}"),
     (
         r"WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|InvalidContentType",
         "it speaks http, not https: write the address with http://",
     ),
     (
         r"(?i)no[_ ]?application[_ ]?protocol",
-        "it speaks HTTP/2 only, which cannot be asked: put a server of HTTP/1.1 before it",
+        "it speaks HTTP/2 only, which Steelman does not: put a server of HTTP/1.1 before it",
     ),
-    (r"(?i)certificate_?required|bad_certificate", "it wants a certificate from whoever asks, which is not given here"),
-    (r"(?i)ssl\w*error|\btls\b.*(?:alert|handshake)", "no TLS came about ({said}): write http:// if it speaks that"),
+    (r"(?i)certificate_?required|bad_certificate", "it requires a client certificate, which Steelman does not send"),
+    (
+        r"(?i)ssl\w*error|\btls\b.*(?:alert|handshake)",
+        "the TLS handshake failed ({said}): try http://",
+    ),
 )
 _CONNECTIONS = (
     (r"Temporary failure|EAI_AGAIN", "the name {host} cannot be looked up now: is this machine online?"),
     (r"gaierror|dns error|DNS error", "the name {host} is unknown"),
     (r"ConnectionRefused|Connection refused", "nothing listens at {place}, is the server on?"),
-    (r"unreachable|No route", "no way leads from this machine to {place}: is it online?"),
+    (r"unreachable|No route", "no route leads from this machine to {place}: is it online?"),
 )
 _ANSWERS = (
     (r"cut in the middle", "{said}"),
     (
         r"illegal (?:status|request|header) line|invalid HTTP version",
-        "what it answers is no HTTP/1.1, as of a port for HTTP/2 alone, for gRPC or for something else{tls}",
+        "its answer is not HTTP/1.1, as of a port for HTTP/2 alone or for gRPC{tls}",
     ),
     (
         r"without sending a response|ConnectionReset|(?i:connection reset)|ReadError|before message completed",
@@ -264,25 +264,26 @@ _ANSWERS = (
 
 
 def cause(exc: BaseException, url: str = "", proxy: Proxy | None = None) -> str:
-    """Why the address could not be reached; the address and its proxy are those of the request that failed, if any."""
+    """Why a server could not be reached, with the setting that helps. By default the address and the proxy are those of
+    the failed request."""
     request = getattr(exc, "_request", None)
     if request is not None:
         url, proxy = str(request.url), request.extensions.get(PROXY)
     raised = "\n".join(f"{type(one).__name__}: {one}" for one in _chain(exc))
     spoken = next((text for one in _chain(exc) if (text := str(one).strip())), type(exc).__name__)
     said = spoken.splitlines()[0].rpartition(" > ")[2].rstrip("').")[:200]
-    if type(exc).__name__ == "UnsupportedProtocol":  # what was never sent, for a reason that is told
+    if type(exc).__name__ == "UnsupportedProtocol":  # never sent; the text says why
         return said
     if proxy is not None and (
         refused := re.search(r"(?:ProxyError:|CONNECT failed: HTTP/\S+) (\d{3}[^\r\n\\]*)", raised)
     ):
         return _refusal(proxy, refused[1].strip())
     if words := _first(_CERTIFICATES, raised, url, said):
-        return words if proxy is None else f"{words}; it was asked over {proxy}"
+        return words if proxy is None else f"{words}; the request went through {proxy}"
     if proxy is None:
         return _first(_CONNECTIONS + _ANSWERS, raised, url, said) or said
     words = _first(_CONNECTIONS, raised, proxy.url, said)
-    return f"{proxy} cannot be reached: {words}" if words else f"{said}; it was asked over {proxy}"
+    return f"{proxy} cannot be reached: {words}" if words else f"{said}; the request went through {proxy}"
 
 
 def _refusal(proxy: Proxy, answer: str) -> str:
@@ -290,7 +291,9 @@ def _refusal(proxy: Proxy, answer: str) -> str:
         return f"{proxy} answered {answer}"
     if "@" in proxy.url:
         return f"{proxy} refused the name and password (status 407): check them in {proxy.variable}"
-    return f"{proxy} wants a name and password (status 407): write {proxy.variable} as http://NAME:PASSWORD@HOST:PORT"
+    return (
+        f"{proxy} requires a name and password (status 407): write {proxy.variable} as http://NAME:PASSWORD@HOST:PORT"
+    )
 
 
 def _first(table: tuple[tuple[str, str], ...], raised: str, url: str, said: str) -> str:
@@ -303,7 +306,7 @@ def _first(table: tuple[tuple[str, str], ...], raised: str, url: str, said: str)
 
 
 def _chain(exc: BaseException | None) -> Iterator[BaseException]:
-    """What was raised, what it came from, and the several attempts at the addresses of one name."""
+    """The exception, its causes, and the members of exception groups (attempts at several addresses of one name)."""
     while exc is not None:
         yield exc
         for one in exc.exceptions if isinstance(exc, BaseExceptionGroup) else ():

@@ -1,7 +1,7 @@
-"""Traces of runs: spans over OpenTelemetry where its usual variables ask for them, and no LangSmith for private runs.
+"""OpenTelemetry spans of runs, if its usual variables enable them; no LangSmith traces of private runs.
 
-Without such a variable nothing is imported and a run pays nothing. No span holds a word of a question, a source or an
-answer, nor an error's text, which may quote one: a run's id leads to what was said.
+Without these variables nothing is imported. Spans contain no text of questions, sources, answers or error messages; the
+run's id leads to them.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ _untraced: ContextVar[bool] = ContextVar("untraced", default=False)
 
 
 def set_up_tracing() -> bool:
-    """Makes the process's spans go where the usual variables say, and tells whether they go anywhere.
+    """Exports the process's spans as the environment says. Returns whether spans are exported.
 
-    Later calls change nothing. It reads and imports files: call it where no event loop waits. Raises SettingsError for
-    a variable that cannot be followed.
+    Later calls change nothing. Do not call it in an event loop: it reads files. Raises SettingsError for unsupported
+    variables.
     """
     global _tracer
     wanted = is_wanted(os.environ)
@@ -42,9 +42,9 @@ def set_up_tracing() -> bool:
             from opentelemetry.sdk.trace import TracerProvider
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-            if not isinstance(trace.get_tracer_provider(), TracerProvider):  # whoever set one up has its exporters
+            if not isinstance(trace.get_tracer_provider(), TracerProvider):  # the existing one has its own exporters
                 named = Resource.create({SERVICE_NAME: SERVICE}).merge(OTELResourceDetector().detect())
-                provider = TracerProvider(resource=named)  # its own exit hook sends what is left when the process ends
+                provider = TracerProvider(resource=named)  # its exit hook sends the rest when the process ends
                 provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
                 trace.set_tracer_provider(provider)
             _tracer = trace.get_tracer(SERVICE)
@@ -52,7 +52,7 @@ def set_up_tracing() -> bool:
 
 
 def is_wanted(environment: Mapping[str, str]) -> bool:
-    """Whether the variables ask for spans; raises SettingsError for a way of sending them that there is not."""
+    """Whether the variables enable spans. Raises SettingsError for an unsupported exporter or protocol."""
 
     def value_of(*names: str) -> str:
         return next((value for name in names if (value := environment.get(name, "").strip().lower())), "")
@@ -68,13 +68,13 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
 
 
 class TracedSpan:
-    """A span under way, or none where nothing is traced."""
+    """A running span, or a placeholder without tracing."""
 
     def __init__(self, span: "Span | None" = None) -> None:
         self._span = span
 
     def note(self, **attributes: Any) -> None:
-        """Adds attributes, in the project's name; None and empty values are left out."""
+        """Adds attributes with the project's prefix, except None and empty values."""
         if self._span is not None:
             facts = {
                 f"{SERVICE}.{name}": value for name, value in attributes.items() if value not in (None, "", {}, [])
@@ -82,11 +82,11 @@ class TracedSpan:
             self._span.set_attributes(facts)
 
     def done(self, outcome: str, providers: Mapping[str, str]) -> None:
-        """Says what the run came to, and who served its stages."""
+        """Records the run's outcome and the providers of its stages."""
         self.note(status="done", outcome=outcome, **{f"provider.{stage}": name for stage, name in providers.items()})
 
     def failed(self, kind: str) -> None:
-        """Records that something went wrong, by the name of its kind only."""
+        """Records an error by its type only."""
         if self._span is not None:
             from opentelemetry.trace import Status, StatusCode
 
@@ -96,7 +96,7 @@ class TracedSpan:
 
 @contextmanager
 def _span(name: str, **attributes: Any) -> Iterator[TracedSpan]:
-    """A span under the current one; an error that passes through is recorded by its kind, a cancellation is none."""
+    """A child of the current span. It records the type of an error; a cancellation is not an error."""
     if _tracer is None or _untraced.get():
         yield TracedSpan()
         return
@@ -120,7 +120,7 @@ def _span(name: str, **attributes: Any) -> Iterator[TracedSpan]:
 
 @contextmanager
 def run_span(run_id: str, *, web: bool, **facts: Any) -> Iterator[TracedSpan]:
-    """The span of one run. A run of which nothing may leave this machine has none where spans go to another one."""
+    """The span of a run. A run without web has none if spans leave this machine."""
     unseen = _untraced.set(not web and _leaves(os.environ))
     try:
         with _span(f"{SERVICE}.run", run_id=run_id, web=web, **facts) as traced:
@@ -136,12 +136,12 @@ def _leaves(environment: Mapping[str, str]) -> bool:
 
 
 def stage_span(name: str) -> AbstractContextManager[TracedSpan]:
-    """The span of one stage, under its run's."""
+    """The span of a stage, below its run's."""
     return _span(f"{SERVICE}.{name}", stage=name)
 
 
 def langsmith_scope(*, web: bool) -> AbstractContextManager[Any]:
-    """A run of which nothing may leave this machine is not traced, whatever the environment asks of LangSmith."""
+    """Disables LangSmith for a run without web, whatever the environment says."""
     if web:
         return nullcontext()
     from langsmith import tracing_context

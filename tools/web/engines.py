@@ -363,7 +363,7 @@ def _reader(address: str, seconds: int, proxy: Proxy | None) -> "BaseSearchEngin
             return str(reply.text)
 
     reader = Reader(timeout=seconds)
-    reader.http_client.client.proxy = proxy.url if proxy and proxy.opened() else None  # never the environment's
+    reader.http_client.client.proxy = proxy.url if proxy and proxy.to_httpx() else None  # never the environment's
     reader.search_url = address
     return reader
 

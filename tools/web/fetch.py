@@ -15,7 +15,7 @@ from tools.documents.apart import IsCancelled, ReaderPool
 from tools.documents.limits import Limits
 from tools.errors import AddressError, ProviderDownError, SourceError
 from tools.language.identification import language_of
-from tools.net.retries import unpacker
+from tools.net.retries import decompressor
 from tools.net.route import Proxy, cause, environment_proxy, is_private_host, is_proxy, proxy_refusal, tls_context
 from tools.passages import SourceDocument
 from tools.web.addresses import (
@@ -189,7 +189,7 @@ class PageFetcher:
         import httpcore
 
         if proxy not in self._pools:
-            over = proxy.opened() if proxy else None
+            over = proxy.to_httpx() if proxy else None
             self._pools[proxy] = httpcore.AsyncConnectionPool(
                 ssl_context=tls_context(),
                 max_connections=self._concurrency,
@@ -211,7 +211,7 @@ class PageFetcher:
             raise _failure(address, too_large)
         data = bytearray()
         try:
-            unpack = unpacker(headers.get("content-encoding", ""))
+            unpack = decompressor(headers.get("content-encoding", ""))
             async for part in response.aiter_stream():
                 for piece in unpack(part):
                     data += piece

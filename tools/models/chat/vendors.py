@@ -134,7 +134,7 @@ def load_error(what: str, exc: Exception) -> SteelmanError:
     for scheme in ("http", "https"):
         try:
             if proxy := environment_proxy(f"{scheme}://public.example"):
-                proxy.opened()
+                proxy.to_httpx()
         except ProviderDownError as wrong:
             return wrong
     why = exc if isinstance(exc, OSError) else type(exc).__name__
