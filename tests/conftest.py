@@ -90,8 +90,8 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_autho
 def _nothing_learned() -> None:
     """Forgets what was learned of a server: a later test's server may get its port."""
     if model := sys.modules.get("tools.models.chat.model"):
-        model._FORMS.clear()
-        sys.modules["tools.models.servers"].TURNS.clear()
+        model.ACCEPTED_FORMS.clear()
+        sys.modules["tools.models.servers"].SERVER_SLOTS.clear()
 
 
 @pytest.fixture(autouse=True)

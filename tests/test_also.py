@@ -16,7 +16,7 @@ from agent.state import RunState
 from tools.budget import Budget, StageLog, budget_scope
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
-from tools.models.judges.judge import in_place
+from tools.models.judges.judge import in_context
 from tools.store.store import SAMPLES
 
 QUESTION = "Should the swimming lake in Ostby stay open in winter?"
@@ -127,9 +127,9 @@ async def test_the_closer_reading_sees_a_sentence_among_its_neighbours(made: Cal
     given = [replace(passage(1, BETTER, GOOD, BAD), title="Of towns")]
     await score_sentences(models, briefs(models.judge(), given, []))
     assert {p.text: p.placed for p in judge.close} == {
-        BETTER: in_place("Of towns", "", BETTER, GOOD),
-        GOOD: in_place("Of towns", BETTER, GOOD, BAD),
-        BAD: in_place("Of towns", GOOD, BAD, ""),
+        BETTER: in_context("Of towns", "", BETTER, GOOD),
+        GOOD: in_context("Of towns", BETTER, GOOD, BAD),
+        BAD: in_context("Of towns", GOOD, BAD, ""),
     }
     judge.close.clear()
     many = [passage(n, f"{GOOD[:-1]} of {n} houses.") for n in range(60)]

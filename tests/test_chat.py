@@ -17,8 +17,8 @@ from agent.settings import load_settings
 from tools.budget import Budget, budget_scope
 from tools.errors import BudgetError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.models.chat.model import ChatModel
-from tools.models.chat.replies import read_reply
-from tools.models.servers import Price, models_at
+from tools.models.chat.reply import read_reply
+from tools.models.servers import Price, list_models_at
 from tools.net import retries
 
 pytestmark = pytest.mark.usefixtures("quick_retries")
@@ -262,7 +262,7 @@ async def test_a_reply_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch, s
 
 
 async def test_a_text_that_is_too_long_is_stopped(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.models.chat.replies.LARGEST_TEXT", 10_000)
+    monkeypatch.setattr("tools.models.chat.reply.LARGEST_TEXT", 10_000)
     server.on("", Reply("x" * 20_000))
     assert "longer than" in str(await failed(server))
 
@@ -297,12 +297,12 @@ async def test_the_environment_of_other_programs_changes_nothing(
 
 async def test_a_server_lists_its_models() -> None:
     with ModelServer(key=KEY, models=("one", "two")) as server:
-        assert await models_at(server.url + "/", KEY) == ["one", "two"]
-        assert await models_at(server.url, f"{KEY}\n") == ["one", "two"]
+        assert await list_models_at(server.url + "/", KEY) == ["one", "two"]
+        assert await list_models_at(server.url, f"{KEY}\n") == ["one", "two"]
         with pytest.raises(ProviderDownError, match="refused the key"):
-            await models_at(server.url)
+            await list_models_at(server.url)
         with pytest.raises(ProviderDownError) as caught:
-            await models_at(server.url.replace("//", "//ann:hunter2@"))
+            await list_models_at(server.url.replace("//", "//ann:hunter2@"))
         assert "hunter2" not in str(caught.value)
 
 
@@ -310,4 +310,4 @@ async def test_a_server_lists_its_models() -> None:
 async def test_a_list_that_is_none_is_said_to_be_none(server: ModelServer, reply: Reply) -> None:
     server.on("", reply, path="/models")
     with pytest.raises(ProviderReplyError):
-        await models_at(server.url)
+        await list_models_at(server.url)

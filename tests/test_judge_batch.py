@@ -13,7 +13,7 @@ from answering_model import SIDES, STAGES, case_of, check_reply, read_request
 from model_server import ModelServer, Reply
 
 from agent.answer.model import Answer
-from agent.models.inference import RunJudge
+from agent.models.inference import CachedJudge
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
@@ -180,7 +180,7 @@ async def test_single_pairs_are_read_by_the_same_request(server: ModelServer, ju
 
 async def test_a_verdict_is_kept_by_what_was_shown(server: ModelServer, judge: BatchJudge, tmp_path: Path) -> None:
     server.on("", replying(rightly), times=3)
-    kept = RunJudge(judge, VectorCache(tmp_path / "cache.db"))
+    kept = CachedJudge(judge, VectorCache(tmp_path / "cache.db"))
     first = await kept.read(QUESTION, BOTH, passages_of(FOR, STRAY))
     again = await kept.read(QUESTION, BOTH, passages_of(FOR, STRAY, AGAINST))
     assert again.support[:, :2].tolist() == first.support.tolist()

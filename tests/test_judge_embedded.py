@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from tools.errors import ModelError
 from tools.models.judges import embedded as judge_embedded
 from tools.models.judges.embedded import EmbeddedJudge, in_reading_order, load_judge
-from tools.models.judges.judge import MARKS, PLACE_TOKENS, Pair, in_place, swapped, windows
+from tools.models.judges.judge import MARKS, PLACE_TOKENS, Pair, in_context, swap_statements, windows
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
 FOR = "Ferries should be free because islanders have no other road to school, work and hospital."
@@ -83,7 +83,10 @@ def test_one_close_reading_tells_both_sides(judge: EmbeddedJudge) -> None:
 
 
 def test_exchanged_statements_exchange_the_answer_to_the_last_bit(judge: EmbeddedJudge) -> None:
-    there, back = judge.score_both(PAIRS, closely=True), judge.score_both([swapped(p) for p in PAIRS], closely=True)
+    there, back = (
+        judge.score_both(PAIRS, closely=True),
+        judge.score_both([swap_statements(p) for p in PAIRS], closely=True),
+    )
     assert there.tolist() == back[:, ::-1].tolist()
 
 
@@ -125,25 +128,25 @@ NEAR = ("The ferry question", "Mrs Moe wants ferries to be free.", "She did not 
     ids=["all", "first", "alone", "long neighbour", "long sentence"],
 )
 def test_a_sentence_is_shown_in_its_place(around: tuple[str, str, str, str], shown: str) -> None:
-    assert in_place(*around) == shown
+    assert in_context(*around) == shown
 
 
 def test_title_and_neighbours_are_cut_to_what_is_read() -> None:
     tokenizer = Tokenizer.from_file(str(judge_embedded.larger_model_files().tokenizer))
     assert len(tokenizer.encode(" ".join(MARKS), add_special_tokens=False).ids) == len(MARKS)
     words = "Nobody on the Harbour Committee (not even Mr Odegaard) had counted the 1,204 signatures beforehand; "
-    shown = in_place(words * 3, words * 9, FOR, words * 9)
+    shown = in_context(words * 3, words * 9, FOR, words * 9)
     assert FOR in shown
     assert PLACE_TOKENS * 0.6 < len(tokenizer.encode(shown, add_special_tokens=False).ids) <= PLACE_TOKENS
 
 
 def test_the_closer_reading_sees_the_place_and_the_first_one_the_sentence(judge: EmbeddedJudge) -> None:
     alone = Pair(CLAIM, NEAR[2], DENIAL)
-    placed = replace(alone, placed=in_place(*NEAR))
+    placed = replace(alone, placed=in_context(*NEAR))
     first, there = judge.score_both([alone, placed]), judge.score_both([alone, placed], closely=True)
     assert first[0].tolist() == first[1].tolist()
     assert there[0].tolist() != there[1].tolist()
-    assert judge.score_both([swapped(placed)], closely=True)[0].tolist() == there[1, ::-1].tolist()
+    assert judge.score_both([swap_statements(placed)], closely=True)[0].tolist() == there[1, ::-1].tolist()
 
 
 def test_a_text_is_read_alone_whatever_is_asked_beside(judge: EmbeddedJudge) -> None:
@@ -160,6 +163,6 @@ def test_a_file_that_is_damaged_later_is_told_when_the_model_is_asked(
     shutil.copytree(judge_embedded.LARGER_FOLDER, folder)
     monkeypatch.setattr(judge_embedded, "LARGER_FOLDER", folder)
     (folder / name).write_text("{")
-    coming = judge_embedded._loading()
+    coming = judge_embedded._load_in_background()
     with pytest.raises(ModelError, match=str(folder)):
         coming()

@@ -317,7 +317,7 @@ async def test_nothing_leaves_the_machine_when_it_may_not(server: ModelServer) -
     server.on("", YES)
     with budget_scope(Budget(offline=True)):
         assert len(await chat(server).support(pairs(1))) == 1
-        with pytest.raises(ProviderDownError, match=r"m at judge.example is not asked: nothing may leave"):
+        with pytest.raises(ProviderDownError, match=r"m at judge.example is on another machine"):
             await ChatJudge(url="https://judge.example/v1", model="m").support(pairs(1))
 
 

@@ -15,7 +15,7 @@ from evals.training.packing import Reader, as_float
 from tools.models.encoders.encoder import encoder_files
 from tools.models.int8 import Int8Model
 from tools.models.judges import embedded
-from tools.models.judges.judge import Pair, swapped
+from tools.models.judges.judge import Pair, swap_statements
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -185,6 +185,6 @@ def test_the_closer_reading_is_trained_and_packed(
     judge = embedded.load_judge()
     assert judge.name != before.name
     pair = Pair("Zoos should close.", "Zoos keep animals in small rooms.", "Zoos should stay open.")
-    there, back = judge.score_both([pair], closely=True), judge.score_both([swapped(pair)], closely=True)
+    there, back = judge.score_both([pair], closely=True), judge.score_both([swap_statements(pair)], closely=True)
     assert there.tolist() == back[:, ::-1].tolist()
     assert ((there > 0) & (there < 1)).all()

@@ -13,7 +13,7 @@ from providers import side
 
 from agent.evidence.coverage import coverage_of, sentence_evidence
 from agent.evidence.sentences import score_sentences
-from agent.models.inference import Models, RunJudge
+from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Brief, SentenceScores
 from agent.state import Evidence, FramingState, Perspective
 from tools.budget import deadline
@@ -76,7 +76,7 @@ def passage(number: int, *sentences: str, document: str = "") -> Passage:
 
 
 def briefs(
-    judge: RunJudge, *passages: Sequence[Passage], sides: Sequence[Perspective] = SIDES, **more: Any
+    judge: CachedJudge, *passages: Sequence[Passage], sides: Sequence[Perspective] = SIDES, **more: Any
 ) -> list[Brief]:
     """One for each side with its passages."""
     statements = {p["id"]: p["statement"] for p in sides}

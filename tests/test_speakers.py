@@ -135,7 +135,7 @@ TAGS_IN_LINES = """**Una Marsh:** Do you row?
 **PR:** I mend my boat.
 """
 # One rule reads labels of any shape; the examples below differ in how they set the label off.
-TURNS = (
+SERVER_SLOTS = (
     ("Dr Una Marsh", "I measured the queue for a month."),
     ("Mr Per Roe", "You measured it on a holiday."),
     ("Dr Una Marsh", "I did not, and I have the book here."),
@@ -275,10 +275,10 @@ def read(folder: Path, name: str, text: str) -> SourceDocument:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_labels_of_any_shape_are_tags_when_they_prove_it_together(shape: str, tmp_path: Path) -> None:
-    turns = [shape.format(n=n, who=who, said=said) for n, (who, said) in enumerate(TURNS, start=1)]
+    turns = [shape.format(n=n, who=who, said=said) for n, (who, said) in enumerate(SERVER_SLOTS, start=1)]
     document = read(tmp_path, "a.md", "\n\n".join(["# Tolls", "The board met.", *turns, "Order: The toll is ended."]))
     said = [(b.speaker, b.text) for b in document.blocks if b.form == "paragraph"]
-    assert said[1:4] == list(TURNS)
+    assert said[1:4] == list(SERVER_SLOTS)
     assert said[0][0] == ""
     assert "Joined" in shape or "commented" in shape or said[4][0] == ""
 

@@ -24,7 +24,7 @@ from api.completions.replies import Reply
 from api.mcp.tools import answer_text, retrieved_text
 from prompts import as_data
 from tools.language.speech import UNNAMED
-from tools.models.judges.batch import as_documents
+from tools.models.judges.batch import documents_as_data
 from tools.passages import Block, Passage, SourceDocument
 from ui import source_view
 
@@ -147,6 +147,6 @@ def test_a_counter_argument_names_the_speaker_it_replies_to() -> None:
 
 
 def test_chat_models_are_told_who_says_a_passage() -> None:
-    assert as_documents({"1": spoken(1, "Cllr A")}) == '<document publisher="Press">[1] Cllr A: Text 1.</document>'
-    assert 'author="A. Moen"' in as_documents({"1": spoken(1, author="A. Moen")})
+    assert documents_as_data({"1": spoken(1, "Cllr A")}) == '<document publisher="Press">[1] Cllr A: Text 1.</document>'
+    assert 'author="A. Moen"' in documents_as_data({"1": spoken(1, author="A. Moen")})
     assert as_data("passage", "x", speaker="") == "<passage>x</passage>"

@@ -145,7 +145,7 @@ class PromptTooLongError(ProviderReplyError):
 
 
 class JudgeError(ProviderError):
-    """The run's judge failed. Scores of two judges are not comparable, so the fallback judge scores everything again."""
+    """The run's judge failed. Two judges' scores are not comparable, so the fallback judge scores everything again."""
 
 
 class RunError(SteelmanError):

@@ -38,7 +38,7 @@ _CPU_CACHE = 4 * 2**30  # bytes for keys and values; vLLM would take nearly all 
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """name: the one in requests. length: tokens of prompt and answer. sampling: the makers' values, without penalties."""
+    """name: the one in requests. length: tokens of prompt and answer. sampling: the makers' values, no penalties."""
 
     folder: Path
     name: str

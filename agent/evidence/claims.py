@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from agent.evidence.stances import closer_stances, stances_to, supports_perspective, with_denial
-from agent.models.inference import Models, RunJudge
+from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Providers
 from agent.state import (
     OF_NO_PERSPECTIVE,
@@ -30,7 +30,7 @@ from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
 from tools.language.addressed import claim_intrusions, has_prompt_injection
 from tools.language.copies import copy_groups
 from tools.language.grounding import content_overlap, evidence, is_denied, missing_facts, verbatim, word_hints
-from tools.models.judges.batch import as_line, heading_of
+from tools.models.judges.batch import document_attributes, passage_line
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
 from tools.models.judges.quoting import stance_log_odds
 from tools.passages import Passage
@@ -69,7 +69,7 @@ class _Draft:
 
     def _texts(self, claim: str) -> tuple[str, str]:
         """What is cited, and all text of its documents: that is long, and read only where what is cited lacks words."""
-        shown = "\n".join(f"{'. '.join(heading_of(p).values())}. {as_line(p)}" for p in self.passages)
+        shown = "\n".join(f"{'. '.join(document_attributes(p).values())}. {passage_line(p)}" for p in self.passages)
         return shown, self.document(self.passages) if word_hints(claim, shown) else shown
 
     def __post_init__(self) -> None:
@@ -151,12 +151,12 @@ class ClaimVerifier:
 
     providers: Providers
     state: RunState
-    judge: RunJudge
+    judge: CachedJudge
     failed: bool = False
     trusted: bool = True
 
     @property
-    def _reader(self) -> RunJudge:
+    def _reader(self) -> CachedJudge:
         """The judge that reads single sentences: one of documents is for those."""
         models = self.providers.models
         return models.judge(models.own_judge.name) if self.judge.reads_documents else self.judge

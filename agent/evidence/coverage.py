@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.inference import Models, RunJudge
+from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Providers, SentenceScores
 from agent.options import RunOptions
 from agent.state import Coverage, CoverageStatus, Evidence, RunState, SentenceEvidence, StageNote
@@ -142,7 +142,7 @@ def sentence_evidence(reading: SentenceScores) -> SentenceEvidence:
     return SentenceEvidence(case=[passage for _, passage in case], strongest=strongest)
 
 
-def arguing_passages(reading: SentenceScores, judge: RunJudge) -> list[int]:
+def arguing_passages(reading: SentenceScores, judge: CachedJudge) -> list[int]:
     """A passage of each document whose speaker argues for the perspective: the one with that speaker's surest part."""
     arguing = argues(reading.features, reading.grounds, reading.rescored & judge.reads_closely, judge.quoting)
     sure = np.where(arguing, np.nan_to_num(reading.confidence), -1.0)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.inference import RunJudge
+from agent.models.inference import CachedJudge
 from agent.state import Perspective, form_of
 from tools.language.sentences import split_sentences
-from tools.models.judges.judge import AFFIRMING, Pair, in_place
+from tools.models.judges.judge import AFFIRMING, Pair, in_context
 from tools.models.judges.quoting import AGAINST_ITSELF, stance_log_odds
 from tools.passages import Passage
 
@@ -31,7 +31,7 @@ def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, s
 
 
 async def closer_stances(
-    judge: RunJudge,
+    judge: CachedJudge,
     perspective: Perspective,
     contrary: str,
     parts: Sequence[tuple[str, str, Passage]],
@@ -48,11 +48,11 @@ def _in_its_place(text: str, shown: str, passage: Passage) -> str:
     around = split_sentences(passage.text)
     own = [i for i, sentence in enumerate(around) if sentence in text or text in sentence] or [0]
     before, after = around[max(0, own[0] - 1) : own[0]], around[own[-1] + 1 : own[-1] + 2]
-    return in_place(passage.title, " ".join(before), shown, " ".join(after))
+    return in_context(passage.title, " ".join(before), shown, " ".join(after))
 
 
 async def stances_to(
-    judge: RunJudge,
+    judge: CachedJudge,
     perspective: Perspective,
     contrary: str,
     texts: Sequence[str],

@@ -13,7 +13,7 @@ from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
 from tools.language.question import Question, asks_alone, read_question
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
-from tools.models.judges.batch import as_line, heading_of
+from tools.models.judges.batch import document_attributes, passage_line
 from tools.models.judges.checker import ClaimChecker
 from tools.models.judges.judge import Judge, Pair, PassageVerdicts, Side
 from tools.models.judges.quoting import load_quoting_weights
@@ -85,11 +85,11 @@ class Models:
         """Unit vectors of queries, shape (n, dimensions), to be compared with those of `encode_passages`."""
         return await self._vectors(self.retrieval_encoder, texts, queries=True)
 
-    def judge(self, name: str = "") -> "RunJudge":
+    def judge(self, name: str = "") -> "CachedJudge":
         """The judge of that name; the primary one where none is named."""
         if self.remote_judge is not None and name in ("", self.remote_judge.name):
-            return RunJudge(self.remote_judge, self.cache, 1.0 if self.judge_required else _PATIENCE)
-        return RunJudge(self.own_judge, self.cache)
+            return CachedJudge(self.remote_judge, self.cache, 1.0 if self.judge_required else _PATIENCE)
+        return CachedJudge(self.own_judge, self.cache)
 
     async def _vectors(self, encoder: Encoder, texts: Sequence[str], *, queries: bool) -> NDArray[np.float32]:
         compute = encoder.encode_queries if queries else encoder.encode
@@ -107,7 +107,7 @@ class Models:
         return await asyncio.to_thread(rows)
 
 
-class RunJudge(Judge):
+class CachedJudge(Judge):
     """A judge as a run asks it: what it says of a pair is kept, and a failure of it is a JudgeError."""
 
     def __init__(self, judge: Judge, cache: VectorCache, patience: float = 1.0) -> None:
@@ -131,10 +131,10 @@ class RunJudge(Judge):
     async def read(self, question: str, sides: Sequence[Side], passages: Sequence[Passage]) -> PassageVerdicts:
         """What a judge that reads documents says is kept by the question, the sides and what is shown of a passage."""
         if self._judge.first:
-            return await RunJudge(self._judge.first, self._cache).read(question, sides, passages)
+            return await CachedJudge(self._judge.first, self._cache).read(question, sides, passages)
         if not self.reads_documents:
             return await super().read(question, sides, passages)
-        shown = [f"{heading_of(p)} {as_line(p)}" for p in passages]
+        shown = [f"{document_attributes(p)} {passage_line(p)}" for p in passages]
         known, asked = dict(zip(shown, passages, strict=True)), [question, *(side.statement for side in sides)]
 
         async def ask(pairs: Sequence[Pair]) -> NDArray[np.float32]:

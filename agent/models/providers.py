@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.inference import Models, RunJudge
+from agent.models.inference import CachedJudge, Models
 from agent.state import Claim, FramingState, Perspective, Quote, Response
 from tools.errors import ProviderError, SettingsError
 from tools.language.quotable import QuotablePart
@@ -75,7 +75,7 @@ class Brief:
     passages: Sequence[Passage]
     support: dict[int, float]
     limit: int
-    judge: RunJudge
+    judge: CachedJudge
     opposing: dict[int, float] = field(default_factory=dict)
     responses: Sequence[Response] = ()
     reading: SentenceScores | None = None

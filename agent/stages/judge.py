@@ -24,7 +24,7 @@ from agent.evidence.coverage import (
     paraphrase_groups,
     similarity_to,
 )
-from agent.models.inference import RunJudge
+from agent.models.inference import CachedJudge
 from agent.models.providers import Providers
 from agent.options import RunOptions, options_of
 from agent.stages.stage import fall_back_to_own_judge, report, run_id, stage
@@ -115,7 +115,7 @@ def _report(runtime: Runtime[RunOptions], coverage: dict[str, Coverage], late: i
         report(runtime, "judged", side=side, **{name: found[name] for name in ("status", "passages", "sources")})
 
 
-def _with_other_ways(judge: RunJudge, state: RunState) -> RunState:
+def _with_other_ways(judge: CachedJudge, state: RunState) -> RunState:
     """The state with a perspective of whatever else the passages propose, for a judge that can tell: a plan from a
     sentence of each document cannot know all of it."""
     planned = [p for p in state["perspectives"] if p["id"] != OTHER_WAYS]
@@ -136,7 +136,7 @@ def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str
     return name
 
 
-def _most(judge: RunJudge, perspectives: Sequence[Perspective], options: RunOptions) -> int:
+def _most(judge: CachedJudge, perspectives: Sequence[Perspective], options: RunOptions) -> int:
     """Passages to judge in the run at most. The embedded judge's time goes by readings: it reads a passage once for two
     contrary sides, and once more for each other side."""
     readings = 1 if judge.address else len({min(p["id"], p["contrary"] or p["id"]) for p in perspectives})
@@ -162,7 +162,7 @@ def _to_search(providers: Providers, state: RunState, options: RunOptions) -> Li
     return "web" if providers.web and options.web and pages_left else "nothing"
 
 
-async def _read(judge: RunJudge, state: RunState, passages: Sequence[Passage], again: bool) -> PassageVerdicts:
+async def _read(judge: CachedJudge, state: RunState, passages: Sequence[Passage], again: bool) -> PassageVerdicts:
     """The verdicts, as far as the deadline allows; the other passages stay unjudged and are counted. again: the judge
     gave verdicts in an earlier round. They stand where it fails on the new passages."""
     contrary = contrary_statements(state)

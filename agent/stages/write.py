@@ -31,7 +31,7 @@ from tools.errors import DeadlineError, JudgeError
 from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
 from tools.models.chat.model import ChatModel
-from tools.models.judges.batch import as_documents
+from tools.models.judges.batch import documents_as_data
 from tools.models.judges.judge import CLEAR
 from tools.passages import Passage, interleave
 
@@ -184,8 +184,8 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
         statement=as_data("statement", brief.perspective["statement"]),
         contrary=f"It is opposed to: {as_data('statement', brief.contrary)}" if brief.contrary else "",
         focus=_focus(brief.framing),
-        passages=as_documents({str(n): p for n, p in enumerate(mine, 1)}),
-        opposing=f"Against the side speak:\n{as_documents(against)}" if opposing else "",
+        passages=documents_as_data({str(n): p for n, p in enumerate(mine, 1)}),
+        opposing=f"Against the side speak:\n{documents_as_data(against)}" if opposing else "",
         limit=str(limit),
         objections=_OBJECTIONS.format(objections=limit // 2) if objected else "",
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evals.training.text import Row, claim
-from tools.models.judges.judge import in_place, judged_text
+from tools.models.judges.judge import in_context, judged_text
 
 SENTENCE_WORDS = 45
 Target = tuple[float, float, float]
@@ -28,7 +28,7 @@ class Example:
     wordings: tuple[tuple[str, bool], ...] = ()
     """Ways to ask for the statement, each with whether its yes stands for it."""
     placed: str = ""
-    """The text among its neighbours (`in_place`), where they are known."""
+    """The text among its neighbours (`in_context`), where they are known."""
 
     @property
     def label(self) -> int:
@@ -43,7 +43,7 @@ class Example:
 def placed_sentences(title: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Each sentence of a text, alone and in its place."""
     for before, text, after in zip(("", *texts), texts, (*texts[1:], ""), strict=False):
-        yield text, in_place(title, before, text, after)
+        yield text, in_context(title, before, text, after)
 
 
 def sentences_in_place(row: Row) -> Iterator[Example]:

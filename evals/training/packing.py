@@ -23,7 +23,7 @@ from evals.training.text import negated
 from tools.errors import InputError
 from tools.models.int8 import Int8Model, load_model
 from tools.models.judges import embedded
-from tools.models.judges.judge import Pair, in_place
+from tools.models.judges.judge import Pair, in_context
 
 WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
 """What `judge-train` leaves in `RUN/weights`: half-precision weights and their tokenizer."""
@@ -186,7 +186,10 @@ _REFERENCE = (
     (_ZOOS, "Close every zoo: animals suffer behind bars and go mad there."),
     (_ZOOS, _SAVED),
     (_ZOOS, "The train leaves from another platform today."),
-    ("Should zoos be closed?", in_place("A keeper writes", "They say we do harm.", _SAVED, "I fed the last of them.")),
+    (
+        "Should zoos be closed?",
+        in_context("A keeper writes", "They say we do harm.", _SAVED, "I fed the last of them."),
+    ),
 )
 
 

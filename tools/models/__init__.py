@@ -1,1 +1,1 @@
-"""Chat models, encoders and judges, each kind behind one interface, in this process or behind an address."""
+"""Chat models, encoders and judges, in this process or on servers."""

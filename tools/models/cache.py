@@ -1,6 +1,6 @@
-"""Caches on disk of things that cost time and depend only on their inputs: vectors, judged pairs, pages.
+"""Disk caches of computed or fetched values: vectors, judged pairs, search results, pages.
 
-They may be deleted at any time. Keys name the content and the version of what computed the value.
+They may be deleted at any time. Keys contain the content and the version of the code or model that computed the value.
 """
 
 import contextlib
@@ -17,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 _A_DAY = 86_400.0  # seconds
-_LARGEST = 400_000  # rows; the oldest go first, when the cache is next opened
+_LARGEST = 400_000  # rows; opening the cache deletes the oldest beyond it
 
 
 class CacheFile:
-    """Values by name in one file. A locked file is never a reason to fail: then nothing is known, and nothing kept.
-
-    Neither is a damaged one, which is thrown away and begun again.
-    """
+    """Values by key in one SQLite file. A locked file acts as an empty cache; a damaged file is deleted and
+    recreated."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -32,7 +30,7 @@ class CacheFile:
         self._connection: sqlite3.Connection | None = None
 
     def load(self, names: Sequence[bytes], since: float = 0.0) -> dict[bytes, bytes]:
-        """What is known under these names and was kept at or after `since` (seconds since the epoch)."""
+        """The values of these keys that were saved at or after `since` (seconds since the epoch)."""
         found: dict[bytes, bytes] = {}
         with self._lock:
             try:
@@ -46,7 +44,7 @@ class CacheFile:
         return found
 
     def save(self, values: dict[bytes, bytes], since: float = 0.0) -> None:
-        """Keeps the values, and removes what was kept before `since`."""
+        """Saves the values, and deletes those saved before `since`."""
         now = int(time.time())
         with self._lock:
             try:
@@ -65,7 +63,7 @@ class CacheFile:
         return self._connection
 
     def _give_up(self, exc: sqlite3.Error | OSError) -> None:
-        """Leaves the cache for this time; the next use opens it again, without the file if that is damaged."""
+        """Closes the file until the next use, and deletes it if it is damaged."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -81,7 +79,7 @@ class VectorCache(CacheFile):
     def rows(
         self, space: str, keys: Sequence[str], compute: Callable[[list[int]], NDArray[np.float32]]
     ) -> NDArray[np.float32]:
-        """A row for each key, of shape (n, width); `compute` is given the indices of those not cached."""
+        """A row for each key, shape (n, width). `compute` gets the indices of the missing keys."""
         known = self.known(space, keys)
         missing = list({key: i for i, key in enumerate(keys) if key not in known}.values())
         if missing:
@@ -98,16 +96,15 @@ class VectorCache(CacheFile):
         return {key: np.frombuffer(found[name], np.float32) for key, name in names.items() if name in found}
 
     def keep(self, space: str, rows: dict[str, NDArray[np.float32]]) -> None:
-        """Remembers a row for each key."""
         if rows:
             self.save({_name(space, key): np.asarray(row, np.float32).tobytes() for key, row in rows.items()})
 
 
 class TextCache(CacheFile):
-    """JSON values by key, for a day at most, since pages are large: what a search engine answered, what a page said."""
+    """JSON values by key, kept for a day at most: search results and pages."""
 
     def get(self, space: str, key: str, seconds: float) -> Any:
-        """What was kept under the key within the last so many seconds; None when nothing was."""
+        """The value saved within the last `seconds`, or None."""
         name = _name(space, key)
         found = self.load([name], since=time.time() - seconds).get(name)
         return None if found is None else json.loads(found)
@@ -123,7 +120,7 @@ def _prepare(db: sqlite3.Connection) -> None:
         "CREATE TABLE IF NOT EXISTS rows"
         " (key BLOB PRIMARY KEY, value BLOB NOT NULL, made INTEGER NOT NULL) WITHOUT ROWID"
     )
-    # Counting along a narrow index takes milliseconds; along the rows it would read the whole file.
+    # Counting over this narrow index takes milliseconds; over the rows it would read the whole file.
     db.execute("CREATE INDEX IF NOT EXISTS rows_by_age ON rows (made)")
     extra = db.execute("SELECT COUNT(*) FROM rows").fetchone()[0] - _LARGEST
     if extra > 0:

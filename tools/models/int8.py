@@ -1,4 +1,4 @@
-"""The models that ship with the project, as they run: int8 graphs in `tools/weights` under ONNX Runtime.
+"""Runs the shipped models: int8 graphs in `tools/weights` on ONNX Runtime.
 
 `python -m evals.training.ship` makes the encoder's files, `python -m evals judge-pack` the judges'.
 """
@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from tools.errors import ModelError
 from tools.models.worker import lower_priority
 
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # ONNX Runtime reads it once, when it is loaded; else it reports to its maker
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # ONNX Runtime reads it at import, and otherwise sends telemetry
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
-_SAMPLED = 1 << 20
+_SAMPLE_BYTES = 1 << 20
 _RESTORE = "Restore it from the project."
 
 Text = str | tuple[str, str]
@@ -33,20 +33,19 @@ Text = str | tuple[str, str]
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """A folder with `model.onnx` and what lies outside of it (`model-1.bin`, …), and the tokenizer."""
+    """A folder with `model.onnx` and its external data (`model-1.bin`, …), and the tokenizer."""
 
     folder: Path
     tokenizer: Path
     max_length: int
     bits: int = 8
-    """Of a weight. Sums of 8 bits overflow on processors without VNNI instructions, where the runtime is told to take
-    the longer way; those of 7 never do. Either way the numbers are the same everywhere."""
+    """Bits of a weight. Sums of 8-bit weights overflow on processors without VNNI, so the runtime uses a slower exact
+    method there. 7-bit weights never overflow. The results are the same on all processors."""
 
     def fingerprint(self) -> str:
-        """Names the weights: what vectors and cached scores of this model depend on.
+        """Identifies the weights in cache keys. Raises OSError.
 
-        Of each file the size, the head and the tail are read: enough to tell two trainings apart, and a tenth of the
-        time that the whole would cost at every start. Raises OSError.
+        It hashes each file's size, head and tail: a tenth of the time of a full hash, at every start.
         """
         digest = hashlib.sha256()
         for path in (self.folder / "model.onnx", *sorted(self.folder.glob("model-*.bin"))):
@@ -55,19 +54,18 @@ class ModelFiles:
 
 
 def head_and_tail(path: Path) -> bytes:
-    """What is read of a large file to tell it from another one."""
+    """The parts of a large file that identify it."""
     with path.open("rb") as file:
-        head = file.read(_SAMPLED)
-        file.seek(-min(_SAMPLED, path.stat().st_size), os.SEEK_END)
+        head = file.read(_SAMPLE_BYTES)
+        file.seek(-min(_SAMPLE_BYTES, path.stat().st_size), os.SEEK_END)
         return head + file.read()
 
 
 class Int8Model:
-    """A graph with its tokenizer; `run` is safe to call from several threads.
+    """A model with its tokenizer; `run` is thread-safe.
 
-    Every text is computed alone, as many at a time as there are processors. Activations get one int8 scale for all that
-    is computed together, so that in a batch a text's output would hang on its neighbours; and those of a single text
-    stay in a processor's own cache, which makes this the faster way too.
+    Each text is computed alone, one per processor. In a batch all texts would share one activation scale, so that a
+    text's output would depend on the others. Single texts are also faster, since they fit into a processor's cache.
     """
 
     def __init__(self, session: "InferenceSession", tokenizer: "Tokenizer", max_length: int) -> None:
@@ -78,12 +76,12 @@ class Int8Model:
         self._threads = ThreadPoolExecutor(_processors(), "steelman-onnx", lower_priority)
 
     def run(self, texts: Sequence[Text]) -> NDArray[np.float32]:
-        """The model's output, (n, width) float32, a row a text or text pair, in the order given."""
+        """The outputs, float32, shape (n, width): a row for each text or text pair, in order."""
         if not texts:
             width = self._session.get_outputs()[0].shape[1]
             return np.zeros((0, width if isinstance(width, int) else 0), np.float32)
         encoded = self._tokenizer.encode_batch(list(texts))
-        # The longest first, so that at the end no thread is left alone with a long one.
+        # Longest first, so that no thread ends alone with a long text.
         order = sorted(range(len(encoded)), key=lambda i: -len(encoded[i].ids))
         rows = dict(zip(order, self._threads.map(self._row, (encoded[i] for i in order)), strict=True))
         return np.stack([rows[i] for i in range(len(texts))]).astype(np.float32, copy=False)
@@ -96,10 +94,9 @@ class Int8Model:
 
 
 def load_model(files: ModelFiles, check: Callable[[Int8Model], bool], name: str) -> Int8Model:
-    """The model; `check` compares it with stored outputs.
+    """Loads the model. `check` compares its outputs with stored ones.
 
-    Raises ModelError when files are missing or damaged, or the model's outputs are other than they should be: some
-    processors compute int8 differently, and wrong numbers must not pass for an answer.
+    Raises ModelError for missing or damaged files, and for wrong outputs: some processors compute int8 differently.
     """
     for path in (files.folder / "model.onnx", files.tokenizer):
         if not path.is_file():
@@ -123,24 +120,24 @@ def _open(files: ModelFiles) -> Int8Model:
     from tokenizers import Tokenizer
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # the texts are what is divided among the processors
+    options.intra_op_num_threads = 1  # the texts are divided among the processors
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # Both keep memory for every length of text that was ever computed, and make nothing faster here.
+    # Both keep memory for each text length seen, without a speed-up here.
     options.enable_cpu_mem_arena = options.enable_mem_pattern = False
-    if files.bits == 8 and not _adds_exactly():
+    if files.bits == 8 and not _has_vnni():
         options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         session = onnxruntime.InferenceSession(
             str(files.folder / "model.onnx"),
             options,
             providers=["CPUExecutionProvider"],
-            enable_fallback=0,  # which would print to stdout
+            enable_fallback=0,  # it would print to stdout
         )
     except (
         *(states.Fail, states.InvalidArgument, states.InvalidGraph, states.InvalidProtobuf, states.NoModel),
         *(states.NoSuchFile, states.NotImplemented, states.RuntimeException),
-        UnicodeDecodeError,  # of a message that quotes a damaged name
+        UnicodeDecodeError,  # a message that contains a damaged name
     ) as exc:
         raise ModelError(f"the model in {files.folder} cannot be read ({str(exc)[:200]}). {_RESTORE}") from exc
     try:
@@ -151,8 +148,8 @@ def _open(files: ModelFiles) -> Int8Model:
 
 
 @cache
-def _adds_exactly() -> bool:
-    """Whether the processor has VNNI instructions; False where it does not say."""
+def _has_vnni() -> bool:
+    """Whether the processor has VNNI instructions; False if unknown."""
     try:
         said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -161,5 +158,4 @@ def _adds_exactly() -> bool:
 
 
 def _processors() -> int:
-    """How many this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

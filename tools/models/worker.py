@@ -1,8 +1,7 @@
-"""One worker thread for the models that run inside this process.
+"""One worker thread for the embedded models of this process.
 
-Two models on the same cores only slow each other down, so all of a process's encoding and judging goes through one
-thread, in the order in which it was asked for. Requests are not merged: what a model computes for one caller hangs on
-nobody else's texts, and the embedded models divide a request's texts among the cores themselves.
+Two models on the same cores slow each other down, so encoding and judging share one queue. Requests are not merged:
+each result depends on its own request only, and the models already divide its texts among the cores.
 """
 
 import asyncio
@@ -23,23 +22,22 @@ from tools.errors import ModelError
 Model = Callable[[Sequence[Any]], NDArray[np.float32]]
 
 _NICENESS = 10
-_TOGETHER = 64  # items of one model run; short, so that a new request never waits long
+_BATCH = 64  # items of one model run; few, so that new requests do not wait long
 
 
 def lower_priority() -> None:
-    """Lets this thread, and those that it starts from now on, work after all others of the process: whoever waits for
-    something small, such as a page to be drawn or a run to be begun, is served first."""
-    if sys.platform == "linux":  # where a thread has a niceness of its own
+    """Lowers the priority of this thread and of the threads that it starts, so that short tasks such as page loads run
+    first."""
+    if sys.platform == "linux":  # threads have their own niceness
         thread = threading.get_native_id()
-        # A process that was started nicer stays so; to take that back is not allowed to all.
+        # Raising the priority of a nicer process may not be permitted.
         os.setpriority(os.PRIO_PROCESS, thread, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
 
 
 class Worker:
-    """Runs models in one thread, up to 64 items at a time, so that a large request lets others in between.
+    """Runs models in one daemon thread, up to 64 items at a time, so that large requests do not block others.
 
-    The thread is a daemon, so that a process ends without waiting for a computation that it has given up. It begins
-    with the first request and takes the priority of the thread that asks: in a service that of the executor's threads.
+    The thread starts with the first request, with the calling thread's priority. The process can end while it computes.
     """
 
     def __init__(self) -> None:
@@ -50,16 +48,16 @@ class Worker:
         self._thread: threading.Thread | None = None
 
     def run(self, model: Model, items: Sequence[Any]) -> NDArray[np.float32]:
-        """The model's output for the items, a row an item.
+        """The model's output, a row for each item.
 
-        Raises what the model raises, and ModelError where it returns another number of rows.
+        Raises the model's errors, and ModelError for a wrong number of rows.
         """
-        return np.concatenate([self._submit(model, part).result() for part in _parts(items)])
+        return np.concatenate([self._submit(model, part).result() for part in _batches_of(items)])
 
     async def arun(self, model: Model, items: Sequence[Any]) -> NDArray[np.float32]:
-        """The same for the event loop; a cancelled request that has not begun is never computed."""
+        """As `run`, for an event loop. A cancelled request that has not started is never computed."""
         outputs = []
-        for part in _parts(items):
+        for part in _batches_of(items):
             result = await asyncio.to_thread(self._submit, model, part)
             outputs.append(await asyncio.wrap_future(result))
         return np.concatenate(outputs)
@@ -87,9 +85,9 @@ class Worker:
 
 
 WORKER = Worker()
-"""The one of this process."""
+"""The worker of this process."""
 
 
-def _parts(items: Sequence[Any]) -> Sequence[Sequence[Any]]:
-    """One without items where there are none, so that the model says how wide its rows are."""
-    return list(batches(items, _TOGETHER)) or [items]
+def _batches_of(items: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    """At least one batch: the model also reports its width for no items."""
+    return list(batches(items, _BATCH)) or [items]

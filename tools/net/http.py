@@ -5,7 +5,7 @@ import ipaddress
 import json
 import re
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -55,30 +55,15 @@ async def fetch_json(
 ) -> Any:
     """The JSON reply of the server called `name`. `key`: the variable of its key, for error messages.
 
-    Raises as `reply_json`, and ProviderDownError for an invalid address.
+    Raises ProviderDownError (invalid address, unreachable, refused, or failed after the retries) or ProviderReplyError
+    (no JSON, or too large). No message contains a key that was sent.
     """
     check_address(url)
-    call = client.request(method, url, json=body, headers=headers)
-    return await reply_json(call, url, name=name, sent=(client.headers, headers), key=key)
-
-
-async def reply_json(
-    call: "Awaitable[httpx.Response]",
-    url: str,
-    *,
-    name: str,
-    sent: Iterable[Mapping[str, str] | None],
-    key: str = "",
-) -> Any:
-    """The JSON reply of a call. sent: headers whose keys are removed from error messages.
-
-    Raises ProviderDownError (unreachable, refused, or failed after the retries) or ProviderReplyError (no JSON, or too
-    large).
-    """
+    sent = client.headers, headers
     import httpx
 
     try:
-        response = await call
+        response = await client.request(method, url, json=body, headers=headers)
         if response.status_code < 300:
             return response.json()
     except httpx.TimeoutException as exc:

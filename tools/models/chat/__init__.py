@@ -1,1 +1,1 @@
-"""Chat models behind any OpenAI-compatible address."""
+"""Chat models behind any OpenAI-compatible address, or of a vendor."""

@@ -1,9 +1,8 @@
-"""Chat models, asked for JSON of a given shape: behind any OpenAI-compatible address, or of a vendor by its name.
+"""Chat models that answer with JSON of a given shape.
 
-A server that lacks JSON schemas is asked for a JSON object, and one that lacks that for plain text; what a model takes
-(a stream, a system turn, a temperature) is learned from its refusals and remembered. The reply is read as a stream, so
-that a hostile or endless one is stopped at a limit, and text that a model thinks aloud is taken out. A reply that is
-not the shape is asked for once more, unless it is told why there was none.
+If a server refuses JSON schemas, it is asked for a JSON object, then for plain text. The process remembers the form
+that a model accepts. Replies are read as streams, so that endless ones can be ended at a limit. A reply of the wrong
+shape is requested once more, unless the server says why there is no answer.
 """
 
 import asyncio
@@ -19,23 +18,23 @@ from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.models.chat.clients import MARK, refusal_transport, restore_marker
-from tools.models.chat.form import Form, schema_as_text
 from tools.models.chat.refusals import (
-    BrokenOffError,
-    DislikedError,
+    AnswerRefusedError,
     Refusal,
-    RefusedError,
+    RequestRefusedError,
+    TruncatedReplyError,
     connection_failure,
-    is_of_content,
+    is_about_content,
     is_too_long,
-    own_error,
+    provider_error_in,
     refusal_of,
+    refusal_transport,
     reply_had_begun,
 )
-from tools.models.chat.replies import Reply
+from tools.models.chat.reply import ChatReply
+from tools.models.chat.request_form import RequestForm, schema_as_text
 from tools.models.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
-from tools.models.servers import TURNS, Price, check_prompt_cut, cost_of, models_at
+from tools.models.servers import SERVER_SLOTS, Price, check_prompt_truncation, cost_of, list_models_at
 from tools.net.http import check_address, check_key, is_local, open_client, status_error, strip_headers, without_login
 from tools.net.retries import is_cut_short
 from tools.net.route import cause
@@ -47,23 +46,25 @@ if TYPE_CHECKING:
 
     _Chunks = AsyncGenerator[BaseMessage, None]
 
+MARK = "x-stainless-raw-response"
+"""A header of OpenAI's client that must not reach the server."""
 _ACCOUNT = frozenset({"openai-organization", "openai-project"})
-_AS_JSON = "Answer with one JSON object of this shape and nothing else:\n"
-_REPEATED = (
+_JSON_INSTRUCTION = "Answer with one JSON object of this shape and nothing else:\n"
+_RETRY_INSTRUCTION = (
     "You were asked this before, and your answer could not be used: {problem}. Answer again, with one JSON object of "
     "the required shape and nothing else."
 )
 
 S = TypeVar("S", bound=BaseModel)
-_BROKEN = (ValueError, TypeError, KeyError, AttributeError, IndexError)
-"""What a client breaks with on a reply that is none."""
-_OF_THE_REQUEST = (400, 413, 415, 422, 501)  # statuses of refusals of one request, which say nothing of the next
-_FORMS: dict[tuple[str, str], Form] = {}
-"""What each model was found to take, by its address and name, for as long as the process lives."""
+_PARSE_ERRORS = (ValueError, TypeError, KeyError, AttributeError, IndexError)
+"""Exceptions of clients on malformed replies."""
+_REQUEST_STATUSES = (400, 413, 415, 422, 501)  # statuses of refusals that concern one request only
+ACCEPTED_FORMS: dict[tuple[str, str], RequestForm] = {}
+"""The form that each model accepts, by address and name, until the process ends."""
 
 
 class ChatModel:
-    """One model at one address. Belongs to the event loop that first uses it."""
+    """One model at one address. It belongs to the event loop that first uses it."""
 
     def __init__(
         self,
@@ -77,9 +78,9 @@ class ChatModel:
         silence: float = 120.0,
         lengths: bool = False,
     ) -> None:
-        """`silence` is the time in seconds that the server may always send nothing; where the stage has more than that,
-        it may take all of it. `lengths`: it is asked first by a schema with the lengths of texts and lists. A model on
-        this machine costs nothing; the price of another one may be unknown (None)."""
+        """`silence`: longest silence of the server in seconds; with more time left, the stage's rest. `lengths`: the
+        first schema limits lengths of texts and lists. `price`: None if unknown; a model on this machine costs nothing.
+        """
         url = url or vendor.url
         self.name = vendor.named(model)
         self.address = without_login(url)
@@ -92,16 +93,16 @@ class ChatModel:
         self._temperature = temperature
         self._silence = silence
         self.first_form = replace(vendor.form, lengths=lengths, temperature=temperature is not None)
-        self._known = self.address, model
-        self._learning = asyncio.Lock()  # one call at a time finds out what the model takes
+        self._key_of_form = self.address, model
+        self._learning = asyncio.Lock()  # one call at a time determines the form
         self._clients: dict[bool, BaseChatModel] = {}  # with and without the temperature
         self._http: Any = None
 
     async def ask(self, system: str, user: str, shape: type[S]) -> S:
         """The model's reply as a `shape`.
 
-        Raises ProviderDownError (unreachable, key refused, keeps failing), ProviderReplyError (twice not the shape,
-        enormous, empty, refused), BudgetError, DeadlineError.
+        Raises ProviderDownError (unreachable, key refused, or failing), ProviderReplyError (wrong shape twice, too
+        large, empty or refused), BudgetError, DeadlineError.
         """
         check_key(self._key)
         check_address(self._url)
@@ -109,40 +110,40 @@ class ChatModel:
             raise ProviderDownError(f"{self.name} was not asked, since {self.address} has failed in this run already.")
         if current_budget().offline and not self.local:
             raise ProviderDownError(f"{self.name} was not asked, since nothing is to leave this machine.")
-        first = asked = f"{user}\n\n{_AS_JSON}{schema_as_text(shape)}"
+        first = asked = f"{user}\n\n{_JSON_INSTRUCTION}{schema_as_text(shape)}"
         while True:
             try:
-                return await self._answer(system, asked, shape)
-            except (RefusedError, PromptTooLongError):
+                return await self._ask_once(system, asked, shape)
+            except (AnswerRefusedError, PromptTooLongError):
                 raise
             except ProviderReplyError as exc:
                 if asked != first:
                     raise ProviderReplyError(
                         f"{self.name} did not give what it was asked for: {str(exc).rstrip('.')}."
                     ) from exc
-                # In the same turn: some models' templates know no two turns of one speaker in a row.
-                asked = f"{first}\n\n{_REPEATED.format(problem=str(exc).rstrip('.'))}"
+                # In the same turn: some chat templates reject two user turns in a row.
+                asked = f"{first}\n\n{_RETRY_INSTRUCTION.format(problem=str(exc).rstrip('.'))}"
 
-    async def _answer(self, system: str, user: str, shape: type[S]) -> S:
-        """One reply, read; asked for alone where it was broken off by another call, and from then on."""
-        here = TURNS[self.address]
+    async def _ask_once(self, system: str, user: str, shape: type[S]) -> S:
+        """One parsed reply. If a concurrent call truncated it, the server gets one call at a time from now on."""
+        here = SERVER_SLOTS[self.address]
         try:
-            async with here.taken() as shared:
+            async with here.slot() as shared:
                 return self._read(await self._reply(system, user, shape), shape)
-        except BrokenOffError:
+        except TruncatedReplyError:
             if not shared():
                 raise
-            here.alone = True
-        return await self._answer(system, user, shape)
+            here.one_at_a_time = True
+        return await self._ask_once(system, user, shape)
 
-    def _read(self, reply: Reply, shape: type[S]) -> S:
+    def _read(self, reply: ChatReply, shape: type[S]) -> S:
         try:
             return reply.read(shape)
         except ProviderReplyError as exc:
-            if stopped := reply.stopped():
-                raise RefusedError(f"{self.name} {stopped}.") from exc
+            if stop_reason := reply.stop_reason():
+                raise AnswerRefusedError(f"{self.name} {stop_reason}.") from exc
             whole = reply.text.strip() and reply.text.count("{") <= reply.text.count("}")
-            raise exc if reply.ending or whole else BrokenOffError(str(exc)) from exc
+            raise exc if reply.ending or whole else TruncatedReplyError(str(exc)) from exc
 
     async def aclose(self) -> None:
         if self._http is not None:
@@ -151,47 +152,52 @@ class ChatModel:
             self._clients.clear()
 
     def load(self) -> None:
-        """Imports what the first call would import, which takes a second or more. Raises SettingsError."""
+        """Imports the client, which takes a second or more. Raises SettingsError."""
         self._vendor.load()
 
     async def list_models(self) -> list[str]:
-        """The names of the models that its server offers. Raises ProviderDownError, ProviderReplyError."""
-        return await models_at(self._url, self._key, self._vendor)
+        """The names of the server's models. Raises ProviderDownError, ProviderReplyError."""
+        return await list_models_at(self._url, self._key, self._vendor)
 
     def is_among(self, listed: list[str]) -> bool:
-        """Whether the model is one of those that its server lists."""
+        """Whether the server lists the model."""
         return self._vendor.offers(self._model, listed)
 
-    async def _reply(self, system: str, user: str, shape: type[BaseModel]) -> Reply:
-        """One reply, by the best way that the model knows; which that is one call finds out for all."""
-        known = self._known
-        if known not in _FORMS:
+    async def _reply(self, system: str, user: str, shape: type[BaseModel]) -> ChatReply:
+        """One reply in the accepted form, which the first call determines."""
+        known = self._key_of_form
+        if known not in ACCEPTED_FORMS:
             async with self._learning:
-                if known not in _FORMS:
-                    reply, _FORMS[known] = await self._in_some_form(self.first_form, system, user, shape)
+                if known not in ACCEPTED_FORMS:
+                    reply, ACCEPTED_FORMS[known] = await self._reply_in_accepted_form(
+                        self.first_form, system, user, shape
+                    )
                     return reply
-        begun = _FORMS[known]
-        reply, form = await self._in_some_form(begun, system, user, shape)
+        begun = ACCEPTED_FORMS[known]
+        reply, form = await self._reply_in_accepted_form(begun, system, user, shape)
         if form != begun:
-            _FORMS[known] = form
+            ACCEPTED_FORMS[known] = form
         return reply
 
-    async def _in_some_form(self, form: Form, system: str, user: str, shape: type[BaseModel]) -> tuple[Reply, Form]:
-        """A reply, and the form in which it came. A refusal in every form was not about the form: nothing is learned
-        of it."""
+    async def _reply_in_accepted_form(
+        self, form: RequestForm, system: str, user: str, shape: type[BaseModel]
+    ) -> tuple[ChatReply, RequestForm]:
+        """A reply and its form. If all forms are refused, nothing is remembered."""
         while True:
             current_budget().begin_call()
             try:
-                async with self._failures():
+                async with self._translated_errors():
                     return await self._stream(form.messages(system, user), shape, form), form
-            except DislikedError as exc:
+            except RequestRefusedError as exc:
                 lower = form.lower(exc.refusal)
                 if lower is None:
                     raise exc.failure from exc
                 form = lower
 
-    async def _stream(self, messages: Sequence[tuple[str, str]], shape: type[BaseModel], form: Form) -> Reply:
-        reply, given, written, budget = Reply(), 0, 0, current_budget()
+    async def _stream(
+        self, messages: Sequence[tuple[str, str]], shape: type[BaseModel], form: RequestForm
+    ) -> ChatReply:
+        reply, given, written, budget = ChatReply(), 0, 0, current_budget()
         served = True
         try:
             client, options = self._open(form.temperature), self._vendor.options(form, shape)
@@ -200,56 +206,56 @@ class ChatModel:
                 async for chunk in chunks:
                     reply.take(chunk)
                     given, written = self._vendor.count(getattr(chunk, "usage_metadata", None), given, written)
-                    reply.check_size()
+                    reply.check_length()
                     if budget.seconds_left() <= 0:
                         raise DeadlineError("the time for it was used up.")
                     current_log().on_reply(len(reply.text))
-        except self._raised() as exc:
+        except self._client_errors() as exc:
             served = bool(reply.text) or reply_had_begun(exc)
             raise
         finally:
-            if served:  # a server that does not count leaves an estimate: about four characters a token
+            if served:  # without a count: about four characters per token
                 made = len(reply.text) + len(reply.thought)
                 given, written = given or sum(len(t) for _, t in messages) // 4, written or made // 4
                 budget.add_tokens(given, written, cost_of(self._price, given, written))
-        check_prompt_cut(self.name, sum(len(text) for _, text in messages), given)
+        check_prompt_truncation(self.name, sum(len(text) for _, text in messages), given)
         return reply
 
     def _open(self, temperature: bool = True) -> "BaseChatModel":
         if temperature not in self._clients:
             self.load()
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
-                warnings.filterwarnings("ignore", known, UserWarning)  # of what is learned from the reply anyhow
+                warnings.filterwarnings("ignore", known, UserWarning)  # the reply shows it anyway
             self._http = self._http or open_client(seconds=self._silence, around=refusal_transport)
-            self._http.event_hooks = {"request": [self._only_ours], "response": [restore_marker]}
+            self._http.event_hooks = {"request": [self._strip_client_headers], "response": [restore_marker]}
             heat = self._temperature if temperature else None
             self._clients[temperature] = self._vendor.build(
                 ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
             )
         return self._clients[temperature]
 
-    async def _only_ours(self, request: "httpx.Request") -> None:
-        """Takes out the headers that the client adds of itself, and the times that it would wait. OpenAI itself is told
-        the organisation and project that its own variables name."""
-        login = {"authorization"} if "@" in urlsplit(self._url).netloc else frozenset()  # of the address
+    async def _strip_client_headers(self, request: "httpx.Request") -> None:
+        """Removes the client's own headers and timeouts. OpenAI itself gets the organisation and project of its
+        variables."""
+        login = {"authorization"} if "@" in urlsplit(self._url).netloc else frozenset()  # a login in the address
         request.extensions[MARK] = MARK in request.headers
         strip_headers(request, self._vendor.headers | login | (_ACCOUNT if self._url == OPENAI else frozenset()))
         left = current_budget().seconds_left()
         silence = max(self._silence, left) if math.isfinite(left) else self._silence
         request.extensions["timeout"] = self._http.timeout.as_dict() | {"read": silence}
 
-    def _raised(self) -> tuple[type[Exception], ...]:
-        """What the client, or the transport under it, raises where the server or the way to it fails."""
+    def _client_errors(self) -> tuple[type[Exception], ...]:
+        """Exceptions of the client and its transport."""
         import httpx
 
         return *self._vendor.errors(), httpx.HTTPError, ProviderDownError
 
     @asynccontextmanager
-    async def _failures(self) -> AsyncIterator[None]:
-        """The client's errors as ours."""
+    async def _translated_errors(self) -> AsyncIterator[None]:
+        """Converts the client's errors."""
         try:
             yield
-        except self._raised() + _BROKEN as exc:
+        except self._client_errors() + _PARSE_ERRORS as exc:
             raise self._failure(exc) from exc
 
     def _failure(self, exc: Exception) -> ProviderError:
@@ -260,21 +266,21 @@ class ChatModel:
         if refusal is not None:
             if self._vendor.bad_key and self._vendor.bad_key in refusal.words:
                 refusal = Refusal(401)
-            return DislikedError(refusal, self._refused(refusal, said))
-        if own := own_error(exc):
+            return RequestRefusedError(refusal, self._refused(refusal, said))
+        if own := provider_error_in(exc):
             return ProviderDownError(f"{here} {own}") if isinstance(own, ProviderDownError) else own
         failure = connection_failure(exc)
         if isinstance(failure, httpx.TimeoutException):
             return ProviderDownError(f"{here} did not answer in time.")
         if failure is None:
-            return BrokenOffError(f"the reply is no chat reply ({said}).")
+            return TruncatedReplyError(f"the reply is no chat reply ({said}).")
         if is_cut_short(exc):
             return ProviderReplyError("the connection was cut in the middle of the reply.")
         current_log().down.add(self.address)
         return ProviderDownError(f"{here} cannot be reached ({cause(failure, self._url)}).")
 
     def _refused(self, refusal: Refusal, said: str) -> ProviderError:
-        """A refusal that the form of the request does not help against."""
+        """The error for a refusal that no other form avoids."""
         status, here = refusal.status, f"{self.name} at {self.address}"
         if is_too_long(refusal):
             told = (
@@ -283,8 +289,8 @@ class ChatModel:
             return PromptTooLongError(f"{told} a longer context, or set a model that reads more.")
         if not status:
             return ProviderReplyError(f"the server told of an error in its reply ({said.rstrip('.')}).")
-        if status in _OF_THE_REQUEST or (status == 403 and is_of_content(refusal)):
-            return RefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
+        if status in _REQUEST_STATUSES or (status == 403 and is_about_content(refusal)):
+            return AnswerRefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
         if status in (401, 403):
             current_log().down.add(self.address)
         error = status_error(here, status, said, self._vendor.key)
@@ -293,6 +299,12 @@ class ChatModel:
         return error
 
     def _said(self, said: str) -> str:
-        """A server's words, without the key that some say back."""
+        """The server's words without the key, which some servers repeat."""
         shown = said.replace(self._key, "…") if self._key else said
         return " ".join(shown.split())[:200]
+
+
+async def restore_marker(response: "httpx.Response") -> None:
+    """Restores the header that OpenAI's client needs to parse the response."""
+    if response.request.extensions.get(MARK):
+        response.request.headers[MARK] = "true"

@@ -1,13 +1,17 @@
-"""What is made of refusals: each vendor's client raises errors of its own, with the status as a number, the server's
-words, or what it came from behind them; they are read alike for all.
+"""Refusals of chat servers, read alike for all vendors' clients.
+
+The clients raise different errors with status, text or cause. Some servers refuse with status 200, or answer a stream
+request with one JSON object: `refusal_transport` corrects both.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tools.errors import ProviderError, ProviderReplyError
+from tools.errors import ProviderDownError, ProviderError, ProviderReplyError
+from tools.models.chat.reply import read_json
 from tools.net.retries import had_response
 
 if TYPE_CHECKING:
@@ -17,8 +21,8 @@ _LENGTH_CODES = frozenset(
     """context_length_exceeded exceed_context_size_error model_context_window_exceeded request_too_large
     tokens_limit_reached string_above_max_length""".split()
 )
-_SENT = ("", "messages", "message", "prompt", "input", "inputs", "input_tokens", "contents")
-"""What a refusal names as its parameter where it is about the text that was sent, or about nothing in particular."""
+_PROMPT_FIELDS = ("", "messages", "message", "prompt", "input", "inputs", "input_tokens", "contents")
+"""Parameter names of refusals that are about the prompt's text, or about nothing in particular."""
 _TOO_LONG = re.compile(
     r"""context[ _-]?(length|window|size|limit) | n_ctx | n_keep | context\ the\ overflows
     | (prompt|input|sequence|model)\ length | (is|are|was|were)\ too\ long
@@ -30,15 +34,14 @@ _TOO_LONG = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _NO_LENGTH = re.compile(r"schema|response_format|quota|monthly|per (?:minute|day|month)", re.IGNORECASE)
-_TELLING = ("error", "errors", "message", "detail", "details", "msg", "loc", "raw", "reason")
-_NOTHING = ("None", "null", "")
-_WORDS = 600  # characters of a refusal; what follows may be what was sent, said back
+_MESSAGE_KEYS = ("error", "errors", "message", "detail", "details", "msg", "loc", "raw", "reason")
+_EMPTY_CODES = ("None", "null", "")
+_MOST_CHARACTERS = 600  # of a refusal; the rest may repeat the prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a server says where it refuses a request. code, param: its own names for what is wrong and for the field
-    that is, empty where it has none. words: all that it said, lists of complaints included."""
+    """A server's refusal. code, param: its own error code and field name, empty without one. words: its whole text."""
 
     status: int
     code: str = ""
@@ -47,43 +50,40 @@ class Refusal:
 
 
 def is_too_long(refusal: Refusal) -> bool:
-    """Whether a refusal says that what was sent is longer than the model reads: by its status, its code or the field
-    that it names, and by its words where none of them says so."""
+    """Whether the prompt exceeds the model's context, by status, code or field, else by its words."""
     if refusal.status in (401, 403, 404):
         return False
     if refusal.status == 413 or refusal.code in _LENGTH_CODES:
         return True
-    if refusal.status == 429:  # of tokens a minute there is another one; this is one request with too many of them
+    if refusal.status == 429:  # one request with too many tokens, not too many per minute
         return "request too large" in refusal.words.lower()
-    return refusal.param in _SENT and is_about_length(refusal.words)
+    return refusal.param in _PROMPT_FIELDS and is_about_length(refusal.words)
 
 
 def is_about_length(said: str) -> bool:
-    """Whether a refusal in these words is about the length of a text."""
-    return bool(_TOO_LONG.search(said[:_WORDS])) and not _NO_LENGTH.search(said[:_WORDS])
+    """Whether the words are about a text's length."""
+    return bool(_TOO_LONG.search(said[:_MOST_CHARACTERS])) and not _NO_LENGTH.search(said[:_MOST_CHARACTERS])
 
 
 def refusal_of(exc: BaseException) -> Refusal | None:
-    """The refusal that an error is, or came from; None for what is no refusal. An error in the middle of a stream has
-    the status that its code says, or 0."""
-    status, bodies = status_of(exc), list(filter(None, map(_body, _causes(exc))))
+    """The refusal behind an error; None without one. An error inside a stream has the status in its code, or 0."""
+    status, bodies = status_of(exc), list(filter(None, map(_body, _chain(exc))))
     inners = [error if isinstance(error := body.get("error"), dict) else body for body in bodies]
     named = [str(inner[k]) for inner in inners for k in ("code", "type", "status") if inner.get(k)]
     if status is None:
         if not bodies:
             return None
         status = next((int(n) for n in named if n.isdigit() and 400 <= int(n) < 600), 0)
-    # A number is the status again; some name the kind of error where others have a code.
-    code = next((n for n in named if not n.isdigit() and n not in _NOTHING), "")
-    params = (p for inner in inners if isinstance(p := inner.get("param"), str) and p not in _NOTHING)
-    param = next(params, "") or next(filter(None, map(_place, bodies)), "")
-    words = " ".join(dict.fromkeys(w for body in bodies for w in _told(body))) or str(exc)
-    return Refusal(status, code, param, "" if words.lstrip().startswith("<") else words[:_WORDS])
+    # A number repeats the status. Some vendors have a type instead of a code.
+    code = next((n for n in named if not n.isdigit() and n not in _EMPTY_CODES), "")
+    params = (p for inner in inners if isinstance(p := inner.get("param"), str) and p not in _EMPTY_CODES)
+    param = next(params, "") or next(filter(None, map(_field_in, bodies)), "")
+    words = " ".join(dict.fromkeys(w for body in bodies for w in _messages_in(body))) or str(exc)
+    return Refusal(status, code, param, "" if words.lstrip().startswith("<") else words[:_MOST_CHARACTERS])
 
 
 def _body(exc: BaseException) -> dict[str, Any] | None:
-    """What a refusal says as a JSON object, under the names that the vendors' clients have for it; some put it in a
-    list, and some servers say a word."""
+    """The refusal as a JSON object, from the vendors' different attributes; some use lists or strings."""
     for name in ("body", "details", "error"):
         body = getattr(exc, name, None)
         body = body[0] if isinstance(body, list) and len(body) == 1 else body
@@ -94,51 +94,51 @@ def _body(exc: BaseException) -> dict[str, Any] | None:
     return None
 
 
-def _told(body: Any) -> Iterator[str]:
-    """What a refusal says, without what it says back of the request or of the reply."""
+def _messages_in(body: Any) -> Iterator[str]:
+    """The messages in a refusal, without echoed parts of request or reply."""
     if isinstance(body, str):
         yield body
     elif isinstance(body, list | tuple):
         for part in body:
-            yield from _told(part)
+            yield from _messages_in(part)
     elif isinstance(body, dict):
-        for key in _TELLING:
-            yield from _told(body.get(key))
+        for key in _MESSAGE_KEYS:
+            yield from _messages_in(body.get(key))
 
 
-def _place(body: dict[str, Any]) -> str:
-    """The field that FastAPI's list of complaints is about: {'detail': [{'loc': ['body', …]}]}."""
+def _field_in(body: dict[str, Any]) -> str:
+    """The field in FastAPI's list of errors: {'detail': [{'loc': ['body', …]}]}."""
     detail = body.get("detail")
     first = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], dict) else {}
     return ".".join(str(part) for part in first.get("loc", ()) if part != "body")
 
 
 def status_of(exc: BaseException) -> int | None:
-    """The HTTP status of the refusal that an error is, or came from; None for what is no refusal."""
-    return next((status for one in _causes(exc) if (status := _status(one)) is not None), None)
+    """The HTTP status of the refusal behind an error; None without one."""
+    return next((status for one in _chain(exc) if (status := _status(one)) is not None), None)
 
 
 def connection_failure(exc: BaseException) -> "httpx.HTTPError | httpx.InvalidURL | None":
-    """The failure of the connection that an error is, or came from."""
+    """The connection failure behind an error."""
     import httpx
 
-    return next((one for one in _causes(exc) if isinstance(one, httpx.HTTPError | httpx.InvalidURL)), None)
+    return next((one for one in _chain(exc) if isinstance(one, httpx.HTTPError | httpx.InvalidURL)), None)
 
 
-def own_error(exc: BaseException) -> ProviderError | None:
-    """What the project's own transport raised, where a client took that for a failure of the connection."""
-    return next((one for one in _causes(exc) if isinstance(one, ProviderError)), None)
+def provider_error_in(exc: BaseException) -> ProviderError | None:
+    """The error of the project's own transport behind a client's error."""
+    return next((one for one in _chain(exc) if isinstance(one, ProviderError)), None)
 
 
 def reply_had_begun(exc: BaseException) -> bool:
-    """Whether the server was at work on a reply, for which it may count tokens, when the error came."""
+    """Whether the server had started a reply, whose tokens it may count."""
     if status_of(exc) is not None:
         return False
     failure = connection_failure(exc)
     return failure is None or had_response(failure)
 
 
-def _causes(exc: BaseException | None) -> Iterator[BaseException]:
+def _chain(exc: BaseException | None) -> Iterator[BaseException]:
     while exc is not None:
         yield exc
         exc = exc.__cause__
@@ -152,22 +152,93 @@ def _status(exc: BaseException) -> int | None:
     return None
 
 
-def is_of_content(refusal: Refusal) -> bool:
-    """Whether it was refused for what it speaks of."""
+def is_about_content(refusal: Refusal) -> bool:
+    """Whether the server refused the content."""
     return bool(re.search(r"moderation|content|guideline|flagged", refusal.words, re.IGNORECASE))
 
 
-class RefusedError(ProviderReplyError):
-    """There is no answer, and asking once more would change nothing."""
+class AnswerRefusedError(ProviderReplyError):
+    """The model gives no answer, and a retry would not change that."""
 
 
-class BrokenOffError(ProviderReplyError):
-    """The reply ended without a word on why."""
+class TruncatedReplyError(ProviderReplyError):
+    """The reply ended without a reason."""
 
 
-class DislikedError(ProviderError):
-    """The server refused the request, perhaps for how it was put. `failure`: what is told where that cannot help."""
+class RequestRefusedError(ProviderError):
+    """The server refused the request, perhaps because of its form. `failure`: the error if no other form helps."""
 
     def __init__(self, refusal: Refusal, failure: ProviderError) -> None:
         super().__init__(str(failure))
         self.refusal, self.failure = refusal, failure
+
+
+_STREAMS = ("event-stream", "ndjson", "jsonl", "x-json-stream")
+_BEGINNINGS = (b"data:", b"event:", b"id:", b":", b"{")
+"""Beginnings of streams whose header does not say so."""
+_TITLE = re.compile(rb"<(title|h1)[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
+
+
+def refusal_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
+    """The transport of a chat model's client. It converts errors with status 200 to refusals, and whole completions to
+    the requested streams.
+
+    Raises ProviderDownError for web pages and other text.
+    """
+    import httpx
+
+    class RefusalTransport(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            response = await inner.handle_async_request(request)
+            kind = response.headers.get("content-type", "")
+            if response.status_code != 200 or request.method != "POST" or any(s in kind for s in _STREAMS):
+                return response
+            data = await response.aread()
+            return _as_chat_response(data, request, response)
+
+        async def aclose(self) -> None:
+            await inner.aclose()
+
+    return RefusalTransport()
+
+
+def _as_chat_response(data: bytes, request: "httpx.Request", response: "httpx.Response") -> "httpx.Response":
+    import httpx
+
+    body = read_json(data)
+    if isinstance(body, dict) and body.get("choices") and isinstance(failed := body["choices"][0], dict):
+        body = failed if failed.get("error") else body
+    if isinstance(body, dict) and body and not _is_reply(body):
+        error = body.get("error")
+        if isinstance(error, str) and "unexpected endpoint" in error.lower():  # LM Studio's 404
+            return httpx.Response(404, stream=httpx.ByteStream(data), request=request)
+        code = (error if isinstance(error, dict) else body).get("code")
+        status = code if isinstance(code, int) and 400 <= code < 600 else 400
+        return httpx.Response(status, stream=httpx.ByteStream(data), request=request)
+    if isinstance(body, dict) and body.get("choices") and b'"stream":true' in request.content.replace(b" ", b""):
+        stream = httpx.ByteStream(_as_stream(body))
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=stream, request=request)
+    begin = data.lstrip()
+    if body is None and begin[:1].isascii() and begin and not begin.startswith(_BEGINNINGS):
+        title = _TITLE.search(data[:20_000])
+        shown = " ".join((title[2] if title else data[:120]).decode("utf-8", "replace").split())[:120]
+        what = "a web page" if begin.startswith(b"<") else "text"
+        raise ProviderDownError(
+            f"answered with {what} ('{shown}') instead of a chat reply. Check the address: most servers' ends in /v1."
+        )
+    return httpx.Response(200, headers=response.headers, stream=httpx.ByteStream(data), request=request)
+
+
+def _is_reply(body: dict[str, Any]) -> bool:
+    """Whether the body is a complete reply of any vendor; Ollama's has an object as message."""
+    return bool(body.keys() & {"choices", "candidates", "content"}) or isinstance(body.get("message"), dict)
+
+
+def _as_stream(body: dict[str, Any]) -> bytes:
+    """A complete reply as the events of a stream."""
+    choices = [
+        {"index": n, "delta": choice.get("message") or {}, "finish_reason": choice.get("finish_reason")}
+        for n, choice in enumerate(body["choices"])
+    ]
+    chunk = {**body, "object": "chat.completion.chunk", "choices": choices}
+    return f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()

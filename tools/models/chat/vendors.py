@@ -1,26 +1,26 @@
-"""Chat models by the name of their vendor: 'anthropic:…', 'google_genai:…', 'ollama:…'; any other name is a model
-behind an OpenAI-compatible address.
+"""Vendors of chat models: 'anthropic:…', 'google_genai:…', 'ollama:…'; other names are models of an OpenAI-compatible
+server.
 
-A vendor is offered where its LangChain integration can be given the project's own HTTP client, so that deadline,
-retries, limits and headers are the same for all. `init_chat_model` builds each; where an integration makes its client
-by itself, it is built without address and key, and its client replaced: should the integration ever use another, that
-one knows neither.
+A vendor is supported if its LangChain integration accepts the project's HTTP client, so that deadline, retries, limits
+and headers are the same for all. `init_chat_model` builds each model. Integrations that create their own client get
+neither address nor key, and the client is replaced.
 """
 
 import importlib
 import importlib.util
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
-from tools.models.chat.clients import client_transport, compatible_class
-from tools.models.chat.form import Form
+from tools.models.chat.request_form import RequestForm
 from tools.net.route import environment_proxy
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """What a model is built of. `seconds`: the longest silence of its server."""
+    """Arguments of a chat client. `seconds`: longest silence of its server."""
 
     model: str
     url: str
@@ -42,7 +42,7 @@ class ClientOptions:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Where a vendor lists its models, and how: {rows: [{name: …}]}."""
+    """The path and format of a vendor's model list: {rows: [{name: …}]}."""
 
     path: str
     rows: str
@@ -52,12 +52,12 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """What differs from vendor to vendor.
+    """The differences between vendors.
 
-    prefix: in front of a model's name; '' for any OpenAI-compatible server. module: LangChain's integration. url: its
-    address unless another is set. key, address: the variables that hold its key ('' where it wants none) and its
-    address. raises: the names of what its client raises. bad_key: words of a refusal that is about the key, whatever
-    its status. adds_counts: whether the parts of a reply count tokens each for themselves.
+    prefix: of a model's name; '' for an OpenAI-compatible server. module: LangChain's integration. url: the default
+    address. key, address: variables of its key ('' if it needs none) and address. raises: names of its client's
+    exceptions. bad_key: words of a refusal that is about the key, whatever its status. adds_counts: each part of a
+    reply counts only its own tokens.
     """
 
     prefix: str
@@ -68,13 +68,13 @@ class Vendor:
     listing: Listing
     build: Callable[[ClientOptions], "BaseChatModel"]
     raises: tuple[str, ...]
-    options: Callable[[Form, type[BaseModel]], dict[str, Any]] = Form.options
-    form: Form = field(default_factory=Form)
+    options: Callable[[RequestForm, type[BaseModel]], dict[str, Any]] = RequestForm.options
+    form: RequestForm = field(default_factory=RequestForm)
     bad_key: str = ""
     adds_counts: bool = False
 
     def count(self, usage: Mapping[str, Any] | None, given: int, written: int) -> tuple[int, int]:
-        """The tokens of a reply so far, after a part that says `usage` of itself (`adds_counts`) or of the whole."""
+        """The tokens of a reply so far, from a part's `usage`."""
         if not usage:
             return given, written
         before = (given, written) if self.adds_counts else (0, 0)
@@ -82,38 +82,38 @@ class Vendor:
 
     @property
     def headers(self) -> frozenset[str]:
-        """The headers that it has to be sent besides the usual."""
+        """Headers that the vendor requires besides the usual ones."""
         return frozenset(map(str.lower, self.listing.headers("key")))
 
     @property
     def package(self) -> str:
-        """What has to be installed for it."""
+        """The package to install."""
         return self.module.replace("_", "-")
 
     def named(self, model: str) -> str:
-        """The model's whole name."""
+        """The model's name with the vendor's prefix."""
         return f"{self.prefix}:{model}" if self.prefix else model
 
     def errors(self) -> tuple[type[Exception], ...]:
-        """What its client raises; imports it. Raises SettingsError."""
+        """The exceptions of its client, which is imported. Raises SettingsError."""
         self.load()
         return tuple(resolve_name(name) for name in self.raises)
 
     def check(self) -> None:
-        """Raises SettingsError when the integration is not installed. Nothing is imported."""
+        """Raises SettingsError if the integration is not installed. It imports nothing."""
         with suppress(ImportError):
             if importlib.util.find_spec(self.module) is not None:
                 return
         raise self._missing()
 
     def load(self) -> None:
-        """Imports the integration, which takes a second or more. Raises SettingsError when it cannot be."""
+        """Imports the integration, which takes a second or more. Raises SettingsError."""
         try:
             importlib.import_module("langchain.chat_models")
             importlib.import_module(self.module)
         except ModuleNotFoundError as exc:
             raise self._missing() from exc
-        except Exception as exc:  # whatever a library says that reads proxies and certificates when it is loaded
+        except Exception as exc:  # libraries read proxies and certificates at import
             raise load_error(self.package, exc) from exc
 
     def _missing(self) -> SettingsError:
@@ -123,14 +123,15 @@ class Vendor:
         )
 
     def offers(self, model: str, listed: list[str]) -> bool:
-        """Whether the model is among those listed: by its name, or by one that leaves out a date or a tag."""
+        """Whether the model is listed, by its name or by one with a date or a tag."""
         begin = f"{model.removesuffix('-latest')}-"
         dated = [name for name in listed if self.prefix == "anthropic" and name.removeprefix(begin).isdigit()]
         return bool(dated or {model, f"{model}:latest"} & set(listed))
 
 
 def load_error(what: str, exc: Exception) -> SteelmanError:
-    """Why a client cannot be loaded. Its own words may hold a proxy's password, so they are shown of files alone."""
+    """Why a client cannot be loaded. Its own message may contain a proxy's password, so only messages about files are
+    shown."""
     for scheme in ("http", "https"):
         try:
             if proxy := environment_proxy(f"{scheme}://public.example"):
@@ -141,12 +142,80 @@ def load_error(what: str, exc: Exception) -> SteelmanError:
     return SettingsError(f"{what} cannot be loaded ({why}). Look at *_PROXY and SSL_CERT_FILE in the environment.")
 
 
+_OWN_HEADERS = (b"accept-encoding", b"user-agent", b"host", b"content-length", b"transfer-encoding")
+
+
+def client_transport(client: "httpx.AsyncClient", library: ModuleType) -> Any:
+    """A transport for clients of `library` (httpx, or its fork httpx2) that forwards each request to `client`.
+
+    Errors are raised as `client` raises them. Closing the transport does not close `client`.
+    """
+
+    class Body(library.AsyncByteStream):  # type: ignore[misc, name-defined]  # the library is only known here
+        def __init__(self, response: "httpx.Response") -> None:
+            self._response = response
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for part in self._response.aiter_raw():
+                yield part
+
+        async def aclose(self) -> None:
+            await self._response.aclose()
+
+    class Through(library.AsyncBaseTransport):  # type: ignore[misc, name-defined]
+        async def handle_async_request(self, request: Any) -> Any:
+            headers = [(name, value) for name, value in request.headers.raw if name.lower() not in _OWN_HEADERS]
+            sent = client.build_request(
+                request.method, str(request.url), headers=headers, content=await request.aread() or None
+            )
+            sent.extensions = request.extensions  # shared: a mark on one request is on both
+            response = await client.send(sent, stream=True)
+            return library.Response(response.status_code, headers=response.headers.raw, stream=Body(response))
+
+    return Through()
+
+
+@cache
+def compatible_class() -> Any:
+    """LangChain's OpenAI client, extended: streams keep reasoning and refusals, and errors inside them are raised."""
+    import openai
+    from langchain_openai import ChatOpenAI
+
+    class Compatible(ChatOpenAI):
+        def _convert_chunk_to_generation_chunk(self, chunk: dict[str, Any], *args: Any) -> Any:
+            if chunk.get("object") == "error":
+                raise openai.APIError(str(chunk.get("message")), cast("Any", None), body=chunk)
+            made = super()._convert_chunk_to_generation_chunk(chunk, *args)
+            choices = chunk.get("choices") or [{}]
+            return _with_reasoning(made, choices[0].get("delta"))
+
+        def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> Any:
+            made = super()._create_chat_result(response, generation_info)
+            body = response if isinstance(response, dict) else response.model_dump()
+            _with_reasoning(made.generations[0], body["choices"][0].get("message"))
+            return made
+
+    return Compatible
+
+
+def _with_reasoning(made: Any, said: Any) -> Any:
+    """The part of a reply with its message's reasoning and refusal."""
+    for name, kept in (
+        ("reasoning_content", "reasoning_content"),
+        ("reasoning", "reasoning_content"),
+        ("refusal", "refusal"),
+    ):
+        if made is not None and said and isinstance(said.get(name), str) and said[name]:
+            made.message.additional_kwargs[kept] = said[name]
+    return made
+
+
 OPENAI = "https://api.openai.com/v1"
-_NOWHERE = "http://127.0.0.1:0"  # the address of whatever is never to be asked
-_NO_KEY = "none"  # the clients want one; a server of one's own ignores it
+_NO_ADDRESS = "http://127.0.0.1:0"  # for clients that are never used
+_NO_KEY = "none"  # required by the clients; local servers ignore it
 
 
-def _init(asked: ClientOptions, provider: str, **options: Any) -> "BaseChatModel":
+def _init_chat_model(asked: ClientOptions, provider: str, **options: Any) -> "BaseChatModel":
     from langchain.chat_models import init_chat_model
 
     if asked.temperature is not None:
@@ -158,8 +227,8 @@ def _init(asked: ClientOptions, provider: str, **options: Any) -> "BaseChatModel
     return built
 
 
-def _unused() -> dict[str, Any]:
-    """Options of the clients that integrations make beside the one that is asked, which read no environment."""
+def _unused_client_options() -> dict[str, Any]:
+    """Options of clients that integrations create but never use. They read no environment."""
     return {"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "trust_env": False}
 
 
@@ -182,9 +251,9 @@ def _openai(asked: ClientOptions) -> "BaseChatModel":
         temperature=asked.temperature,
         base_url=asked.url,
         api_key=SecretStr(asked.key or _NO_KEY),
-        max_retries=0,  # the transport's own are the only ones
+        max_retries=0,  # the transport retries
         http_async_client=asked.http,
-        http_client=httpx.Client(**_unused()),
+        http_client=httpx.Client(**_unused_client_options()),
         http_socket_options=(),
         timeout=openai.Timeout(asked.seconds, connect=min(asked.seconds, CONNECT_SECONDS)),
         openai_proxy=None,
@@ -209,11 +278,11 @@ COMPATIBLE = Vendor(
 
 
 def _anthropic(asked: ClientOptions) -> "BaseChatModel":
-    """Its integration has no parameter for the client, but keeps it on the model."""
+    """The integration has no parameter for a client; it stores its client on the model."""
     import anthropic
     import httpx2
 
-    model = _init(asked, "anthropic", base_url=_NOWHERE, api_key=_NO_KEY, max_retries=0)
+    model = _init_chat_model(asked, "anthropic", base_url=_NO_ADDRESS, api_key=_NO_KEY, max_retries=0)
     client = httpx2.AsyncClient(transport=client_transport(asked.http, httpx2), trust_env=False)
     vars(model)["_async_client"] = anthropic.AsyncAnthropic(
         api_key=asked.key or _NO_KEY, base_url=asked.url, max_retries=0, http_client=client
@@ -221,14 +290,14 @@ def _anthropic(asked: ClientOptions) -> "BaseChatModel":
     return model
 
 
-def _anthropic_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
-    """The integration leaves out of the schema what Anthropic does not know."""
+def _anthropic_options(form: RequestForm, shape: type[BaseModel]) -> dict[str, Any]:
+    """The integration removes unsupported keywords from the schema."""
     schema = form.schema(shape)
     return {"response_format": {"type": "json_schema", "json_schema": {"schema": schema}}} if schema else {}
 
 
 def _anthropic_headers(key: str) -> dict[str, str]:
-    return {"anthropic-version": "2026-10-21", **_bearer(key)}  # as its client has them
+    return {"anthropic-version": "2026-10-21", **_bearer(key)}  # the same as in its client
 
 
 # --- Ollama
@@ -238,10 +307,12 @@ def _ollama(asked: ClientOptions) -> "BaseChatModel":
     import httpx
 
     own = {"transport": client_transport(asked.http, httpx), "trust_env": False, "follow_redirects": False}
-    return _init(asked, "ollama", base_url=asked.url, async_client_kwargs=own, sync_client_kwargs=_unused())
+    return _init_chat_model(
+        asked, "ollama", base_url=asked.url, async_client_kwargs=own, sync_client_kwargs=_unused_client_options()
+    )
 
 
-def _ollama_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
+def _ollama_options(form: RequestForm, shape: type[BaseModel]) -> dict[str, Any]:
     asked = form.schema(shape) or ("json" if form.mode == "json_object" else None)
     return {"format": asked} if asked else {}
 
@@ -250,20 +321,20 @@ def _ollama_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
 
 
 def _google(asked: ClientOptions) -> "BaseChatModel":
-    """The client that it makes is replaced by one that was given ours; it is the model's public field."""
+    """The model's client is a public field, so it is replaced by one over the project's."""
     from google import genai
     from google.genai import types
 
-    once = 1  # tries, not retries: 0 would be the client's own five
-    tried = {"max_retries": once, "client_args": _unused()}
-    model: Any = _init(asked, "google_genai", base_url=_NOWHERE, api_key=_NO_KEY, vertexai=False, **tried)
-    options = types.HttpOptions(base_url=asked.url, httpx_async_client=asked.http, client_args=_unused())
+    once = 1  # attempts; 0 would mean the client's default of five
+    tried = {"max_retries": once, "client_args": _unused_client_options()}
+    model: Any = _init_chat_model(asked, "google_genai", base_url=_NO_ADDRESS, api_key=_NO_KEY, vertexai=False, **tried)
+    options = types.HttpOptions(base_url=asked.url, httpx_async_client=asked.http, client_args=_unused_client_options())
     model.client = genai.Client(vertexai=False, api_key=asked.key or _NO_KEY, http_options=options)
     built: BaseChatModel = model
     return built
 
 
-def _google_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
+def _google_options(form: RequestForm, shape: type[BaseModel]) -> dict[str, Any]:
     schema = form.schema(shape)
     asked = {"response_json_schema": schema} if schema else {}
     return {"response_mime_type": "application/json", **asked} if form.mode != "text" else {}
@@ -280,7 +351,7 @@ _VENDORS = (
         build=_anthropic,
         raises=("anthropic.AnthropicError", "httpx2.HTTPError", "httpx2.StreamError"),
         options=_anthropic_options,
-        form=Form(counted=False, ladder=("json_schema", "text")),
+        form=RequestForm(counted=False, ladder=("json_schema", "text")),
     ),
     Vendor(
         prefix="google_genai",
@@ -298,7 +369,7 @@ _VENDORS = (
             "langchain_google_genai.chat_models.ChatGoogleGenerativeAIError",
         ),
         options=_google_options,
-        form=Form(counted=False),
+        form=RequestForm(counted=False),
         bad_key="API key",
         adds_counts=True,
     ),
@@ -312,15 +383,15 @@ _VENDORS = (
         build=_ollama,
         raises=("ollama.ResponseError", "ollama.RequestError", "builtins.ConnectionError"),
         options=_ollama_options,
-        form=Form(counted=False),
+        form=RequestForm(counted=False),
     ),
 )
 VENDORS: Mapping[str, Vendor] = {vendor.prefix: vendor for vendor in _VENDORS}
-"""The vendors that are offered by name."""
+"""By prefix."""
 
 
 def vendor_of(name: str) -> tuple[Vendor, str]:
-    """The vendor that a name speaks of, and the model's name there."""
+    """The vendor of a model's name, and the name without its prefix."""
     prefix, colon, model = name.partition(":")
     if colon and model and prefix in VENDORS:
         return VENDORS[prefix], model

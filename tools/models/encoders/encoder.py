@@ -1,4 +1,4 @@
-"""The embedded sentence encoder: all-MiniLM-L6-v2 as an int8 ONNX graph, no torch and no network."""
+"""The embedded sentence encoder: all-MiniLM-L6-v2 as an int8 ONNX graph, without torch and network."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from tools.models.int8 import WEIGHTS, Int8Model, ModelFiles, load_model
 
 BITS = 7
-"""Of a weight: vectors are kept and compared with those of other machines, so that they have to be the same on all."""
-_AGREES = 0.95  # lowest cosine to the stored fp32 vectors; int8 measures 0.98 and above, a wrong build far below
+"""Bits of a weight. Stored vectors are compared with other machines' vectors, so they must be identical everywhere."""
+_LEAST_COSINE = 0.95  # to the stored fp32 vectors; int8 reaches 0.98, a wrong build far less
 
 
 class Encoder(Protocol):
-    """Turns texts into unit vectors. `name` changes whenever the vectors do; all methods may be called from threads."""
+    """Maps texts to unit vectors. `name` identifies the vectors; all methods are thread-safe."""
 
     @property
     def name(self) -> str: ...
@@ -23,20 +23,20 @@ class Encoder(Protocol):
     def dimensions(self) -> int: ...
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of documents: shape (n, dimensions), rows of unit length, in the order of the texts."""
+        """Vectors of documents, shape (n, dimensions), of unit length, in the texts' order."""
         ...
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The same for queries, in the documents' space: some models read a query another way than a document."""
+        """Vectors of queries, in the same space. Some models use another prompt for queries."""
         ...
 
 
 def encode_with_sentences(
     encoder: Encoder, texts: Sequence[str], sentences: Sequence[Sequence[str]]
 ) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
-    """Vectors of the texts, (texts, dimensions), and for each list of sentences theirs, (sentences, dimensions).
+    """Vectors of the texts, (texts, dimensions), and of each list's sentences, (sentences, dimensions).
 
-    One call, so that the encoder batches all of them by length; what occurs several times is encoded once.
+    One call, so that the encoder can batch all of them; duplicates are encoded once.
     """
     chosen = list(dict.fromkeys([*texts, *(s for own in sentences for s in own)]))
     row = {text: i for i, text in enumerate(chosen)}
@@ -61,18 +61,17 @@ class MiniLM:
 
 
 def encoder_files() -> ModelFiles:
-    """Where the encoder is."""
     return ModelFiles(WEIGHTS / "encoder", WEIGHTS / "encoder" / "tokenizer.json", max_length=256, bits=BITS)
 
 
 def load_encoder() -> MiniLM:
-    """The encoder. Raises ModelError when its files cannot be used, or compute something else on this processor."""
-    model = load_model(encoder_files(), _agrees, "encoder")
+    """Raises ModelError if its files are unusable or its outputs are wrong on this processor."""
+    model = load_model(encoder_files(), _matches_reference, "encoder")
     return MiniLM(model, f"minilm-int8-{encoder_files().fingerprint()}")
 
 
-def _agrees(model: Int8Model) -> bool:
+def _matches_reference(model: Int8Model) -> bool:
     with np.load(WEIGHTS / "encoder" / "reference.npz") as reference:
         vectors = model.run([str(t) for t in reference["texts"]])
         cosines = np.sum(vectors * reference["vectors"].astype(np.float32), axis=1)
-    return bool(np.all(cosines >= _AGREES))
+    return bool(np.all(cosines >= _LEAST_COSINE))

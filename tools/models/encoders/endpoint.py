@@ -1,4 +1,4 @@
-"""Encoders behind an OpenAI-compatible address (`POST /embeddings`): vLLM, TEI, Ollama, OpenAI and their like."""
+"""Encoders behind an OpenAI-compatible address (`POST /embeddings`): vLLM, TEI, Ollama, OpenAI and others."""
 
 import asyncio
 import hashlib
@@ -17,27 +17,27 @@ from tools.models.chat.refusals import is_about_length
 from tools.models.servers import ModelEndpoint
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    import httpx
 
 _LOG = logging.getLogger(__name__)
-_MOST_CONCURRENT = 4  # requests under way together
-_OF_SIZE = (400, 413, 422)  # statuses of refusals that may be about how much was sent
+_CONCURRENT = 4  # requests
+_SIZE_STATUSES = (400, 413, 422)  # statuses of refusals that may be about the size
 
 Rows = NDArray[np.float32]
 _Post = Callable[[Sequence[str]], Awaitable[Rows]]
 
 
 class EndpointEncoder(ModelEndpoint):
-    """Unit vectors from an embeddings address.
+    """Unit vectors from an embeddings server.
 
-    url: up to and without `/embeddings`, as in http://127.0.0.1:8000/v1. key: sent as a bearer token. query_prompt and
-    document_prompt: put before every query and document, for a model that was trained so. batch: texts of one request
-    at most; where the server refuses so many, fewer are sent. seconds: the longest silence of the server.
+    url: without `/embeddings`, as in http://127.0.0.1:8000/v1. key: a bearer token. query_prompt, document_prompt:
+    prefixes that the model was trained with. batch: texts of one request at most; reduced if the server refuses.
+    seconds: longest silence of the server.
 
-    The server's name for the model stands for its weights: another model under the same name is not noticed.
+    The server's name of the model identifies its weights: another model under the same name is not detected.
 
-    The methods are called from threads, never from an event loop's own. They raise ProviderDownError,
-    ProviderReplyError (vectors that cannot be used), DeadlineError and BudgetError.
+    Call the methods from threads, not from an event loop. They raise ProviderDownError, ProviderReplyError (unusable
+    vectors), DeadlineError and BudgetError.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class EndpointEncoder(ModelEndpoint):
         self._document_prompt = document_prompt
         self._dimensions: int | None = None
         self._batch = batch
-        self._passed = False  # a request as large as they become
-        self._told = False
+        self._size_known = False  # a request of full size was accepted
+        self._noted_shortening = False
         self._asking = threading.Lock()
         settings = "\x1f".join((model, query_prompt, document_prompt))
         self.name = f"endpoint-{model}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
@@ -90,58 +90,60 @@ class EndpointEncoder(ModelEndpoint):
         return vectors
 
     def _ask(self, texts: Sequence[str]) -> Rows:
-        rows = asyncio.run(self._all(texts))
+        rows = asyncio.run(self._all_rows(texts))
         if len({part.shape[1] for part in rows}) > 1:
             raise ProviderReplyError(f"{self.server} gave vectors of different lengths.")
         return np.concatenate(rows)
 
-    async def _all(self, texts: Sequence[str]) -> list[Rows]:
-        """The vectors of all the texts, a few requests under way together. The first one goes alone until one has
-        passed: it finds out how many texts the server takes."""
+    async def _all_rows(self, texts: Sequence[str]) -> list[Rows]:
+        """The vectors of all texts, by concurrent requests. The first request is alone until the batch size is
+        known."""
         left = current_budget().seconds_left()
-        async with self.opened() as client:
-            post = partial(self._sent, client, asyncio.Semaphore(_MOST_CONCURRENT))
+        async with self.open_client() as client:
+            post = partial(self._send, client, asyncio.Semaphore(_CONCURRENT))
             try:
                 async with asyncio.timeout(None if left == float("inf") else max(0.0, left)):
-                    alone = 0 if self._passed else self._batch
-                    made = [await self._part(post, texts[:alone])] if alone else []
-                    self._passed = self._passed or len(texts) > alone
-                    made += await asyncio.gather(*(self._part(post, p) for p in batches(texts[alone:], self._batch)))
+                    alone = 0 if self._size_known else self._batch
+                    made = [await self._split_if_refused(post, texts[:alone])] if alone else []
+                    self._size_known = self._size_known or len(texts) > alone
+                    made += await asyncio.gather(
+                        *(self._split_if_refused(post, p) for p in batches(texts[alone:], self._batch))
+                    )
             except TimeoutError as exc:
                 raise DeadlineError(f"{self.server} did not answer within the time of the run.") from exc
         return [rows for part, _ in made for rows in part]
 
-    async def _part(self, post: _Post, texts: Sequence[str]) -> tuple[list[Rows], bool]:
-        """The vectors of some texts, and whether they came in one request. Where the server refuses so many, each half
-        is sent; the size that passes so is the largest from then on, unless one text alone was what it refused."""
+    async def _split_if_refused(self, post: _Post, texts: Sequence[str]) -> tuple[list[Rows], bool]:
+        """The vectors, and whether one request was enough. If the server refuses the size, both halves are sent, and
+        the accepted size becomes the limit, unless the server refused a single text."""
         if len(texts) <= self._batch:
             try:
                 return [await post(texts)], True
             except ProviderDownError as exc:
                 of_length = exc.status > 0 and is_about_length(str(exc))
-                if not of_length and (exc.status not in _OF_SIZE or len(texts) == 1):
+                if not of_length and (exc.status not in _SIZE_STATUSES or len(texts) == 1):
                     raise
         if len(texts) == 1:
-            return [await self._shortened(post, texts[0])], False
+            return [await self._send_first_half(post, texts[0])], False
         half = (len(texts) + 1) // 2
-        made = [await self._part(post, part) for part in batches(texts, half)]
+        made = [await self._split_if_refused(post, part) for part in batches(texts, half)]
         if all(whole for _, whole in made):
             self._batch = min(self._batch, half)
         return [rows for part, _ in made for rows in part], False
 
-    async def _shortened(self, post: _Post, text: str) -> Rows:
-        """The vector of a text that is too long for the server: that of its first half, as most models cut of
-        themselves. The answer says so."""
+    async def _send_first_half(self, post: _Post, text: str) -> Rows:
+        """The vector of the first half of a text that the server refuses as too long; most models truncate such texts.
+        The answer notes it."""
         rows = await post([text[: max(1, len(text) // 2)]])
         told = f"The encoder {self.model} refused some texts as too long: of these it was given the first half."
-        if not self._told:
+        if not self._noted_shortening:
             _LOG.warning("%s", told)
-        self._told = True
+        self._noted_shortening = True
         current_log().note("scope", told)
         return rows
 
-    async def _sent(self, client: "AsyncOpenAI", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
-        """The vectors of texts that are sent in one request."""
+    async def _send(self, client: "httpx.AsyncClient", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
+        """The vectors of one request."""
         body = {"model": self.model, "input": list(texts), "encoding_format": "float"}
         async with free:
             reply = await self.post(client, f"{self.address}/embeddings", body)
@@ -149,7 +151,7 @@ class EndpointEncoder(ModelEndpoint):
 
 
 def _rows(reply: Any, wanted: int) -> NDArray[np.float32]:
-    """Unit vectors of shape (wanted, dimensions), in the order of what was sent."""
+    """Unit vectors, shape (wanted, dimensions), in the order of the request."""
     try:
         data = reply["data"]
         by_index = {int(item["index"]): item["embedding"] for item in data}

@@ -1,4 +1,4 @@
-"""Encoders in PyTorch: any model that is on this machine (extra `models`)."""
+"""Encoders in PyTorch: any downloaded model (extra `models`)."""
 
 import hashlib
 import threading
@@ -13,24 +13,23 @@ from numpy.typing import NDArray
 from tools.errors import ModelError, SettingsError, command
 from tools.models.int8 import head_and_tail
 
-_TOGETHER = 32  # texts of one pass
-_MATTERS = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # weights, settings and vocabularies
+_BATCH = 32  # texts of one pass
+_MODEL_FILES = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # weights, settings and vocabularies
 
 
 class TransformersEncoder:
-    """Unit vectors from a sentence-transformers model, or from any encoder that Transformers knows: the folder of one,
-    or the name of one that was downloaded; nothing is downloaded here.
+    """Unit vectors from a sentence-transformers model, or any encoder that Transformers can load. `model`: a folder, or
+    the name of a downloaded model; nothing is downloaded.
 
-    query_prompt and document_prompt: put before queries and documents; left empty, the prompts that the model itself
-    carries are used, if any. The model is found when this is made and loaded when it is first used. Raises
-    SettingsError without the extra, ModelError for a model that is missing or cannot be used.
+    query_prompt, document_prompt: prefixes; by default the model's own. The model is loaded at its first use. Raises
+    SettingsError without the extra, ModelError for a missing or unusable model.
     """
 
     def __init__(self, model: str, query_prompt: str = "", document_prompt: str = "") -> None:
         require_extra(f"the encoder {model}")
         self._folder = find_model(model)
         self._loaded: Any = None
-        self._using = threading.RLock()  # tokenizers refuse two threads at once
+        self._using = threading.RLock()  # tokenizers are not thread-safe
         self._prompts = (query_prompt, document_prompt)
         about = "\x1f".join((fingerprint(self._folder), *self._prompts))
         self.name = f"{Path(model).name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
@@ -52,7 +51,7 @@ class TransformersEncoder:
             rows = compute(
                 list(texts),
                 prompt=prompt or None,
-                batch_size=_TOGETHER,
+                batch_size=_BATCH,
                 normalize_embeddings=True,
                 show_progress_bar=False,
             )
@@ -73,7 +72,7 @@ class TransformersEncoder:
 
 
 def require_extra(what: str) -> None:
-    """Raises SettingsError where the extra `models` is not installed; imports nothing of it."""
+    """Raises SettingsError if the extra `models` is not installed. It imports nothing."""
     from importlib.util import find_spec
 
     if find_spec("sentence_transformers") is None or find_spec("torch") is None:
@@ -84,14 +83,14 @@ def require_extra(what: str) -> None:
 
 
 def hide_progress() -> None:
-    """Keeps Transformers from drawing a bar for every model that it loads."""
+    """Disables Transformers' progress bars."""
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
 
 
 def find_model(model: str) -> Path:
-    """The folder of a model that is a folder already or was downloaded. Raises ModelError that says how to get it."""
+    """The folder of a model: the given folder or the downloaded one. Raises ModelError."""
     if Path(model).expanduser().is_dir():
         return Path(model).expanduser().resolve()
     from huggingface_hub import snapshot_download
@@ -106,23 +105,23 @@ def find_model(model: str) -> Path:
 
 
 def fingerprint(folder: Path) -> str:
-    """Names what a model computes: of every file that matters its name, size, head and tail."""
+    """Identifies a model's outputs by each relevant file's name, size, head and tail."""
     digest = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in _MATTERS and p.is_file()):
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in _MODEL_FILES and p.is_file()):
         digest.update(f"{path.relative_to(folder)}:{path.stat().st_size}:".encode() + head_and_tail(path))
     return digest.hexdigest()
 
 
 @contextmanager
 def model_errors(folder: Path) -> Iterator[None]:
-    """What PyTorch and Transformers raise for a model or a machine that cannot be used, as ModelError."""
+    """Converts errors of PyTorch and Transformers to ModelError."""
     from safetensors import SafetensorError
 
     try:
         yield
     except (
         *(OSError, ValueError, RuntimeError, ImportError, KeyError, AttributeError, SafetensorError),
-        AssertionError,  # what PyTorch says to a device that it was not built for
+        AssertionError,  # PyTorch, for a device that it was not built for
     ) as exc:
         said = " ".join(str(exc).split())[:300]
         raise ModelError(

@@ -1,4 +1,4 @@
-"""A chat model that checks written claims: do the passages that a claim cites say it, and does it serve its side?"""
+"""A chat model checks written claims: do the cited passages say the claim, and does it serve its side?"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -11,12 +11,12 @@ from pydantic import BaseModel, Field
 from prompts import as_data, load_prompt
 from tools.budget import run_within
 from tools.models.chat.model import ChatModel
-from tools.models.judges.batch import Halving, as_documents, as_line, labelled
+from tools.models.judges.batch import BatchSplitter, documents_as_data, passage_line, with_random_labels
 from tools.passages import Passage
 
 TOGETHER = 64
 """Claims of a call at most."""
-_CHARACTERS = 40_000  # of the passages and claims of a call, about
+_CHARACTERS = 40_000  # of the passages and claims of a call, approximately
 _CONCURRENT = 8  # calls
 _ATTEMPTS = 2
 _PROBABILITY = {"yes": 0.95, "partly": 0.3, "no": 0.05}
@@ -26,9 +26,9 @@ _PROBABILITY = {"yes": 0.95, "partly": 0.3, "no": 0.05}
 class ClaimCheck:
     """A written claim to check.
 
-    side: the statement of the side that it stands under, empty for a claim of no side. objection: it is to argue
-    against that side. passages: those that it cites. hints: what rules found against it. elsewhere: names and numbers
-    of the claim that the cited passages lack and their documents have.
+    side: its side's statement, empty without a side. objection: it should argue against that side. passages: the cited
+    ones. hints: problems found by rules. elsewhere: names and numbers of the claim that its documents contain but the
+    cited passages do not.
     """
 
     text: str
@@ -41,8 +41,8 @@ class ClaimCheck:
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict:
-    """How surely the passages say a claim, and it serves its side: probabilities, NaN without an answer. corrected: the
-    claim as the passages say it, where they say it only in part."""
+    """Probabilities that the passages say the claim, and that it serves its side; NaN without a verdict. corrected: the
+    claim as the passages say it, if they support it in part."""
 
     said: float = math.nan
     serves: float = math.nan
@@ -54,7 +54,7 @@ class ClaimVerdict:
 
 
 class Checked(BaseModel):
-    """What the model says of a claim that does not hold as it is."""
+    """The model's verdict on a claim that does not hold."""
 
     claim: str = Field(max_length=20)
     said: Literal["yes", "partly", "no"]
@@ -63,25 +63,25 @@ class Checked(BaseModel):
 
 
 class CheckedClaims(BaseModel):
-    """What the model is asked for."""
+    """The model's reply."""
 
     hold: list[str] = Field(default_factory=list, max_length=4 * TOGETHER)
     others: list[Checked] = Field(default_factory=list, max_length=4 * TOGETHER)
 
 
 class ClaimChecker:
-    """Any chat model; belongs to the event loop that first uses it, as its ChatModel does."""
+    """Works with any chat model. It belongs to the event loop that first uses it, as its ChatModel does."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
         self.name = model.name
-        self._halving = Halving(TOGETHER)
+        self._splitter = BatchSplitter(TOGETHER)
 
     async def check(
         self, claims: Sequence[ClaimCheck], planted: ClaimCheck | None = None
     ) -> tuple[list[ClaimVerdict], bool]:
-        """A verdict for each claim; and whether the model took the planted claim, which stands in every call and cites
-        a passage that does not say it, for said. Raises ProviderDownError, ProviderReplyError, BudgetError."""
+        """A verdict for each claim, and whether the model accepted the planted claim, which every call contains and
+        whose passage does not say it. Raises ProviderDownError, ProviderReplyError, BudgetError."""
         every = [*claims, *([planted] if planted else [])]
         found = [ClaimVerdict()] * len(every)
         fooled: list[bool] = []
@@ -95,15 +95,15 @@ class ClaimChecker:
                     missing = [i for i in missing if not found[i].answered]
 
         cited = {p for claim in claims for p in claim.passages}
-        characters = sum(len(as_line(p)) for p in cited) + sum(len(claim.text) for claim in claims)
-        parts = self._halving.parts(range(len(claims)), characters, _CHARACTERS)
-        await run_within([partial(self._halving.ask, ask, part) for part in parts], _CONCURRENT)
+        characters = sum(len(passage_line(p)) for p in cited) + sum(len(claim.text) for claim in claims)
+        parts = self._splitter.parts(range(len(claims)), characters, _CHARACTERS)
+        await run_within([partial(self._splitter.ask, ask, part) for part in parts], _CONCURRENT)
         return found[: len(claims)], any(fooled)
 
     async def _ask(self, claims: Sequence[ClaimCheck], places: Iterable[int], found: list[ClaimVerdict]) -> None:
-        asked = labelled(places, "C")
-        passages = labelled(dict.fromkeys(p for i in asked.values() for p in claims[i].passages), "P")
-        sides = labelled(dict.fromkeys(claims[i].side for i in asked.values() if claims[i].side), "S")
+        asked = with_random_labels(places, "C")
+        passages = with_random_labels(dict.fromkeys(p for i in asked.values() for p in claims[i].passages), "P")
+        sides = with_random_labels(dict.fromkeys(claims[i].side for i in asked.values() if claims[i].side), "S")
         label_of = {passage.id: label for label, passage in passages.items()}
         of_side = {side: label for label, side in sides.items()}
 
@@ -116,14 +116,14 @@ class ClaimChecker:
         told = [as_data("side", side, label=label) for label, side in sides.items()]
         system, user = load_prompt("check").render(
             sides="\n".join(["The sides:", *told]) if told else "",
-            passages=as_documents(passages),
+            passages=documents_as_data(passages),
             claims="\n".join(shown(label, claims[i]) for label, i in asked.items()),
         )
         checked = await self._model.ask(system, user, CheckedClaims)
         for label in filter(asked.__contains__, checked.hold):
             found[asked[label]] = ClaimVerdict(_PROBABILITY["yes"], _PROBABILITY["yes"])
         for one in checked.others:
-            if one.claim in asked:  # what stands in both lists does not hold
+            if one.claim in asked:  # a claim in both lists does not hold
                 corrected = one.corrected.strip() if one.said == "partly" else ""
                 verdict = ClaimVerdict(_PROBABILITY[one.said], _PROBABILITY[one.serves], corrected)
                 found[asked[one.claim]] = verdict

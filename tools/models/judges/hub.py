@@ -1,8 +1,7 @@
-"""A judge of the user's choice: a classifier of text pairs, from a folder or downloaded (extra `models`).
+"""A user's own judge: a classifier of text pairs, from a folder or downloaded (extra `models`).
 
-It takes the place of the closer reading of the few sentences that may be shown, and scores pairs that are asked
-outright; the embedded judge reads all else. A model with labels for entailment is given the text as premise and the
-statement as hypothesis, any other the statement and the text.
+It does the closer reading and scores single pairs; the embedded judge reads everything else. A model with labels for
+entailment reads the text as premise and the statement as hypothesis; other models read the statement and the text.
 """
 
 import hashlib
@@ -20,18 +19,18 @@ from tools.models.encoders.transformers import find_model, fingerprint, hide_pro
 from tools.models.judges.embedded import EmbeddedJudge, sigmoid
 from tools.models.judges.judge import Floats, LocalJudge, Pair, best_window_scores, split_into_windows
 
-_READING = 1  # counts up whenever what the model is asked, or what is made of its answers, changes
+_READING = 1  # version of the inputs and of the scoring, part of the judge's name
 
 
 class HubJudge(LocalJudge):
-    """Probabilities of support by the classifier, once `calibrate` has fitted them."""
+    """Probabilities of support by the classifier, after `calibrate`."""
 
     reads_closely = True
     first: EmbeddedJudge
 
     def __init__(self, model: str, embedded: EmbeddedJudge) -> None:
-        """The model is loaded when it is first asked. Raises SettingsError without the extra, ModelError for a model
-        that is missing or cannot judge."""
+        """The model is loaded at its first use. Raises SettingsError without the extra, ModelError for a missing or
+        unsuitable model."""
         require_extra(f"the judge {model}")
         self._folder, self._name, self.first = find_model(model), Path(model).name, embedded
         self._model: Any = None
@@ -42,7 +41,7 @@ class HubJudge(LocalJudge):
 
     def calibrate(self, cases: Callable[[], Sequence[tuple[Pair, bool]]], cache: VectorCache) -> None:
         """Fits the probabilities (Platt 1999) to pairs whose text argues for the statement (True) or is about something
-        else; a fit that was kept is used."""
+        else, or loads a cached fit."""
         if (kept := cache.known(self.name, ["fit"]).get("fit")) is None:
             from sklearn.linear_model import LogisticRegression
 
@@ -69,8 +68,8 @@ class HubJudge(LocalJudge):
         return best_window_scores(scores, places, len(pairs))
 
     def _leanings(self, pairs: Sequence[Pair]) -> Floats:
-        """How much each text leans to the statement, and to its contrary or denial, (n, 2): the log odds of the label
-        for the one, with those of the label against the other."""
+        """Log odds of the supporting label minus those of the opposing label, for the statement and for its contrary or
+        denial, (n, 2)."""
         asked = [_texts(p, infers=self._infers) for p in (*pairs, *map(_opposite, pairs))]
         with model_errors(self._folder):
             from sentence_transformers import CrossEncoder
@@ -86,27 +85,27 @@ class HubJudge(LocalJudge):
 
 
 def _log_odds(logits: Floats, label: int) -> Floats:
-    """Of the label against all others; a single score is that already."""
+    """Log odds of the label against all others. A single score already is one."""
     others = np.delete(logits, label, axis=2)
     return (logits[:, :, label] - (np.logaddexp.reduce(others, axis=2) if others.size else 0)).T
 
 
 def _texts(pair: Pair, *, infers: bool) -> tuple[str, str]:
-    """The two texts that the model is given."""
+    """The model's two inputs."""
     answer = f'The answer to the question "{pair.query}" is {"yes" if pair.affirms else "no"}.'
     return (pair.text, answer if pair.form == "answer" else pair.statement) if infers else (pair.statement, pair.text)
 
 
 def _opposite(pair: Pair) -> Pair:
-    """The same text with the contrary of the statement, or else its denial."""
+    """The same text with the contrary statement, or else the denial."""
     denied = f"{'No' if pair.affirms else 'Yes'}: {pair.query}"
     denied = denied if pair.form == "answer" else f"It is wrong to say: {pair.statement}"
     return replace(pair, statement=pair.contrary or denied)
 
 
 def _labels(folder: Path) -> tuple[bool, int, int | None]:
-    """Whether the classifier infers, and the places of the labels for a statement and against it. Raises ModelError for
-    a model that cannot judge."""
+    """Whether the classifier has entailment labels, and the indices of its supporting and opposing labels. Raises
+    ModelError for an unsuitable model."""
     config = json.loads((folder / "config.json").read_text("utf-8")) if (folder / "config.json").is_file() else {}
     named = config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
     labels, kind = [str(named[k]).lower() for k in sorted(named, key=int)], (config.get("architectures") or ["none"])[0]

@@ -1,4 +1,4 @@
-"""What every judge is: it tells whether a text supports a statement. Long texts are read in windows."""
+"""The interface of all judges, and the windows in which they read long texts."""
 
 import asyncio
 import math
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from tools.passages import Passage
 
 Floats = NDArray[np.float32]
-_BATCH = 64  # pairs at most; between two batches the time that is left is looked at
-_PROBE = 16  # pairs of the first batch, which measures the throughput, so that no batch outlasts the time there is
-_PROBE_CLOSELY = 2  # the same of a closer reading, which takes several times as long a pair
+_BATCH = 64  # pairs at most; the deadline is checked between batches
+_PROBE = 16  # pairs of the first batch, which measures the throughput
+_PROBE_CLOSELY = 2  # as _PROBE, for the slower closer reading
 
 PairForm = Literal["statement", "answer"]
 AFFIRMING = ("Yes", "Agree", "For")
-"""The words that affirm what is asked, of those that answer a question; any other denies it."""
+"""The affirmative answers among the words that answer a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A statement and a text to judge; `contrary` is the opposing statement where there is one, and `question` what is
-    disputed, which only some judges are told.
+    """A statement and a text to judge. `contrary`: the opposing statement, if any. `question`: the disputed question,
+    which only some judges read.
 
-    Of the form 'answer' the statement is a question after the word that answers it ('No: Is it so?'), and the contrary
-    the same question after the other word. Judges may be calibrated for either form apart.
+    In the form 'answer' the statement is an answer word and the question ('No: Is it so?'), and the contrary has the
+    other word. Judges may have a separate calibration for each form.
     """
 
     statement: str
@@ -46,26 +46,26 @@ class Pair:
     question: str = field(default="", compare=False)
     form: PairForm = "statement"
     placed: str = ""
-    """The text as `in_place` shows it among its neighbours, which a closer reading reads instead."""
+    """The text with its neighbours (`in_context`), for the closer reading."""
 
     @property
     def query(self) -> str:
-        """What the statement answers: the question without its word; the statement itself where it is none."""
+        """The question without its answer word; the statement itself in the other form."""
         return self.statement.partition(": ")[2] if self.form == "answer" else self.statement
 
     @property
     def affirms(self) -> bool:
-        """Whether an answer is the affirming one."""
+        """Whether the answer is affirmative."""
         return self.statement.partition(": ")[0] in AFFIRMING
 
 
 CLEAR = 0.8
-"""The probability from which a judge that reads documents was clear about a passage."""
+"""Probability above which a judge that reads documents is clear about a passage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A side of a question as a judge is told of it; `contrary` and `form` as in `Pair`."""
+    """A side of a question; `contrary` and `form` as in `Pair`."""
 
     statement: str
     contrary: str = ""
@@ -74,11 +74,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class PassageVerdicts:
-    """What a judge says of n passages for k sides.
+    """A judge's verdicts on n passages for k sides.
 
-    support, opposition: the probabilities that each passage argues for each side, and against it, (k, n); NaN where
-    that was not judged. on_question: 1 where the passage speaks to the question, 0 where it does not, (n,); NaN where
-    the judge tells no difference.
+    support, opposition: probabilities that a passage argues for or against a side, (k, n); NaN if not judged.
+    on_question: 1 if a passage is about the question, else 0, (n,); NaN if the judge does not say.
     """
 
     support: Floats
@@ -86,9 +85,11 @@ class PassageVerdicts:
     on_question: Floats
 
 
-def verdicts_of(sides: Sequence[Side], support: Floats, opposition: Floats, on_question: Floats) -> PassageVerdicts:
-    """The verdicts, where what supports a side's contrary opposes the side, and what is clearly against the contrary
-    supports it. What is only weakly against one side may be for a third."""
+def combine_verdicts(
+    sides: Sequence[Side], support: Floats, opposition: Floats, on_question: Floats
+) -> PassageVerdicts:
+    """Verdicts in which support of a side's contrary counts as opposition, and clear opposition to the contrary counts
+    as support. Weak opposition may mean a third side."""
     places = {side.statement: at for at, side in enumerate(sides)}
     folded, opposed = support.copy(), opposition.copy()
     for at, side in enumerate(sides):
@@ -98,20 +99,20 @@ def verdicts_of(sides: Sequence[Side], support: Floats, opposition: Floats, on_q
     return PassageVerdicts(folded, opposed, on_question)
 
 
-def swapped(pair: Pair) -> Pair:
-    """The same text, asked about the other way round."""
+def swap_statements(pair: Pair) -> Pair:
+    """The pair with statement and contrary exchanged."""
     return replace(pair, statement=pair.contrary, contrary=pair.statement)
 
 
 class Judge(ABC):
-    """Tells how likely texts support statements, in this process or behind an address.
+    """Scores how likely texts support statements.
 
-    name: changes whenever its numbers do. threshold: the probability from which a passage counts as support, calibrated
-    on development data. address: where it is asked, empty for one of this process. chat: the chat model that judges, if
-    it is one that reads many passages a call. reads_closely: whether it has a closer reading. reads_documents: whether
-    it reads passages better than the embedded judge reads their sentences, so that its verdicts are the last word on
-    them. essays_only: whether it was trained on essays, and so cannot tell the side of people's own words. first: who
-    reads passages where this judge reads only what may be shown. told: what an answer says of the judge.
+    name: identifies the scores. threshold: the probability above which a passage counts as support, calibrated on
+    development data. address: empty for a judge in this process. chat: the chat model of a judge that reads many
+    passages a call. reads_closely: has a closer reading. reads_documents: judges passages better than the embedded
+    judge judges their sentences, so its verdicts are final. essays_only: was trained on essays, so it cannot judge
+    users' own words. first: the judge of the passages, if this one only judges sentences to show. told: the answer's
+    note on the judge.
     """
 
     name: str
@@ -126,42 +127,39 @@ class Judge(ABC):
 
     @abstractmethod
     async def support(self, pairs: Sequence[Pair]) -> Floats:
-        """Probabilities that each text supports its statement, shape (n,); NaN for what was not judged in time."""
+        """Probabilities that each text supports its statement, shape (n,); NaN if not judged in time."""
 
     async def stances(self, pairs: Sequence[Pair], closely: bool = False) -> Floats:
-        """Probabilities that each text supports the statement, and that it supports its contrary, shape (n, 2); NaN
-        for what was not judged. Every pair has a contrary statement.
+        """Probabilities that each text supports the statement, and its contrary, shape (n, 2); NaN if not judged. Every
+        pair needs a contrary.
 
-        closely: by the closer reading where there is one: better, and at many times the price, so that it is for what
-        may be shown and not for everything that was found.
+        closely: use the closer reading if there is one. It is more accurate and many times slower, so it is for
+        sentences to show.
         """
-        both = await self.support([*pairs, *map(swapped, pairs)])
+        both = await self.support([*pairs, *map(swap_statements, pairs)])
         return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
 
     async def read(self, question: str, sides: Sequence[Side], passages: Sequence["Passage"]) -> PassageVerdicts:
-        """Reads each passage once for all sides.
-
-        Most judges are asked about each pair of side and passage, the first passages first.
-        """
+        """Judges each passage for all sides. By default one pair per side and passage, first passages first."""
         texts = [prose_of(p.text) for p in passages]
         pairs = [Pair(s.statement, text, s.contrary, question, s.form) for text in texts for s in sides]
         support = (await self.support(pairs)).reshape(len(passages), len(sides)).T
-        return verdicts_of(sides, support, 0 * support, np.full(len(passages), np.nan, np.float32))
+        return combine_verdicts(sides, support, 0 * support, np.full(len(passages), np.nan, np.float32))
 
     async def aclose(self) -> None:  # noqa: B027  # most have nothing to close
-        """Closes what belongs to this event loop."""
+        """Closes resources of this event loop."""
 
 
 class LocalJudge(Judge):
-    """A judge of this process: batch after batch in the worker, until the time is used up."""
+    """A judge in this process. It scores batches in the worker until the deadline."""
 
     @abstractmethod
     def score(self, pairs: Sequence[Pair]) -> Floats:
         """Probabilities of support, shape (n,)."""
 
     def score_both(self, pairs: Sequence[Pair], closely: bool = False) -> Floats:
-        """Probabilities of support of the statement and of its contrary, shape (n, 2)."""
-        return np.stack([self.score(pairs), self.score([swapped(p) for p in pairs])], axis=1)
+        """Probabilities of support for the statement and its contrary, shape (n, 2)."""
+        return np.stack([self.score(pairs), self.score([swap_statements(p) for p in pairs])], axis=1)
 
     async def support(self, pairs: Sequence[Pair]) -> Floats:
         return (await self._in_batches(self.score, 1, pairs, _PROBE))[:, 0]
@@ -192,20 +190,20 @@ class LocalJudge(Judge):
         return scores
 
 
-# A sentence in its place
+# A sentence in context
 
 MARKS = ("⟨", "⟩")
-"""Around the sentence that is judged. Tokenizers of BERT's kind know each as one token."""
+"""Enclose the judged sentence. Tokenizers of BERT's family have a token for each."""
 PLACE_TOKENS = 96
 _TITLE_TOKENS = 14
-_PIECE = re.compile(r"\w{1,7}|[^\w\s]")  # at least a token: tokenizers cut longer words
+_PIECE = re.compile(r"\w{1,7}|[^\w\s]")  # at least a token: tokenizers split longer words
 
 
-def in_place(title: str, before: str, text: str, after: str) -> str:
-    """The sentence between MARKS, after the document's title and the sentence before it, before the next sentence.
+def in_context(title: str, before: str, text: str, after: str) -> str:
+    """The sentence between MARKS, after the document's title and the previous sentence, before the next sentence.
 
-    Title and neighbours are cut so that the whole has about PLACE_TOKENS tokens at most; the sentence never is. A
-    sentence without title and neighbours is returned as it is.
+    Title and neighbours are truncated to about PLACE_TOKENS tokens in all; the sentence is not. Without title and
+    neighbours it is returned unchanged.
     """
     title, before, text, after = map(judged_text, (title, before, text, after))
     if not (title or before or after):
@@ -221,7 +219,7 @@ def in_place(title: str, before: str, text: str, after: str) -> str:
 
 
 def _opening(words: Sequence[str], tokens: int) -> str:
-    """The first of the words that fit into so many tokens."""
+    """The first words that fit into the number of tokens."""
     kept: list[str] = []
     for word in words:
         tokens -= len(_PIECE.findall(word))
@@ -234,22 +232,21 @@ def _opening(words: Sequence[str], tokens: int) -> str:
 # Windows
 
 WINDOW_WORDS = 100
-"""Words of a window, as of the passages that the judge was trained on."""
-_WHOLE_WORDS = 135  # a text up to this long is read in one piece, as the store's passages are
-_STEP_WORDS = 70  # at most, from one window's first word to the next one's
+"""Words of a window, as in the judge's training passages."""
+_WHOLE_WORDS = 135  # longest text that is not split; the store's passages are shorter
+_STEP_WORDS = 70  # largest distance between the starts of two windows
 _NOISE = re.compile(r"\(?https?://\S+|\[\[?[^\]]{0,80}\]\]?|\[REF\b")
 
 
 def judged_text(text: str) -> str:
-    """Without addresses, bracketed references and doubled white space, as what the judge was trained on."""
+    """The text without addresses, bracketed references and extra white space, as in the training data."""
     return " ".join(_NOISE.sub(" ", text).split())
 
 
 def windows(text: str) -> list[str]:
-    """The tidy text, or windows of 100 words of it at even distances, the last of which ends where the text ends.
+    """The clean text, or windows of 100 words at equal distances; the last window ends with the text.
 
-    Of these the best one counts (MaxP, Dai and Callan 2019): a text supports a statement as surely as the part of it
-    that does so best.
+    The best window counts (MaxP, Dai and Callan 2019).
     """
     words = judged_text(text).split()
     if len(words) <= _WHOLE_WORDS:
@@ -261,17 +258,17 @@ def windows(text: str) -> list[str]:
 
 
 def split_into_windows(pairs: Sequence[Pair]) -> tuple[list[Pair], list[int]]:
-    """The pairs of all windows, and for each the place of the pair that it comes from."""
+    """The pairs of all windows, and the index of each window's original pair."""
     parts = [(replace(p, text=part), i) for i, p in enumerate(pairs) for part in windows(p.text)]
     return [pair for pair, _ in parts], [place for _, place in parts]
 
 
 def best_window_scores(scores: NDArray[np.float32], places: Sequence[int], count: int) -> NDArray[np.float32]:
-    """The highest score of each of `count` pairs over its windows; NaN where one of them has none.
+    """The highest score of each of `count` pairs over its windows; NaN if a window has none.
 
-    scores: a row a window, shape (windows,) or (windows, k); the result has the same with `count` rows.
+    scores: shape (windows,) or (windows, k); the result has `count` rows.
     """
     best = np.full((count, *scores.shape[1:]), -np.inf, np.float32)
-    with np.errstate(invalid="ignore"):  # NaN is meant to stay
+    with np.errstate(invalid="ignore"):  # NaN stays
         np.maximum.at(best, np.asarray(places, np.intp), scores)
     return best

@@ -1,15 +1,13 @@
-"""How surely what can be quoted argues for a side, from what a judge says of it and of what stands around it.
+"""The probability that a quotation argues for a side, from judge scores of the sentence and its surroundings.
 
-A sentence by itself is often ambiguous: 'Workers would lose their evenings.' is for a rule or against it. The text
-around it mostly is not. So three leanings are added, each the difference between the log odds that a text supports a
-side and that it supports the contrary side: of the sentence itself, of the rest of its passage (the mean over the other
-sentences, each weighted by how much it argues at all), and of all sentences of its speaker in the document. A sentence
-is no case where the rest of its passage argues the other way.
+A sentence alone is often ambiguous: 'Workers would lose their evenings.' may be for or against a rule. So three
+leanings (log odds of a side minus those of the contrary side) are added: of the sentence, of the rest of its passage
+(weighted by how much each sentence argues), and of all its speaker's sentences in the document. If the rest of the
+passage leans the other way, the sentence is not quoted for the side.
 
-Which side words are on is one question; whether they speak to the dispute at all is another, that most passages of a
-search fail. Four things tell it: how near the passage lies to the middle of those that come nearest to the question, by
-how much it is farther from the question than these, what the judge said of it as a whole, and how near the
-nearest comes at all: of a topic that no document knows, it is about something else.
+Relevance to the dispute is estimated separately, since most retrieved passages fail it: the passage's cosine to the
+centre of the passages nearest to the question, its distance relative to them, the judge's score of the passage, and the
+cosine of the nearest passage, which is low if no document is about the topic.
 """
 
 import json
@@ -26,23 +24,22 @@ from tools.errors import ModelError
 Floats = NDArray[np.float64]
 FILE = Path(__file__).parents[2] / "weights" / "quoting.json"
 AGAINST_ITSELF = -0.4
-"""Leaning of words, in log odds, below which they speak for the other side, whatever stands around them."""
+"""Leaning, in log odds, below which a sentence argues for the other side, whatever its surroundings."""
 CENTRAL = 5
 RELEVANCE_FEATURES = 4
-"""How many features `relevance_features` has."""
+"""Number of features of `relevance_features`."""
 _EXTREME = 0.002
-"""Probabilities are taken to lie at least so far from 0 and 1; a judge's certainty beyond that is no more certain."""
+"""Probabilities are clipped to at least this distance from 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotingWeights:
-    """Weights of the three leanings; weights and offset of the features of relevance; and thresholds.
+    """Weights of the leanings, weights and offset of the relevance features, and thresholds.
 
-    near: the cosine of the nearest sentence to the question below which no side has a case. case: the probability that
-    a sentence speaks to the dispute and argues for the side, from which it is of its case. alone: the log odds of the
-    sentence itself that it needs besides. told: the log odds from which a document argues for a side, by its
-    speaker's mean plus `closer` times a sentence that the larger model read, times the probability of relevance.
-    `python -m evals quotes --fit` fits all but `near`, `alone` and `closer`, which were chosen.
+    near: cosine of the nearest sentence to the question below which no side has a case. case: probability of relevance
+    and side above which a sentence belongs to the side's case. alone: least log odds of the sentence itself. told: log
+    odds above which a document argues for a side, from its speaker's mean plus `closer` times a closely read sentence,
+    times the relevance. `python -m evals quotes --fit` fits all but `near`, `alone` and `closer`.
     """
 
     own: float
@@ -61,9 +58,9 @@ class QuotingWeights:
 
 
 def stance_log_odds(stances: Floats) -> tuple[Floats, Floats]:
-    """For each text the log odds of the first of two contrary sides, and how much it argues for either.
+    """For each text the log odds of the first side against the second, and how much it argues for either.
 
-    stances: the probabilities that it supports the first side, and the other, (n, 2); NaN where that is not known.
+    stances: probabilities of support for each side, (n, 2); NaN if unknown.
     """
     odds = np.clip(stances, _EXTREME, 1 - _EXTREME)
     logits = np.log(odds / (1 - odds))
@@ -71,22 +68,22 @@ def stance_log_odds(stances: Floats) -> tuple[Floats, Floats]:
 
 
 def mean_log_odds(lean: Floats, weight: Floats, of: Iterable[Sequence[int]]) -> Floats:
-    """The weighted mean log odds of each selection of texts, (n,); 0 where nothing of it is known."""
+    """The weighted mean log odds of each selection of texts, (n,); 0 without known values."""
     known = [[i for i in rows if not np.isnan(lean[i])] for rows in of]
     return np.array([np.average(lean[rows], weights=weight[rows]) if rows else 0.0 for rows in known], np.float64)
 
 
 def side_probability(features: Floats, quoting: QuotingWeights) -> Floats:
-    """The probability that each text argues for the first side rather than for the other, shape (n,).
+    """The probability that each text argues for the first side rather than the second, shape (n,).
 
-    features: the leanings of the sentence, of the rest of its passage and of its speaker, (n, 3). Without an intercept,
-    so that exchanged sides exchange the probabilities.
+    features: leanings of the sentence, the rest of its passage and its speaker, (n, 3). No intercept, so that exchanged
+    sides get exchanged probabilities.
     """
     return _sigmoid(features @ np.array([quoting.own, quoting.passage, quoting.document]))
 
 
 def relevance_probability(grounds: Floats, quoting: QuotingWeights) -> Floats:
-    """The probability that each text speaks to the dispute, shape (n,); 0 where nothing comes near enough to the
+    """The probability that each text is relevant to the dispute, shape (n,); 0 if no passage is near enough to the
     question.
 
     grounds: of `relevance_features`, (n, RELEVANCE_FEATURES).
@@ -97,13 +94,13 @@ def relevance_probability(grounds: Floats, quoting: QuotingWeights) -> Floats:
 
 
 def relevance_features(vectors: Floats, nearness: Floats, judged: Floats, asked: Floats) -> Floats:
-    """Features of relevance to the dispute, (n, RELEVANCE_FEATURES): the cosine to the mean of the CENTRAL passages
-    nearest to the question (pseudo-relevance feedback, Rocchio 1971), the nearness less the mean of the CENTRAL
-    highest, the judgement, and the highest of `asked`, the same for all.
+    """Features of relevance, (n, RELEVANCE_FEATURES): cosine to the mean of the CENTRAL passages nearest to the
+    question (pseudo-relevance feedback, Rocchio 1971), nearness minus the mean of the CENTRAL highest, the judge's
+    score, and the highest of `asked`.
 
-    vectors: unit, of the passages, (n, dimensions). nearness: the highest cosine of a sentence of each to the question
-    or a statement, (n,). judged: the higher of the judge's probabilities that it supports either side, 0 where it was
-    not asked, (n,). asked: the highest cosine of a sentence of each to the question, (n,).
+    vectors: unit, of the passages, (n, dimensions). nearness: highest cosine of a passage's sentence to the question or
+    a statement, (n,). judged: the higher of the probabilities of support for either side, 0 if not judged, (n,). asked:
+    highest cosine of a passage's sentence to the question, (n,).
     """
     if not len(vectors):
         return np.zeros((0, RELEVANCE_FEATURES))
@@ -115,20 +112,19 @@ def relevance_features(vectors: Floats, nearness: Floats, judged: Floats, asked:
 
 
 def case_of(sure: Floats, features: Floats, quoting: QuotingWeights) -> NDArray[np.bool_]:
-    """Which texts are of a side's case, (n,): sure enough, clear by themselves, and the rest of their passage does not
-    lean the other way. sure: of `side_confidence`, NaN for what was not judged. features: as in `side_probability`."""
+    """Which texts belong to a side's case, (n,): sure enough, clear alone, and not contradicted by the rest of their
+    passage. sure: of `side_confidence`, NaN if not judged. features: as in `side_probability`."""
     return np.asarray((np.nan_to_num(sure) >= quoting.case) & (features[:, 0] >= quoting.alone) & (features[:, 1] >= 0))
 
 
 def argues(features: Floats, grounds: Floats, closely: NDArray[np.bool_], quoting: QuotingWeights) -> NDArray[np.bool_]:
-    """Whether the speaker of each text surely argues for the first side, by all that was read of this speaker, (n,).
-    closely: which texts the larger model read, (n,)."""
+    """Whether each text's speaker argues for the first side, (n,). closely: which texts the larger model read, (n,)."""
     speaker = features[:, 2] + quoting.closer * np.where(closely, features[:, 0], 0.0)
     return np.asarray(speaker * relevance_probability(grounds, quoting) >= quoting.told)
 
 
 def side_confidence(features: Floats, grounds: Floats, quoting: QuotingWeights) -> Floats:
-    """The probability that each text speaks to the dispute and argues for its first side, shape (n,)."""
+    """The probability that each text is relevant and argues for its first side, shape (n,)."""
     return side_probability(features, quoting) * relevance_probability(grounds, quoting)
 
 
@@ -138,7 +134,7 @@ def _sigmoid(values: Floats) -> Floats:
 
 @cache
 def load_quoting_weights(path: Path = FILE) -> QuotingWeights:
-    """The stored weights. Raises ModelError when they cannot be read."""
+    """Raises ModelError for an unreadable file."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         return QuotingWeights(**{field.name: float(stored[field.name]) for field in fields(QuotingWeights)})

@@ -1,9 +1,10 @@
-"""What judges behind an address share: many requests at a time, within the time there is, and what is made of failures.
+"""Judges behind an address: a cross-encoder on vLLM (`ScoreJudge`) and a chat model asked Yes or No (`ChatJudge`).
 
-How a server wants to be asked is learned with the first request: a judge has a list of forms, best first, and goes down
-it as long as the server refuses.
+Requests are concurrent within the time left. The first request determines the form: the judge tries its list of forms,
+best first, until the server accepts one.
 
-A cross-encoder on a vLLM server is such a judge (`ScoreJudge`): batches of pairs go to its /score.
+`ChatJudge` scores P(Yes) / (P(Yes) + P(No)) over the first token of the answer, over all spellings of the words.
+Without log-probabilities a verdict counts as 1 or 0, and the answer notes it.
 """
 
 import math
@@ -22,32 +23,32 @@ from numpy.typing import NDArray
 from prompts import Prompt, PromptError, as_data, load_prompt, read_prompt
 from tools.budget import NOT_ALL_JUDGED, batches, current_budget, current_log, run_within
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
-from tools.models.chat.replies import without_thoughts
+from tools.models.chat.reply import without_thoughts
 from tools.models.judges.judge import Judge, Pair, best_window_scores, split_into_windows
 from tools.models.servers import ModelEndpoint, Price
 from tools.net.retries import is_cut_short
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    import httpx
 
 
-_NO_SUCH_PLACE = (404, 405)
-_LEARNED_FROM = 3  # requests; where none of them gets an answer of use, no further one will
+_NO_SUCH_PATH = (404, 405)
+_FORM_ATTEMPTS = 3  # requests without a usable answer, after which the judge gives up
 
-Form = TypeVar("Form")
+FormT = TypeVar("FormT")
 
 
 class OtherFormError(ProviderReplyError):
-    """The server does not take the request in this form, or makes nothing of it."""
+    """The server refuses this form of the request, or its reply cannot be used."""
 
 
 class UnfitModelError(ProviderReplyError):
-    """The model's answers cannot be probabilities of support, whatever it is asked."""
+    """The model's outputs cannot be probabilities of support."""
 
 
 @dataclass
-class _Round:
-    """The scores of one call so far, NaN where there is none, and how many of the answers were of use."""
+class _Scores:
+    """The scores of one call so far, NaN if missing, and counts of usable answers."""
 
     pairs: Sequence[Pair]
     scores: NDArray[np.float32]
@@ -64,15 +65,15 @@ class _Round:
         self.unusable += sum(map(math.isnan, scores))
 
 
-class ServerJudge(ModelEndpoint, Judge, Generic[Form]):
-    """Probabilities of support from a server. `contrary` is ignored: these judges are asked one question a pair.
+class ServerJudge(ModelEndpoint, Judge, Generic[FormT]):
+    """Probabilities of support from a server. `contrary` is ignored: one question per pair.
 
-    `name` says which model, at which address and asked how, so that no score is taken for another's.
+    `name` identifies model, address and prompt.
     """
 
-    forms: Sequence[Form]
+    forms: Sequence[FormT]
     refusals: frozenset[int] = frozenset({400, 413, 422})
-    """Statuses that are about the request's form."""
+    """Statuses of refusals of the form."""
 
     def __init__(
         self,
@@ -87,48 +88,47 @@ class ServerJudge(ModelEndpoint, Judge, Generic[Form]):
         seconds: float = 30.0,
         price: Price | None = None,
     ) -> None:
-        """together: pairs in one request. concurrency: requests at a time. The others are those of `ModelEndpoint`."""
+        """together: pairs in one request. concurrency: concurrent requests. The others are those of `ModelEndpoint`."""
         super().__init__(url, model, key, seconds, price)
         self.name = f"{name}-{sha256(self.address.encode()).hexdigest()[:6]}"
         self.threshold = threshold
-        self._together = together
+        self._pairs_per_request = together
         self._concurrency = concurrency
-        self._form: Form | None = None
+        self._form: FormT | None = None
 
     async def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """Probabilities, shape (n,); NaN for a pair that was not answered before the deadline or the end of
-        the budget, or not with a verdict.
+        """Probabilities, shape (n,); NaN without a verdict before the deadline or the end of the budget.
 
-        Raises ProviderDownError when the server fails, ProviderReplyError when more than half of its answers are of no
-        use, BudgetError when there was nothing left for a single answer.
+        Raises ProviderDownError if the server fails, ProviderReplyError if more than half of its answers are unusable,
+        BudgetError if the budget does not allow a single answer.
         """
-        asked = _Round(pairs, np.full(len(pairs), np.nan, np.float32))
+        asked = _Scores(pairs, np.full(len(pairs), np.nan, np.float32))
         if not pairs or current_budget().seconds_left() <= 0:
             return asked.scores
-        async with self.opened() as client:
-            await run_within([partial(self._ask_all, client, asked)], 1)
+        async with self.open_client() as client:
+            await run_within([partial(self._ask_in_batches, client, asked)], 1)
         if asked.stopped is not None:
             if asked.answered == 0:
                 raise asked.stopped
             current_log().note("unjudged", f"Not every passage was read: {asked.stopped}", NOT_ALL_JUDGED)
         if asked.unusable * 2 > asked.answered:
-            self._form = None  # it may have become another server
+            self._form = None  # the server may have changed
             why = asked.problem or "it says neither Yes nor No."
             raise ProviderReplyError(
                 f"{asked.unusable} of {asked.answered} answers of {self.server} cannot be used: {why}"
             ) from asked.problem
         return asked.scores
 
-    async def _ask_all(self, client: "AsyncOpenAI", asked: _Round) -> None:
-        """Asks for one part after the other until it is known how the server wants to be asked, then for several."""
-        waiting = iter(batches(range(len(asked.pairs)), self._together))
+    async def _ask_in_batches(self, client: "httpx.AsyncClient", asked: _Scores) -> None:
+        """Sends one batch at a time until the form is known, then several."""
+        waiting = iter(batches(range(len(asked.pairs)), self._pairs_per_request))
         while self._form is None and (part := next(waiting, None)):
-            await self._ask_part(client, asked, part)
-            if self._form is None and asked.tried == _LEARNED_FROM and asked.problem:
+            await self._ask_batch(client, asked, part)
+            if self._form is None and asked.tried == _FORM_ATTEMPTS and asked.problem:
                 raise asked.problem
-        await run_within([partial(self._ask_part, client, asked, part) for part in waiting], self._concurrency)
+        await run_within([partial(self._ask_batch, client, asked, part) for part in waiting], self._concurrency)
 
-    async def _ask_part(self, client: "AsyncOpenAI", asked: _Round, part: Sequence[int]) -> None:
+    async def _ask_batch(self, client: "httpx.AsyncClient", asked: _Scores, part: Sequence[int]) -> None:
         if asked.stopped:
             return
         try:
@@ -141,8 +141,8 @@ class ServerJudge(ModelEndpoint, Judge, Generic[Form]):
             if isinstance(exc, UnfitModelError):
                 raise
 
-    async def _scores(self, client: "AsyncOpenAI", pairs: Sequence[Pair]) -> Sequence[float]:
-        """Asks in the form that the server is known to take, else in one after the other until it takes one."""
+    async def _scores(self, client: "httpx.AsyncClient", pairs: Sequence[Pair]) -> Sequence[float]:
+        """Uses the known form, else tries the forms in order."""
         refused: OtherFormError | None = None
         for form in self.forms if self._form is None else (self._form,):
             try:
@@ -154,17 +154,17 @@ class ServerJudge(ModelEndpoint, Judge, Generic[Form]):
                 return scores
         assert refused is not None, "a judge has a form"
         refusal = refused.__cause__
-        raise refusal if isinstance(refusal, ProviderDownError) and refusal.status in _NO_SUCH_PLACE else refused
+        raise refusal if isinstance(refusal, ProviderDownError) and refusal.status in _NO_SUCH_PATH else refused
 
     @abstractmethod
-    async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
-        """One request: a probability for each pair, NaN for one without a verdict.
+    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: FormT) -> Sequence[float]:
+        """One request: a probability for each pair, NaN without a verdict.
 
         Raises OtherFormError, UnfitModelError, ProviderReplyError, ProviderDownError, BudgetError.
         """
 
-    async def post(self, client: "AsyncOpenAI", url: str, body: dict[str, Any]) -> dict[str, Any]:
-        """As `ModelEndpoint`; a refusal that may be about the form is an OtherFormError."""
+    async def post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
+        """As `ModelEndpoint.post`; raises OtherFormError for a refusal of the form."""
         try:
             return await super().post(client, url, body)
         except ProviderDownError as exc:
@@ -177,25 +177,25 @@ class ServerJudge(ModelEndpoint, Judge, Generic[Form]):
 
 
 class ScoreJudge(ServerJudge[tuple[str, bool]]):
-    """A sequence classifier with one label, whose score is the probability that the text supports the statement.
+    """A sequence classifier with one label, whose score is the probability of support.
 
-    `url` is the server's address with or without /v1. The statement is the first of the two texts.
+    `url`: the server's address, with or without /v1. The statement is the first of the two texts.
     """
 
     refusals = ServerJudge.refusals | {404, 405}
     forms = tuple((path, cuts) for cuts in (True, False) for path in ("/score", "/v1/score"))
-    """Where scores are asked for, and whether the server is told to cut what is longer than the model."""
+    """The path for scores, and whether the server is asked to truncate texts."""
 
     def __init__(self, *, model: str, batch: int = 32, **options: Any) -> None:
-        """batch: pairs in one request. The options are those of every judge behind an address."""
+        """batch: pairs in one request. The other options are those of `ServerJudge`."""
         super().__init__(name=f"score-judge-{model}", model=model, together=batch, **options)
 
     async def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """As of every judge behind an address; a long text counts by its best window."""
+        """As in `ServerJudge`; a long text counts by its best window."""
         windows, places = split_into_windows(pairs)
         return best_window_scores(await super().support(windows), places, len(pairs))
 
-    async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: tuple[str, bool]) -> Sequence[float]:
+    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: tuple[str, bool]) -> Sequence[float]:
         body: dict[str, Any] = {
             "model": self.model,
             "text_1": [pair.statement for pair in pairs],
@@ -203,9 +203,9 @@ class ScoreJudge(ServerJudge[tuple[str, bool]]):
         }
         path, cuts = form
         if cuts:
-            body["truncate_prompt_tokens"] = -1  # to the model's own length; without it one long text fails the batch
+            body["truncate_prompt_tokens"] = -1  # to the model's context; otherwise one long text fails the batch
         reply = await self.post(client, self.address.removesuffix("/v1") + path, body)
-        scores = _in_order(reply.get("data"), len(pairs), self.server)
+        scores = _scores_by_index(reply.get("data"), len(pairs), self.server)
         if outside := [s for s in scores if not 0 <= s <= 1]:
             raise UnfitModelError(
                 f"{self.server} gives scores like {outside[0]:.2f}, which are no probabilities. The judge has to be a "
@@ -214,8 +214,8 @@ class ScoreJudge(ServerJudge[tuple[str, bool]]):
         return scores
 
 
-def _in_order(rows: Any, count: int, server: str) -> list[float]:
-    """The scores by their index. Raises ProviderReplyError unless there is exactly one number for each pair."""
+def _scores_by_index(rows: Any, count: int, server: str) -> list[float]:
+    """Raises ProviderReplyError unless there is exactly one number for each pair."""
     found: dict[int, float] = {}
     for row in rows if isinstance(rows, list) else []:
         index, score = (row.get("index"), row.get("score")) if isinstance(row, dict) else (None, None)
@@ -227,48 +227,48 @@ def _in_order(rows: Any, count: int, server: str) -> list[float]:
 
 
 _VARIABLES = ("passage", "statement")
-_AROUND = " \n\t\r▁ĠĊ*_\"'`.,:;!"  # what may stand around the word, tokenizers' own marks of a space among it
+_AROUND_WORD = " \n\t\r▁ĠĊ*_\"'`.,:;!"  # characters around the word, with tokenizers' marks of a space
 _VERDICT = re.compile(r"(yes|no)\b", re.IGNORECASE)
-_THOUGHTS = 2048  # tokens for a model that cannot be kept from thinking
-_LEAST_MASS = 0.05  # probability of Yes and No together, below which the model was about to say something else
+_THOUGHT_TOKENS = 2048  # tokens for models that always reason
+_LEAST_MASS = 0.05  # least probability of Yes and No together
 
 
-RequestForm = dict[str, Any]
+ChatJudgeForm = dict[str, Any]
 """What a request says of the answer."""
-_SHORT = {"temperature": 0, "max_tokens": 4}
-_LONG = {"temperature": 0, "max_tokens": _THOUGHTS}
-_MANY, _FEW = ({"logprobs": True, "top_logprobs": alternatives} for alternatives in (20, 5))
+_SHORT_ANSWER = {"temperature": 0, "max_tokens": 4}
+_LONG_ANSWER = {"temperature": 0, "max_tokens": _THOUGHT_TOKENS}
+_TOP_20, _TOP_5 = ({"logprobs": True, "top_logprobs": alternatives} for alternatives in (20, 5))
 
 
-class ChatJudge(ServerJudge[RequestForm]):
-    """Any OpenAI-compatible chat model. `url` is the address up to and including /v1."""
+class ChatJudge(ServerJudge[ChatJudgeForm]):
+    """Any OpenAI-compatible chat model. `url`: the address up to /v1."""
 
     forms = (
-        _SHORT | _MANY,
-        _SHORT | _MANY | {"chat_template_kwargs": {"enable_thinking": False}},
-        _SHORT | _FEW,
-        _LONG | _FEW,
-        _SHORT,
-        _LONG,
-        {"max_completion_tokens": _THOUGHTS},  # for models that know neither temperature nor max_tokens
+        _SHORT_ANSWER | _TOP_20,
+        _SHORT_ANSWER | _TOP_20 | {"chat_template_kwargs": {"enable_thinking": False}},
+        _SHORT_ANSWER | _TOP_5,
+        _LONG_ANSWER | _TOP_5,
+        _SHORT_ANSWER,
+        _LONG_ANSWER,
+        {"max_completion_tokens": _THOUGHT_TOKENS},  # for models without temperature and max_tokens
     )
 
     def __init__(self, *, model: str, prompt: Prompt | None = None, concurrency: int = 64, **options: Any) -> None:
-        """prompt: the project's own when None. Passage and statement go into the project's own as data that can end no
-        element, and into any other as they are, so that a published one is asked word for word. The options are those
-        of every judge behind an address. Raises SettingsError for a prompt that lacks a variable."""
+        """prompt: by default the project's. The project's prompt gets passage and statement as escaped data; others get
+        them verbatim, so that a published prompt is used word for word. The other options are those of `ServerJudge`.
+        Raises SettingsError for a prompt that lacks a variable."""
         self._prompt = _checked(prompt or load_prompt("judge"))
         name = f"chat-judge-{model}-{self._prompt.digest}"
         super().__init__(name=name, model=model, together=1, concurrency=concurrency, **options)
 
-    async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: RequestForm) -> Sequence[float]:
+    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: ChatJudgeForm) -> Sequence[float]:
         body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form}
         reply = await self.post(client, f"{self.address}/chat/completions", body)
         choice = _choice(reply, self.server)
         text = choice["message"].get("content") or ""
         if not isinstance(text, str):
             raise ProviderReplyError(f"{self.server} answered with something that is no text.")
-        if not without_thoughts(text).strip(_AROUND):
+        if not without_thoughts(text).strip(_AROUND_WORD):
             raise OtherFormError(f"{self.server} came to no answer within the tokens that it was given.")
         probability = from_logprobs(choice.get("logprobs"))
         if probability is not None:
@@ -280,7 +280,7 @@ class ChatJudge(ServerJudge[RequestForm]):
 
 
 def messages(prompt: Prompt, pair: Pair) -> list[dict[str, str]]:
-    """What is asked about a pair, in the form of a chat."""
+    """The chat messages for a pair."""
     values = {"passage": pair.text, "statement": pair.statement}
     if prompt.digest == load_prompt("judge").digest:
         values = {name: as_data(name, text) for name, text in values.items()}
@@ -309,7 +309,7 @@ def _checked(prompt: Prompt) -> Prompt:
 
 
 def from_logprobs(logprobs: Any) -> float | None:
-    """P(Yes) / (P(Yes) + P(No)) at the answer's first token; None where it is not known."""
+    """P(Yes) / (P(Yes) + P(No)) at the answer's first token; None if unknown."""
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     rows = [t for t in tokens if isinstance(t, dict)] if isinstance(tokens, list) else []
     row = _answer_token(rows)
@@ -317,7 +317,7 @@ def from_logprobs(logprobs: Any) -> float | None:
         return None
     mass = {"yes": 0.0, "no": 0.0}
     for token, logprob in dict(_alternatives(row)).items():
-        word = token.strip(_AROUND).casefold()
+        word = token.strip(_AROUND_WORD).casefold()
         if word in mass:
             mass[word] += math.exp(logprob)
     both = mass["yes"] + mass["no"]
@@ -325,15 +325,15 @@ def from_logprobs(logprobs: Any) -> float | None:
 
 
 def from_text(text: str) -> float:
-    """1 for an answer that begins with Yes, 0 for one that begins with No, NaN for any other."""
-    found = _VERDICT.match(without_thoughts(text).lstrip(_AROUND))
+    """1 for an answer that begins with Yes, 0 for No, else NaN."""
+    found = _VERDICT.match(without_thoughts(text).lstrip(_AROUND_WORD))
     return math.nan if found is None else float(found[1].casefold() == "yes")
 
 
 def _answer_token(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The token in which the answer begins, past thoughts, blanks and quotation marks."""
+    """The answer's first token, after reasoning, blanks and quotation marks."""
     text = "".join(str(row.get("token", "")) for row in rows)
-    begin = text.rfind(without_thoughts(text).lstrip(_AROUND))
+    begin = text.rfind(without_thoughts(text).lstrip(_AROUND_WORD))
     end = 0
     for row in rows:
         end += len(str(row.get("token", "")))
@@ -346,7 +346,7 @@ def _alternatives(row: dict[str, Any]) -> Iterator[tuple[str, float]]:
     offered = row.get("top_logprobs")
     for entry in [row, *(offered if isinstance(offered, list) else [])]:
         logprob = entry.get("logprob") if isinstance(entry, dict) else None
-        if isinstance(logprob, int | float) and logprob <= 0.01:  # rounding may lift it a little over 0
+        if isinstance(logprob, int | float) and logprob <= 0.01:  # rounding may exceed 0
             yield str(entry.get("token", "")), float(max(logprob, -1e4))
 
 

@@ -1,5 +1,7 @@
-"""How a chat model is asked for JSON of a given shape: from the strictest form that servers know to plain text, without
-what a model was found not to take.
+"""How a chat model is asked for JSON of a given shape.
+
+The forms range from strict JSON schemas to plain text. Parts that the model refused (temperature, system turn, stream)
+are left out.
 """
 
 import json
@@ -14,12 +16,12 @@ from tools.models.chat.refusals import Refusal, is_too_long
 Mode = Literal["json_schema", "json_object", "text"]
 _LADDER: tuple[Mode, ...] = ("json_schema", "json_object", "text")
 _KEYWORDS = frozenset(("type", "enum", "items", "anyOf", "$ref", "$defs"))
-"""The keywords that the strict modes of OpenAI, Anthropic, Gemini, vLLM, Ollama and llama.cpp all document, beside
-those of objects (`docs/providers.md`). Lengths are checked when the reply is read."""
+"""The schema keywords that the strict modes of OpenAI, Anthropic, Gemini, vLLM, Ollama and llama.cpp all document,
+besides those of objects (`docs/providers.md`). Lengths are checked when the reply is parsed."""
 _LENGTHS = frozenset(("minLength", "maxLength", "minItems", "maxItems"))
-"""Of vLLM, Ollama and llama.cpp only: they hold small models to an end, which some do not find by themselves."""
+"""Keywords of vLLM, Ollama and llama.cpp only. They stop small models that would not end by themselves."""
 _ABOUT_FORM = frozenset((400, 415, 422, 501))
-"""Statuses of refusals that may be about how it was asked, even where nothing in them says so."""
+"""Statuses of refusals that may be about the form, even if the text does not say so."""
 _NOT_ABOUT_FORM = frozenset((401, 403, 429))
 _OTHER_CODES = re.compile(r"filter|policy|inspection|model_not|quota|billing|credit|api_key|invalid_prompt", re.I)
 _OTHER = re.compile(
@@ -27,7 +29,7 @@ _OTHER = re.compile(
     r"|moderation|not a valid model|model.{0,40} not (?:found|exist)|location is not supported|has crashed",
     re.IGNORECASE,
 )
-"""Matters of a refusal that no other form of the request helps against."""
+"""Refusals that no other form avoids."""
 _FORM = re.compile(
     r"response_?format|json_schema|json_object|json mode|structured|guided|output_(?:config|format)"
     r"|response_?(?:json_?)?schema|response_?mime_?type|\bgrammar\b|\bschema\b|\bformat\b",
@@ -44,14 +46,14 @@ _PARTS = (
     ("system", _SYSTEM),
     ("streamed", re.compile(r"(?<![\w/])stream(?:ing|ed)?\b", re.IGNORECASE)),
 )
-"""What can be left out of a request, and how a refusal names it."""
+"""The optional parts of a request, and how a refusal names them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """How a request is put. mode: the kind of its reply. lengths: the schema has those of texts and lists. counted: the
-    server is asked to count the stream's tokens. streamed, system, temperature: whether it is asked for a stream, with
-    a system turn, with the temperature that is set. ladder: the modes that there are to fall back on."""
+class RequestForm:
+    """The form of a request. mode: the kind of reply. lengths: the schema limits lengths of texts and lists. counted:
+    ask for the stream's token count. streamed, system, temperature: ask for a stream, with a system turn, with a set
+    temperature. ladder: the modes to fall back on."""
 
     mode: Mode = "json_schema"
     lengths: bool = False
@@ -61,11 +63,10 @@ class Form:
     temperature: bool = True
     ladder: tuple[Mode, ...] = _LADDER
 
-    def lower(self, refusal: Refusal) -> "Form | None":
-        """The form that asks for less of what was refused; None where the refusal is about something else, or there
-        is nothing less to ask for.
+    def lower(self, refusal: Refusal) -> "RequestForm | None":
+        """The next simpler form after a refusal; None if the refusal is about something else or no simpler form exists.
 
-        The field that the server names decides; where it names none, its words do.
+        The field that the server names decides, else its words.
         """
         if refusal.status in _NOT_ABOUT_FORM or _OTHER_CODES.search(refusal.code) or is_too_long(refusal):
             return None
@@ -86,14 +87,14 @@ class Form:
         return replace(self, mode=self.ladder[lower]) if lower < len(self.ladder) else None
 
     def schema(self, shape: type[BaseModel]) -> dict[str, Any] | None:
-        """The JSON schema that this form asks by; None for forms without one."""
+        """The JSON schema of the request; None in forms without one."""
         return strict_schema(shape, self.lengths) if self.mode == "json_schema" else None
 
     def options(self, shape: type[BaseModel]) -> dict[str, Any]:
-        """The options of an OpenAI-compatible client for this form.
+        """The options of an OpenAI-compatible client.
 
-        They go beside its own parameters: with `response_format` itself it reads the stream in a way that breaks on
-        servers which leave anything out.
+        They are sent as `extra_body`: with its own `response_format` the client fails on streams of servers that omit
+        fields.
         """
         options: dict[str, Any] = {"stream_usage": True} if self.counted and self.streamed else {}
         if bare := self.schema(shape):
@@ -104,22 +105,22 @@ class Form:
         return options
 
     def messages(self, system: str, user: str) -> list[tuple[str, str]]:
-        """The turns, (role, text)."""
+        """The turns: (role, text)."""
         if not system:
             return [("user", user)]
         return [("system", system), ("user", user)] if self.system else [("user", f"{system}\n\n{user}")]
 
 
 def strict_schema(shape: type[BaseModel], lengths: bool = False) -> dict[str, Any]:
-    """The shape's schema as the strict modes want it: every object closed, every field required, no other keywords but,
-    if asked for, those of lengths."""
+    """The shape's schema for strict modes: closed objects, all fields required, no other keywords except optional
+    lengths."""
     schema: dict[str, Any] = _strict(shape.model_json_schema(), _KEYWORDS | _LENGTHS if lengths else _KEYWORDS)
     return schema
 
 
 def schema_as_text(shape: type[BaseModel]) -> str:
-    """The shape as part of the prompt, for servers that take no notice of a schema beside it: an object of the shape
-    with a word for what goes where, which small models follow better than a schema."""
+    """The shape as an example object in the prompt, for servers that ignore schemas. Small models follow an example
+    better than a schema."""
     schema = strict_schema(shape)
     return json.dumps(_example(schema, schema.get("$defs", {})), ensure_ascii=False)
 
@@ -143,7 +144,7 @@ def _strict(schema: Any, keywords: frozenset[str]) -> Any:
     if not isinstance(schema, dict):
         return schema
     made = {k: _strict(v, keywords) for k, v in schema.items() if k in keywords and k != "$defs"}
-    if "$defs" in schema:  # names of ours, none of which is the schema's own word
+    if "$defs" in schema:  # names of the shape's classes, not keywords
         made["$defs"] = {name: _strict(part, keywords) for name, part in schema["$defs"].items()}
     if "properties" in schema:
         fields = {name: _strict(field, keywords) for name, field in schema["properties"].items()}

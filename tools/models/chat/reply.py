@@ -1,5 +1,4 @@
-"""What a chat model's reply says: the JSON object in it, wherever it stands, without what the model thought aloud; and,
-where there is none, why."""
+"""Parses a chat model's reply: the JSON object anywhere in it, without reasoning; or the reason why there is none."""
 
 import json
 import re
@@ -13,8 +12,8 @@ from tools.errors import ProviderReplyError
 
 LARGEST_TEXT = 100_000
 """Characters of one reply at most."""
-_BLANKS = 1000  # characters; some models write line after empty line when they are held to JSON
-_MOST_TRIED = 2000  # places in a reply at which its JSON object may begin
+_BLANKS = 1000  # characters; in JSON mode some models write blank lines without end
+_MOST_TRIED = 2000  # possible starts of a JSON object in a reply
 _NAMES = r"(?:[\w.]+:)?(?:think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad)"
 _OPENED = rf"(?:<\|?(?:begin_of_|start_)?{_NAMES}\|?>|\[{_NAMES}\]|◁{_NAMES}▷)"
 _CLOSED = rf"(?:<\|?(?:/|end_of_|end_){_NAMES}\|?>|\[/{_NAMES}\]|◁/{_NAMES}▷)"
@@ -23,9 +22,9 @@ _THOUGHT = re.compile(
 )
 _UNOPENED = re.compile(rf"\A.*{_CLOSED}", re.DOTALL | re.IGNORECASE)
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>", re.IGNORECASE)
-_BEGUN = re.compile(r'\{\s*"')  # an object
+_BEGUN = re.compile(r'\{\s*"')  # the start of an object
 _CHANNEL_END = re.compile(r"<\|(?:end|return|start|call|channel)\|>")
-_ENDINGS = ("finish_reason", "stop_reason", "done_reason")  # the vendors' names for why a reply ended
+_ENDINGS = ("finish_reason", "stop_reason", "done_reason")  # the vendors' names of the stop reason
 _FILTERED = frozenset(
     "content_filter sensitive safety recitation blocklist prohibited_content spii refusal blocked".split()
 )
@@ -35,9 +34,9 @@ S = TypeVar("S", bound=BaseModel)
 
 
 @dataclass
-class Reply:
-    """A reply as it came. thought: what the server gave apart from the text, as the model's reasoning. ending: the
-    vendor's word for why it ended. refused: the model's own words where the server marks them as a refusal."""
+class ChatReply:
+    """A reply as received. thought: reasoning that the server returns separately. ending: the vendor's stop reason.
+    refused: the model's words that the server marks as a refusal."""
 
     text: str = ""
     thought: str = ""
@@ -45,29 +44,29 @@ class Reply:
     refused: str = ""
 
     def take(self, part: Any) -> None:
-        """Adds a part of the reply (LangChain's BaseMessage) to what came before it."""
+        """Adds a part of the reply (LangChain's BaseMessage)."""
         self.text += part.content if isinstance(part.content, str) else str(part.text)
         self.thought += str(part.additional_kwargs.get("reasoning_content") or "")
         self.refused += str(part.additional_kwargs.get("refusal") or "")
         about = part.response_metadata
-        blocked = (about.get("prompt_feedback") or {}).get("block_reason")  # Gemini's, of a prompt
+        blocked = (about.get("prompt_feedback") or {}).get("block_reason")  # Gemini, for a refused prompt
         ending = "blocked" if blocked else next((v for k in _ENDINGS if (v := about.get(k))), "")
         self.ending = str(ending) or self.ending
 
-    def check_size(self) -> None:
-        """Raises ProviderReplyError for a reply that is too long, or goes on in blanks."""
+    def check_length(self) -> None:
+        """Raises ProviderReplyError for a reply that is too long or continues with blanks."""
         if len(self.text) > LARGEST_TEXT:
             raise ProviderReplyError(f"the reply is longer than {LARGEST_TEXT:,} characters.")
         if len(self.text) > _BLANKS and not self.text[-_BLANKS:].strip():
             raise ProviderReplyError("the reply goes on in blanks without an end.")
 
     def read(self, shape: type[S]) -> S:
-        """The JSON object in it; some servers give it as reasoning, beside an empty text. Raises ProviderReplyError."""
+        """The reply's JSON object. Some servers return it as reasoning. Raises ProviderReplyError."""
         whole = self.ending.lower() not in _CUT and self.thought.rstrip().endswith(("}", "```"))
         return read_reply(self.text if self.text.strip() or not whole else self.thought, shape)
 
-    def stopped(self) -> str:
-        """Why there was no answer, where asking once more would change nothing; empty elsewhere."""
+    def stop_reason(self) -> str:
+        """Why there is no answer, if a retry would not help; else empty."""
         ending = self.ending.lower().rpartition(".")[2]
         if self.refused:
             return f"refused to answer: '{' '.join(self.refused.split())[:200]}'"
@@ -83,9 +82,9 @@ class Reply:
 
 
 def read_reply(text: str, shape: type[S]) -> S:
-    """The last JSON object of the text that fits: what stands before it is a draft. Raises ProviderReplyError."""
+    """The last JSON object that fits the shape; earlier ones are drafts. Raises ProviderReplyError."""
     bare = text.strip()
-    if not isinstance(read_json(bare), dict):  # what is JSON from end to end may well quote such a mark
+    if not isinstance(read_json(bare), dict):  # pure JSON may contain such a mark inside a string
         bare = without_thoughts(bare).strip()
     if not bare:
         raise ProviderReplyError("the reply is empty")
@@ -109,8 +108,8 @@ def read_reply(text: str, shape: type[S]) -> S:
 
 
 def _candidates(text: str, shape: type[BaseModel]) -> Iterator[dict[str, Any]]:
-    """The objects of a text that may be the answer: none where the last one is not whole, since the others are drafts
-    then. Small models leave out what is around a list, or put the shape's name around the object."""
+    """The objects that may be the answer. None if the last object is incomplete, since the others are then drafts.
+    Small models omit the object around a list, or put the shape's name around the object."""
     fields, found = shape.model_fields.keys(), list(_objects(text))
     if text.startswith("[") and len(fields) == 1 and found:
         yield {next(iter(fields)): [one for one, _ in found]}
@@ -124,8 +123,8 @@ def _candidates(text: str, shape: type[BaseModel]) -> Iterator[dict[str, Any]]:
 
 
 def _without_misfits(found: dict[str, Any], wrong: ValidationError) -> dict[str, Any] | None:
-    """The object without the entries of its lists that do not fit, and without those beyond a list's length; None where
-    that would leave nothing of a list, or something else is wrong."""
+    """The object without list entries that violate the shape or exceed the list's length; None if a list would become
+    empty or another field is wrong."""
     made = {key: list(value) if isinstance(value, list) else value for key, value in found.items()}
     unfit: dict[str, set[int]] = {}
     for error in wrong.errors():
@@ -133,7 +132,7 @@ def _without_misfits(found: dict[str, Any], wrong: ValidationError) -> dict[str,
         if not isinstance(made.get(field), list) or not (at or error["type"] == "too_long"):
             return None
         beyond = range(error.get("ctx", {}).get("max_length", 0), len(made[field]))
-        unfit.setdefault(field, set()).update(at if at else beyond)  # type: ignore[arg-type]  # a list's places
+        unfit.setdefault(field, set()).update(at if at else beyond)  # type: ignore[arg-type]  # a list's indices
     for field, places in unfit.items():
         made[field] = [entry for at, entry in enumerate(made[field]) if at not in places]
         if not made[field]:
@@ -142,8 +141,8 @@ def _without_misfits(found: dict[str, Any], wrong: ValidationError) -> dict[str,
 
 
 def without_thoughts(text: str) -> str:
-    """The text without what a model thought aloud, closed or not, and whether or not the beginning was marked. Of a
-    reply in channels (harmony) what the final one says."""
+    """The text without reasoning, with or without start and end marks. Of a reply in channels (harmony) only the final
+    one."""
     if channels := list(_CHANNEL.finditer(text)):
         last = channels[-1]
         final = text[last.end() :] if last[1].lower() != "analysis" else ""
@@ -152,7 +151,7 @@ def without_thoughts(text: str) -> str:
 
 
 def read_json(text: str | bytes) -> Any:
-    """What the whole of it says; None where it is no JSON."""
+    """The parsed text; None if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -160,8 +159,8 @@ def read_json(text: str | bytes) -> Any:
 
 
 def _objects(text: str) -> Iterator[tuple[dict[str, Any], int]]:
-    """The JSON objects that stand in the text, one after the other, and where each ends; what stands inside one is no
-    object of its own. Ends of lines inside strings are borne."""
+    """The JSON objects in the text, each with its end; nested ones are not separate. Line ends inside strings are
+    accepted."""
     decoder, begin = json.JSONDecoder(strict=False), text.find("{")
     for _ in range(_MOST_TRIED):
         if begin < 0:
