@@ -129,7 +129,7 @@ TELLS: tuple[tuple[str, Door, Reply | Script, str, str], ...] = (
     ("no money", chat, error(429, "Pay.", code="insufficient_quota"), "allows no more requests now", "(3 requests"),
     ("no money, with status 200", chat, raw({"error": {"message": "Pay.", "code": 402}}), "status 402: Pay", "(3 re"),
     ("no money, with status 400", chat, error(400, "No credit."), "refused the request (No credit)", "(3 requests"),
-    ("fails in the middle", chat, LATE, "the server told of an error in its reply (Out of memory)", ""),
+    ("fails in the middle", chat, LATE, "the server reported an error in its reply (Out of memory)", ""),
     ("filters its answer", chat, Reply("", finish_reason="content_filter"), "content filter stopped it", "(3 requests"),
     ("filters the prompt", chat, error(400, "No.", code="content_filter"), "refused the request (No)", "(3 requests"),
     ("forbids the matter", chat, error(403, "Flagged."), "refused the request (Flagged)", "(3 requests"),

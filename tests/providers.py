@@ -16,7 +16,7 @@ from agent.state import Claim, FramingState, Perspective
 from tools.models.cache import VectorCache
 from tools.models.judges.judge import LocalJudge, Pair
 from tools.passages import Passage
-from tools.store.hybrid import Hit
+from tools.store.hybrid import SearchHit
 from tools.store.store import Store
 
 Build = Callable[[Settings, Store], Providers]
@@ -46,7 +46,7 @@ class WatchedSearch:
         self.encoder = inner.encoder
         self.queries: list[str] = []
 
-    def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[Hit]:
+    def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[SearchHit]:
         self.queries.append(text)
         self._before(text)
         return list(self._inner.search(text, vector, collections, k))

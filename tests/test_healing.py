@@ -67,7 +67,7 @@ def asked(house: House, number: int, seconds: float = 60) -> tuple[str, list[str
 def test_an_index_that_holds_fewer_passages_is_made_again(folder: Path) -> None:
     house = House(folder)
     assert isinstance(house.search.dense, DenseIndex)
-    [collection] = house.search.dense._mine()
+    [collection] = house.search.dense._own_collections()
     collection.delete(ids=collection.get(limit=1)["ids"])
     close(house)
     house = House(folder)
@@ -189,7 +189,7 @@ def test_a_death_in_an_index_has_it_made_again(
 
 
 def test_what_was_removed_leaves_the_index_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_sync, "_DEAD", 20)
+    monkeypatch.setattr(index_sync, "_MOST_DEAD", 20)
     house, made = House(tmp_path), set[str]()
     for written in range(6):
         house.put("c", keep="The owl stays.", **{f"d{i}": f"{text(i)} Written in{written}." for i in range(20)})
@@ -235,7 +235,7 @@ def being_made(folder: Path, spawn: Spawn, name: str) -> Iterator["subprocess.Po
 def test_the_other_serves_alone_and_it_is_told(
     folder: Path, spawn: Spawn, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_sync, "_WAITED", 0.5)
+    monkeypatch.setattr(index_sync, "_LONG_WAIT", 0.5)
     house = House(folder)
     with being_made(folder, spawn, name) as maker:
         told = [f"The {name} index was being written: some searches went without it."]

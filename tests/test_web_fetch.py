@@ -107,7 +107,7 @@ async def test_what_kind_of_page_it_is(
         ("application/json", b"{}", "is no page but application/json"),
         ("text/html", b"\x89PNG\r\n\x1a\n\x00\x00", "is no page but binary data"),
         ("", b"\x00\x00\x00\x18ftypmp42", "is no page but binary data"),
-        ("application/pdf", b"words", "told to be a PDF and is none"),
+        ("application/pdf", b"words", "declared as a PDF and is none"),
         ("text/html", b"", "empty"),
     ],
 )

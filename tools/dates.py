@@ -26,8 +26,8 @@ def date_of_cell(value: str) -> str:
 
     Seconds and milliseconds since 1970 count as dates. 3/4/2026 is ambiguous; 3.4.2026 is 3 April.
     """
-    value = re.sub(r"^(\d{4})/(\d\d)/(\d\d)(?= )", r"\1-\2-\3", value)  # a day and its time, as Google's forms write it
-    with suppress(ValueError):  # a day that no calendar has
+    value = re.sub(r"^(\d{4})/(\d\d)/(\d\d)(?= )", r"\1-\2-\3", value)  # date and time of Google's forms
+    with suppress(ValueError):  # an impossible day
         if found := _ISO.match(value):
             date.fromisoformat(f"{found[0]}-01-01"[:10])
             return found[0]

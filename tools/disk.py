@@ -54,7 +54,7 @@ def keep_folder_private(folder: Path) -> None:
 def keep_private(file: Path) -> None:
     """Creates the file if needed, and makes it and SQLite's companion files readable by the owner alone, except another
     user's files."""
-    with suppress(OSError):  # what opens it next says what is wrong with it
+    with suppress(OSError):  # the next user of the file reports the error
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     for each in (file, *(file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm", "-journal"))):
         _close_to_others(each)
@@ -91,4 +91,4 @@ def provide_temporary_folder(folder: Path) -> None:
             tempfile.TemporaryFile(dir=folder).close()
         found = tempfile.tempdir = str(folder)
     if found != os.environ.get("TMPDIR", "/tmp"):
-        os.environ["TMPDIR"] = found  # SQLite, what is written in Rust, and children look there
+        os.environ["TMPDIR"] = found  # SQLite, Rust libraries and child processes read it

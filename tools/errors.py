@@ -168,7 +168,7 @@ class RunCancelledError(RunError):
     """The run was cancelled before it had an answer."""
 
 
-# Commands that messages offer, to be pasted into a POSIX shell with whatever values people gave
+# Commands in messages, to be pasted into a POSIX shell with the user's values
 
 _SCRIPTS = (("agent", "steelman"), ("api", "steelman-api"), ("evals", "steelman-evals"), ("ui", "steelman-ui"))
 

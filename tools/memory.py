@@ -13,10 +13,10 @@ import os
 from collections.abc import AsyncIterator
 from typing import Any
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # malloc.h's names of what mallopt sets
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # parameters of mallopt in malloc.h
 _HEAPS = 2
-_LARGE = 1 << 20  # bytes from which a block is a mapping of its own, which goes back when it is freed
-_SPARE = 16 << 20  # bytes that may stay free at the end of a heap
+_LARGE = 1 << 20  # bytes above which a block has its own mapping
+_SPARE = 16 << 20  # free bytes at the end of a heap at most
 _SECONDS = 30.0
 
 

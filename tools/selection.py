@@ -18,7 +18,7 @@ Floats = NDArray[np.floating]
 
 INDEPENDENCE = 0.05
 """Gain of a new source."""
-_DIGITS = 9  # of a gain: rounding makes no order among equals
+_DIGITS = 9  # digits of a gain: rounding errors must not break ties
 
 
 def select(
@@ -85,7 +85,7 @@ def mined_points(vectors: Floats, relevance: Floats) -> tuple[NDArray[np.float64
 SIGNALS = {"words": 0.64, "centre": 0.377, "neighbours": 1.4}
 """Weights of the relevance signals in a fitted logistic regression (docs/decisions/0011-selection.md)."""
 _OFFSET = -3.382
-_CENTRAL = 5  # passages nearest to the question, whose mean is the pool's centre
+_CENTRAL = 5  # passages nearest to the question; their mean is the pool's centre
 _NEIGHBOURS, _STEPS, _OWN = 8, 3, 0.3
 _NOTHING = 1e-9
 
@@ -137,7 +137,7 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 MINED = 0.5
 """Weight of a mined point relative to a known side."""
-_SURE = 0.3  # support of all sides together from which a passage surely takes one
+_SURE = 0.3  # total support of all sides above which it is divided completely
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def group_theses(vectors: Floats, question: Floats, threshold: float) -> list[li
     groups = []
     for members in sorted(average_linkage(cosines, threshold), key=lambda m: (-len(m), m[0])):
         near = left[members] @ left[members].mean(axis=0)
-        order = np.argsort(-np.round(near, 9), kind="stable")  # rounding makes no order among equals
+        order = np.argsort(-np.round(near, 9), kind="stable")  # rounding errors must not break ties
         groups.append([members[i] for i in order])
     return groups
 

@@ -23,17 +23,17 @@ from typing import Any, Literal, cast
 from tools.errors import InputError, ModelError, SettingsError, SteelmanError
 from tools.net.route import cause
 
-os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # the hub's library reads it once, at import
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # read by the library at import
 HOST = "127.0.0.1"
 GPU_MODEL = "Qwen/Qwen3-4B-Instruct-2507"
 """Answers without a reasoning phase, as the judge needs. Keys and values take half of 24 GB, at 144 KiB a token."""
 CPU_MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
 _KNOWN = {GPU_MODEL: "Apache-2.0, about 8.0 GB", CPU_MODEL: "Apache-2.0, about 3.1 GB"}
-_CHAT_TOKENS, _SCORE_TOKENS = 16384, 512  # of a prompt and its answer: twenty passages to judge are half of it
+_CHAT_TOKENS, _SCORE_TOKENS = 16384, 512  # tokens of a prompt and its answer; twenty passages to judge take half
 _DRAWN = ("temperature", "top_p", "top_k", "min_p")
 _READ = ["*.safetensors", "*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]
 _UNREAD = ["*/*", "consolidated*"]
-_CPU_CACHE = 4 * 2**30  # bytes for keys and values; vLLM would take nearly all memory
+_CPU_CACHE = 4 * 2**30  # bytes for keys and values; by default vLLM takes nearly all memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def read_model(folder: Path, name: str = "") -> LocalModel:
         config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         score = any(kind.endswith("ForSequenceClassification") for kind in config.get("architectures") or [])
         labels = len(config.get("id2label") or [0, 1])
-        inner = config.get("text_config") or {}  # of a model that sees, too
+        inner = config.get("text_config") or {}  # in multimodal models
         reads = int(config.get("max_position_embeddings") or inner.get("max_position_embeddings") or _CHAT_TOKENS)
     except (OSError, ValueError, AttributeError, TypeError) as exc:
         raise SettingsError(f"{name or folder} is no model: its config.json cannot be read ({exc}).") from exc
@@ -69,7 +69,7 @@ def read_model(folder: Path, name: str = "") -> LocalModel:
 
 
 def _sampling(folder: Path) -> dict[str, float]:
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # many models have none
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # optional
         made = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
         return {name: made[name] for name in _DRAWN if isinstance(made.get(name), int | float)}
     return {}
@@ -77,12 +77,12 @@ def _sampling(folder: Path) -> dict[str, float]:
 
 def env_lines(model: LocalModel, port: int) -> str:
     address = f"http://{HOST}:{port}/v1"
-    lines = {"STEELMAN_JUDGE": "score"}  # has no fallback
-    if model.kind == "chat":  # with a key of its own, so that OpenAI's is not sent there
+    lines = {"STEELMAN_JUDGE": "score"}  # this judge has no fallback
+    if model.kind == "chat":  # with a dummy key, so that OpenAI's is not sent there
         lines = {"OPENAI_BASE_URL": address, "STEELMAN_MODEL": model.name, "OPENAI_API_KEY": "no-key"}
         lines["STEELMAN_JUDGE"] = "auto"
     lines |= {"STEELMAN_JUDGE_URL": address, "STEELMAN_JUDGE_MODEL": model.name}
-    quoted = {n: v if re.fullmatch(r"[\w./:@+-]+", v) else f"'{v}'" for n, v in lines.items()}  # a folder's name
+    quoted = {n: v if re.fullmatch(r"[\w./:@+-]+", v) else f"'{v}'" for n, v in lines.items()}  # folder names
     return "\n".join(f"{name}={value}" for name, value in quoted.items())
 
 
@@ -103,8 +103,8 @@ def prepare(named: str, *, gpu: bool, download: bool) -> LocalModel:
         raise SettingsError(f"{source} is neither a folder nor a hub's name ({exc}). Check MODEL.") from exc
     if not isinstance(cached, str):
         about = _KNOWN.get(source) or f"licence and size: {constants.ENDPOINT}/{source}"
-        told = f"The model {source} is not on this machine ({about}). It would go to {constants.HF_HUB_CACHE}."
-        print(told, file=sys.stderr, flush=True)
+        message = f"The model {source} is not on this machine ({about}). It would go to {constants.HF_HUB_CACHE}."
+        print(message, file=sys.stderr, flush=True)
     if download:
         return read_model(fetch(source), source)
     if isinstance(cached, str):
@@ -118,14 +118,14 @@ def fetch(source: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
 
-    raised = cast("tuple[type[Exception], ...]", (ValueError, *HfHubHTTPError.__bases__))  # OSError, and its client's
+    raised = cast("tuple[type[Exception], ...]", (ValueError, *HfHubHTTPError.__bases__))
     try:
         folder = Path(snapshot_download(source, allow_patterns=_READ, ignore_patterns=_UNREAD))
         if not any(folder.glob("*.safetensors")):
             snapshot_download(source, allow_patterns=["pytorch_model*"])
     except raised as exc:
-        told = f"{source} could not be downloaded ({cause(exc)}). Check name and connection, and try again: it goes on."
-        raise ModelError(told) from exc
+        message = f"{source} could not be downloaded ({cause(exc)}). Check name and connection, then try again."
+        raise ModelError(message) from exc
     return folder
 
 
@@ -137,9 +137,9 @@ def has_gpu() -> bool:
 
 def build_command(model: LocalModel, port: int, *, python: str, gpu: bool, options: Sequence[str] = ()) -> list[str]:
     """vLLM's command line. `options` override the ones set here."""
-    # A cross-encoder is small enough for fp32, the precision of its training; vLLM takes fp16.
+    # A cross-encoder is small enough for fp32, its training precision; by default vLLM takes fp16.
     kind = ["--runner", "pooling", "--dtype=float32"] if model.kind == "score" else ["--enable-prefix-caching"]
-    # On the CPU compiling takes minutes and wants a C++ compiler, and fp16 is ten times slower than bf16.
+    # On the CPU compilation takes minutes and a C++ compiler, and fp16 is ten times slower than bf16.
     cpu = ["--enforce-eager", f"--kv-cache-memory-bytes={_CPU_CACHE}"]
     cpu += ["--dtype=bfloat16"] if model.kind == "chat" else []
     chat = ["--override-generation-config", json.dumps(model.sampling)] if model.sampling else []
@@ -147,7 +147,7 @@ def build_command(model: LocalModel, port: int, *, python: str, gpu: bool, optio
         *(python, "-P", "-m", "vllm.entrypoints.launchers.api_server.entry"),
         *("--model", str(model.folder), "--served-model-name", model.name),
         *("--host", HOST, "--port", str(port), "--max-model-len", str(model.length)),
-        # A model's own defaults (a penalty on repetition, say) would bend the judge's probabilities.
+        # A model's own defaults, such as a repetition penalty, would distort the judge's probabilities.
         *("--generation-config", "vllm", "--disable-uvicorn-access-log"),
         *(*kind, *chat, *(["--gpu-memory-utilization=0.85"] if gpu else cpu), *options),
     ]
@@ -190,10 +190,10 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     print(env_lines(model, args.port), flush=True)
-    told = (
+    message = (
         f"Starting vLLM on the {'GPU' if gpu else 'CPU'}; while it runs, the lines above are for .env. Ctrl-C ends it."
     )
-    print(told, file=sys.stderr, flush=True)
+    print(message, file=sys.stderr, flush=True)
     command = build_command(model, args.port, python=sys.executable, gpu=gpu, options=args.options)
     return os.execve(sys.executable, command, build_environment(os.environ, sys.executable))
 

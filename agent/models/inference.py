@@ -114,7 +114,8 @@ class CachedJudge(Judge):
         """patience: the share of the time after which a judge that has not answered has failed."""
         self.name, self.address = judge.name, judge.address
         self.threshold = judge.threshold
-        self.reads_closely, self.reads_documents, self.told = judge.reads_closely, judge.reads_documents, judge.told
+        self.reads_closely, self.reads_documents = judge.reads_closely, judge.reads_documents
+        self.answer_note = judge.answer_note
         self.essays_only, self.quoting = judge.essays_only, load_quoting_weights()
         self._judge = judge
         self._cache = cache

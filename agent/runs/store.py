@@ -19,7 +19,7 @@ from typing import Any, Literal
 from agent.answer.corrections import Corrections
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
-from tools.store.run_passages import KeptPassages, WebPassages, drop_stored_copies
+from tools.store.run_passages import RunPassages, WebPassages, drop_stored_copies
 
 
 def new_owner() -> str:
@@ -238,7 +238,7 @@ class RunStore:
         """Removes the runs with their events, what they read on the web and what they keep of the store."""
         for run_id in run_ids:
             WebPassages(self._db).forget(run_id)
-            KeptPassages(self._db).forget(run_id)
+            RunPassages(self._db).forget(run_id)
         with self._db.write() as db:
             db.executemany("DELETE FROM runs WHERE id = ?", [(run_id,) for run_id in run_ids])
 

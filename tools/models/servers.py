@@ -112,14 +112,14 @@ def check_prompt_truncation(name: str, characters: int, tokens: int) -> None:
     )
     if tokens < _FEWEST_TOKENS or characters <= a_token * tokens:
         return
-    told = (
+    message = (
         f"The server of {name} read only the first or last part of what it was sent, and did not say so: its context "
         "is too short. Give it a longer one (Ollama: OLLAMA_CONTEXT_LENGTH=16384 or the model's num_ctx; LM Studio: "
         "the model's context length)."
     )
-    current_log().note("scope", told)
+    current_log().note("scope", message)
     if _TRUNCATION_IS_ERROR.get():
-        raise PromptTooLongError(told)
+        raise PromptTooLongError(message)
 
 
 Price = tuple[float, float]

@@ -85,8 +85,8 @@ class Connection(H11Protocol):
         oldest = next(c for c in self._waiting if c.address == address)
         self._waiting.pop(oldest)
         if oldest.conn.our_state is h11.IDLE and oldest.conn.trailing_data[0]:
-            told = f"The head of the request did not come in time. Send it whole, within {HEAD_SECONDS} seconds."
-            oldest.transport.write(f"{_LATE}{told}".encode())
+            message = f"The head of the request did not come in time. Send it whole, within {HEAD_SECONDS} seconds."
+            oldest.transport.write(f"{_LATE}{message}".encode())
         oldest.transport.close()
 
     def _close_slow_body(self) -> None:

@@ -1,4 +1,4 @@
-"""The SQLite file that is the truth about everything stored: its schema and its connections."""
+"""The SQLite file that holds everything stored: schema, upgrades and connections."""
 
 import os
 import sqlite3
@@ -19,14 +19,14 @@ from tools.errors import StoreBusyError, StoreDamagedError, StoreError
 
 BUSY_SECONDS = 30
 _PAGES_KB = 256
-"""What a connection keeps of the file in memory. Each of a server's threads has one, so that SQLite's own 2 MB would
-add up for hours; the machine keeps the file's pages once for all of them."""
+"""Page cache of a connection. Each server thread has a connection; with SQLite's default of 2 MB they would add up. The
+operating system caches the file's pages for all of them."""
 _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 SCHEMA_VERSION = 5
-"""What `PRAGMA user_version` says of a file with this schema. Raised with every change of it; a file of a version in
-`UPGRADES` gets what changed after that, no other is read."""
+"""`PRAGMA user_version` of this schema. Raise it with every change. Files of a version in `UPGRADES` are upgraded;
+others are refused."""
 FROM_3 = (
     "ALTER TABLE documents ADD COLUMN author TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE documents ADD COLUMN provenance TEXT NOT NULL DEFAULT ''",
@@ -37,7 +37,7 @@ FROM_3 = (
     "UPDATE OR IGNORE documents SET external_id = nfc(external_id), origin = nfc(origin), shown_id = nfc(shown_id)",
 )
 FROM_4 = (
-    # What readers changed in answers; `agent/answer/corrections.py` says what is in it.
+    # Readers' corrections of answers (`agent/answer/corrections.py`).
     """CREATE TABLE IF NOT EXISTS corrections (
         id INTEGER PRIMARY KEY, run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
         claim TEXT NOT NULL, target TEXT NOT NULL, person TEXT NOT NULL, at TEXT NOT NULL)""",
@@ -45,7 +45,7 @@ FROM_4 = (
 UPGRADES: dict[int, Sequence[str]] = {3: FROM_3, 4: FROM_4}
 SCHEMA = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-    -- person, here and below: who made it, of those who log in to the page. It is empty for what is everybody's.
+    -- person, here and below: the logged-in person who made it. Empty: everybody may see it.
     CREATE TABLE collections (
         id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, encoder TEXT NOT NULL,
         created_at TEXT NOT NULL, person TEXT NOT NULL
@@ -53,11 +53,11 @@ SCHEMA = """
     CREATE TABLE documents (
         id INTEGER PRIMARY KEY,
         collection_id INTEGER NOT NULL REFERENCES collections ON DELETE CASCADE,
-        -- external_id is a document's identity, shown_id its name where that is another, origin the file it is from.
+        -- external_id: a document's identity. shown_id: its name if different. origin: its file.
         external_id TEXT NOT NULL, shown_id TEXT NOT NULL, origin TEXT NOT NULL, content_hash TEXT NOT NULL,
         title TEXT NOT NULL, url TEXT NOT NULL, publisher TEXT NOT NULL, kind TEXT NOT NULL, date TEXT NOT NULL,
         language TEXT NOT NULL, ingested_at TEXT NOT NULL,
-        -- provenance: where date and author were read. readers: the version of the readers that made it.
+        -- provenance: the places of date and author. readers: READERS_VERSION at ingest.
         author TEXT NOT NULL, provenance TEXT NOT NULL, readers INTEGER NOT NULL,
         UNIQUE (collection_id, external_id)
     );
@@ -71,12 +71,12 @@ SCHEMA = """
     );
     CREATE INDEX passages_by_document ON passages (document_id);
     CREATE TABLE vectors (passage_id INTEGER PRIMARY KEY REFERENCES passages ON DELETE CASCADE, vector BLOB NOT NULL);
-    -- Rows for the sentences that split_sentences finds in the text: whoever changes what it finds empties this table.
+    -- A row per sentence of split_sentences. Empty this table after changing split_sentences.
     CREATE TABLE sentence_vectors (
         passage_id INTEGER PRIMARY KEY REFERENCES passages ON DELETE CASCADE,
         sentences INTEGER NOT NULL, vectors BLOB NOT NULL
     );
-    -- What the indexes have to remove, and how far each of them is: `Changes`, `Position`.
+    -- The indexes' change log and positions: `ChangeLog`, `IndexPosition`.
     CREATE TABLE removals (
         number INTEGER PRIMARY KEY AUTOINCREMENT, collection_id INTEGER NOT NULL, passage_id INTEGER NOT NULL
     );
@@ -89,7 +89,7 @@ SCHEMA = """
         owner TEXT, heartbeat REAL, error TEXT, answer TEXT, person TEXT NOT NULL
     );
     CREATE INDEX runs_by_thread ON runs (thread, created_at);
-    -- What a person made of a thread: its name, and when it was deleted, which can be undone for a while.
+    -- A person's name for a thread, and the time of its deletion, which can be undone for a while.
     CREATE TABLE threads (
         thread TEXT NOT NULL, person TEXT NOT NULL, name TEXT NOT NULL DEFAULT '', removed_at REAL,
         PRIMARY KEY (thread, person)
@@ -99,8 +99,8 @@ SCHEMA = """
         number INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, data TEXT NOT NULL,
         PRIMARY KEY (run_id, number)
     ) WITHOUT ROWID;
-    -- What was read on the web, kept with the run that read it. No collection ever holds it. owner: who answers for the
-    -- page, by its address and not by what it calls itself.
+    -- Web pages, stored with the run that read them, in no collection. owner: responsible for the page, by its address
+    -- and not by its site name.
     CREATE TABLE web_documents (
         id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, url TEXT NOT NULL, original TEXT NOT NULL,
         title TEXT NOT NULL, publisher TEXT NOT NULL, kind TEXT NOT NULL, date TEXT NOT NULL, text TEXT NOT NULL,
@@ -114,22 +114,22 @@ SCHEMA = """
         section TEXT NOT NULL, form TEXT NOT NULL, page INTEGER NOT NULL, last_page INTEGER NOT NULL
     );
     CREATE INDEX web_passages_by_document ON web_passages (document_id);
-    -- Bearer keys of the doors for programs: what is kept of a key does not open anything.
+    -- API keys. A digest does not grant access.
     CREATE TABLE api_keys (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, digest BLOB NOT NULL UNIQUE, created_at TEXT NOT NULL, revoked_at TEXT
     );
-    -- Which key began a run (empty where none was needed), and the name under which it may be begun only once.
+    -- The key that began a run (empty if none was needed), and its idempotency key.
     CREATE TABLE api_runs (
         run_id TEXT PRIMARY KEY REFERENCES runs ON DELETE CASCADE, key_id TEXT NOT NULL, idempotency_key TEXT,
         UNIQUE (key_id, idempotency_key)
     );
-    -- Passages that runs work on, as they were when they were found. passage: its fields in their order, as JSON.
+    -- Copies of retrieved passages. passage: its fields in order, as JSON.
     CREATE TABLE run_passages (
         passage_id INTEGER NOT NULL, run_id TEXT NOT NULL, passage TEXT NOT NULL, vector BLOB NOT NULL,
         PRIMARY KEY (passage_id, run_id)
     ) WITHOUT ROWID;
     CREATE INDEX run_passages_by_run ON run_passages (run_id);
-    -- A preference study (`agent/answer/ballots.py`): two pages a question as JSON, and which one a voter chose.
+    -- A preference study (`agent/answer/ballots.py`): two pages per question as JSON, and the voters' choices.
     CREATE TABLE ballots (
         id INTEGER PRIMARY KEY, question TEXT NOT NULL UNIQUE, answer TEXT NOT NULL, ranked TEXT NOT NULL,
         providers TEXT NOT NULL, seed INTEGER NOT NULL
@@ -142,10 +142,10 @@ SCHEMA = """
 
 
 class Database:
-    """Connections to one SQLite file, one a thread; a new file gets its schema.
+    """Connections to one SQLite file, one per thread. A new file gets the schema.
 
-    The file, and the folder if it is made here, are their owner's alone. Raises StoreDamagedError when the file is no
-    SQLite database, StoreError when it has another schema.
+    The file, and a newly created folder, are private to their owner. Raises StoreDamagedError for a file that is no
+    SQLite database, StoreError for another schema.
     """
 
     def __init__(self, path: Path) -> None:
@@ -162,7 +162,7 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection, opened if need be; it is closed with the thread's end, if not before."""
+        """This thread's connection, opened if needed. It closes at the thread's end at the latest."""
         if (mine := getattr(self._local, "opened", None)) is None:
             mine = self._local.opened = self._opened()
         yield mine
@@ -191,7 +191,7 @@ class Database:
             return connection.execute(query, values).fetchall()
 
     def rows_of(self, query: str, ids: Sequence[int]) -> list[sqlite3.Row]:
-        """All rows of a query that ends with `IN`, for these ids; SQLite limits the parameters of a statement."""
+        """All rows of a query that ends with `IN`, for these ids. SQLite limits a statement's parameters."""
         with self.read() as connection:
             return [
                 row
@@ -201,7 +201,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that takes the write lock at once, so that it never fails half-way for want of it."""
+        """A transaction that takes the write lock at its start, so it does not fail half-way."""
         with database_errors(self.path), self.connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -213,10 +213,10 @@ class Database:
                 raise
 
     def close(self) -> None:
-        """Closes this thread's connection. Those of others stay as long as these use them: SQLite crashes the process
-        where one thread closes what another one reads."""
+        """Closes this thread's connection only: SQLite crashes if one thread closes a connection that another thread
+        reads."""
         if (mine := getattr(self._local, "opened", None)) is not None:
-            with suppress(sqlite3.Error):  # the file is whole by itself then, even while others have it open
+            with suppress(sqlite3.Error):  # the checkpoint is optional
                 mine.execute("PRAGMA busy_timeout = 0")
                 mine.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             mine.close()
@@ -227,7 +227,7 @@ class Database:
             if _version(connection) == SCHEMA_VERSION:
                 return
         with self.write() as connection:
-            version = _version(connection)  # another process may have made it meanwhile
+            version = _version(connection)  # another process may have created it
             fresh = version == 0 and not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
             if not fresh and version not in (*UPGRADES, SCHEMA_VERSION):
                 raise StoreError(
@@ -249,18 +249,18 @@ def _version(connection: sqlite3.Connection) -> int:
 
 @contextmanager
 def database_errors(path: Path) -> Iterator[None]:
-    """Turns SQLite's and the disk's failures into errors that say what to do next."""
+    """Converts errors of SQLite and the disk to errors with advice."""
     try:
         with disk_errors(path):
             yield
     except sqlite3.ProgrammingError:
-        raise  # a mistake in the calling code says nothing about the file
+        raise  # a bug in the calling code
     except sqlite3.DatabaseError as exc:
         raise _store_error(exc, path) from exc
 
 
 def to_wal(connection: sqlite3.Connection) -> None:
-    """Write-ahead logging. Two processes that switch a new file over at once refuse each other without waiting."""
+    """Enables write-ahead logging. Two processes that do this to a new file at once get SQLITE_BUSY without a wait."""
     give_up = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -273,7 +273,7 @@ def to_wal(connection: sqlite3.Connection) -> None:
 
 
 def _code(exc: sqlite3.Error) -> int:
-    """SQLite's primary result code; 0 for an error that Python's own layer raised."""
+    """SQLite's primary result code; 0 for an error of Python's own layer."""
     return getattr(exc, "sqlite_errorcode", 0) & 0xFF
 
 
@@ -286,7 +286,7 @@ def _store_error(exc: sqlite3.DatabaseError, path: Path) -> StoreError:
             f"another process has held {path} for {BUSY_SECONDS} seconds. Wait for it or end it, then try again."
         )
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        with disk_errors(path):  # the system's own error says more than SQLite's
+        with disk_errors(path):  # the system's error is more precise
             os.close(os.open(path, os.O_RDWR))
         return StoreError(
             f"{path} cannot be written ({exc}). Check its owner, or set STEELMAN_DATA_DIR to another folder."
@@ -303,11 +303,11 @@ def _store_error(exc: sqlite3.DatabaseError, path: Path) -> StoreError:
     )
 
 
-def to_half(vectors: NDArray[np.float32]) -> bytes:
-    """As vectors are stored: float16."""
+def to_float16(vectors: NDArray[np.float32]) -> bytes:
+    """Vectors as they are stored."""
     return vectors.astype(np.float16).tobytes()
 
 
-def from_half(blob: bytes) -> NDArray[np.float32]:
-    """What `to_half` stored, shape (n,)."""
+def from_float16(blob: bytes) -> NDArray[np.float32]:
+    """A stored vector, shape (n,)."""
     return np.frombuffer(blob, np.float16).astype(np.float32)

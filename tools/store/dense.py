@@ -1,4 +1,4 @@
-"""The dense index: Chroma, made from the stored vectors, and made again from them at any time."""
+"""The dense index: Chroma, built from the stored vectors."""
 
 import contextlib
 import itertools
@@ -19,64 +19,65 @@ from numpy.typing import NDArray
 from pydantic_settings import BaseSettings
 
 from tools.budget import batches
-from tools.store.index import ALL_PASSAGES, PANICS, Entry, FolderIndex, Index, damaged_error
+from tools.store.index import ALL_PASSAGES, PANICS, FolderIndex, Index, IndexEntry, damaged_error
 
-# Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
-# not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
+# Chroma caches one client per path, even after a failed opening. A different spelling ('x//', 'x/.', 'x/.//', …) gives
+# each opening a new client.
 _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
 _PAGE = 100
-_FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
+_FLOATS = 1_000_000  # in one request: servers refuse bodies of some tens of megabytes
 _DAMAGED_GRAPH = "damaged vector files"
 _GRAPH = {"hnsw": {"space": "cosine"}}
 DAMAGED_IDS = ("pickle file: eval error", "pickle file: decoding error")
 _DAMAGE = ("malformed", "file is not a database", "no such table", "no such column", *DAMAGED_IDS)
-"""Chroma 1.5's words for a damaged database or list of ids. Its words for a damaged graph, 'Error loading hnsw index',
-stand for short memory too: `_check_graphs` finds damaged graphs."""
+"""Chroma 1.5's words for a damaged database or id list. Its words for a damaged graph, 'Error loading hnsw index', may
+also mean too little memory, so `_check_graphs` finds damaged graphs."""
 
 
-def _as_given(settings: Any, /, **_: Any) -> None:
-    """Chroma gets its settings from this code alone. At import it reads `.env` of the current folder and variables."""
+def _ignore_environment(settings: Any, /, **_: Any) -> None:
+    """Keeps Chroma from reading `.env` of the current folder and environment variables at import."""
     if settings.__module__.startswith("chromadb."):
         settings.model_config["env_file"] = None
         settings.settings_customise_sources = lambda _, init_settings, **others: (init_settings,)
 
 
-BaseSettings.__pydantic_init_subclass__ = classmethod(_as_given)  # type: ignore[method-assign,assignment]
+BaseSettings.__pydantic_init_subclass__ = classmethod(_ignore_environment)  # type: ignore[method-assign,assignment]
 
 _HEADER = struct.Struct("<i6QiI3QdQ")
 _VERSION = 1
 _MOST_LINKS, _MOST_LEVELS = 1000, 100
-_DEGREE = 0xFFFF  # the lower half of a list's first word; the upper one marks elements that were removed
+_DEGREE = 0xFFFF  # the lower half of a list's first word; the upper half marks removed elements
 _WRITTEN = """SELECT s.id FROM segments s JOIN max_seq_id m ON m.segment_id = s.id WHERE s.scope = 'VECTOR'"""
 
 
 class ChromaIndex(Index):
-    """Nearest passages by cosine: a collection of Chroma for each of the store. Where Chroma runs, the heirs say."""
+    """Nearest passages by cosine, with one Chroma collection per collection of the store. Subclasses choose the Chroma
+    client: embedded or server."""
 
     name = "dense"
 
     def __init__(self, prefix: str) -> None:
-        """prefix: what the names of this store's collections begin with."""
+        """prefix: of this store's collection names."""
         self._prefix = prefix
         self._client: Any = None
         self._opening = threading.Lock()
 
-    def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
+    def apply(self, adds: Sequence[IndexEntry], removes: Sequence[tuple[int, int]]) -> None:
         with self._errors():
             for collection_id in {c for c, _ in removes}:
                 self._remove(collection_id, [i for c, i in removes if c == collection_id])
             for collection_id in {c for c, _, _ in adds}:
                 mine = [(str(p.id), v) for c, p, v in adds if c == collection_id]
-                for part in batches(mine, self._part(len(mine[0][1]))):
+                for part in batches(mine, self._batch_size(len(mine[0][1]))):
                     vectors = np.stack([v for _, v in part])
-                    self._made(collection_id).upsert(ids=[i for i, _ in part], embeddings=vectors)
+                    self._get_or_create(collection_id).upsert(ids=[i for i, _ in part], embeddings=vectors)
 
     def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
         """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
         found: list[tuple[int, float]] = []
         with self._errors():
             for collection_id in collection_ids:
-                if (collection := self._existing(self._name(collection_id))) is None:
+                if (collection := self._get(self._name(collection_id))) is None:
                     continue
                 result = collection.query(query_embeddings=vector[np.newaxis], n_results=k, include=["distances"])
                 distances = result["distances"] or [[]]
@@ -86,39 +87,39 @@ class ChromaIndex(Index):
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
 
     def close(self) -> None:
-        """Releases files and connections; the next use opens them again."""
+        """Closes files and connections; the next use opens them again."""
         with self._opening:
             if self._client is not None:
                 self._client.close()
                 self._client = None
 
     def _open(self) -> Any:
-        """Chroma's client, opened on first use."""
+        """Chroma's client, opened at its first use."""
         with self._opening:
             if self._client is None:
-                # It logs a traceback for its telemetry's own failures; the telemetry is off.
+                # Its disabled telemetry logs tracebacks.
                 logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)
-                self._client = self._connected()
+                self._client = self._connect()
             return self._client
 
     @abstractmethod
-    def _connected(self) -> Any:
-        """A client."""
+    def _connect(self) -> Any:
+        """A new client."""
 
     @abstractmethod
     def _errors(self) -> AbstractContextManager[None]:
-        """Turns Chroma's failures into errors that say what to do next."""
+        """Converts Chroma's errors to errors with advice."""
 
     def _name(self, collection_id: int) -> str:
         return f"{self._prefix}-{collection_id}"
 
-    def _part(self, width: int) -> int:
+    def _batch_size(self, width: int) -> int:
         """Entries of one request at most, for vectors of this width."""
         limit = self._open().get_max_batch_size()
         return max(1, min(limit if limit > 0 else _PAGE, _FLOATS // width))
 
-    def _mine(self) -> list[Any]:
-        """Chroma's collections that are this store's."""
+    def _own_collections(self) -> list[Any]:
+        """This store's collections."""
         pattern, found = re.compile(rf"{re.escape(self._prefix)}-\d+"), list[Any]()
         start = 0
         while page := self._open().list_collections(limit=_PAGE, offset=start):
@@ -128,23 +129,23 @@ class ChromaIndex(Index):
 
     def count(self) -> int:
         with self._errors():
-            return sum(c.count() for c in self._mine())
+            return sum(c.count() for c in self._own_collections())
 
     def _drop(self, name: str) -> None:
         self._open().delete_collection(name)
 
     def _remove(self, collection_id: int, ids: Sequence[int]) -> None:
-        """Takes passages out; a collection that is empty then goes with its files."""
-        if (collection := self._existing(self._name(collection_id))) is None:
+        """Removes passages. An empty collection is deleted with its files."""
+        if (collection := self._get(self._name(collection_id))) is None:
             return
         if ALL_PASSAGES not in ids:
-            for part in batches(ids, self._part(1)):
+            for part in batches(ids, self._batch_size(1)):
                 collection.delete(ids=[str(i) for i in part])
         if ALL_PASSAGES in ids or collection.count() == 0:
             self._drop(collection.name)
 
-    def _existing(self, name: str) -> Any:
-        """None when nothing was ever put in; a search holds only the shared lock and must not make it."""
+    def _get(self, name: str) -> Any:
+        """The collection, or None: a search holds only the shared lock and must not create it."""
         from chromadb.errors import NotFoundError
 
         try:
@@ -152,13 +153,13 @@ class ChromaIndex(Index):
         except NotFoundError:
             return None
 
-    def _made(self, collection_id: int) -> Any:
+    def _get_or_create(self, collection_id: int) -> Any:
         name = self._name(collection_id)
         return self._open().get_or_create_collection(name, configuration=_GRAPH, embedding_function=None)
 
 
 class DenseIndex(FolderIndex, ChromaIndex):
-    """The embedded index, in files of the data directory."""
+    """The embedded index, in the data directory."""
 
     damage: ClassVar = {
         **dict.fromkeys(("InternalError", "DatabaseError", "OperationalError"), _DAMAGE),
@@ -174,7 +175,7 @@ class DenseIndex(FolderIndex, ChromaIndex):
     def reopen(self) -> None:
         self.close()
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         import chromadb
         from chromadb.config import Settings
 
@@ -183,7 +184,7 @@ class DenseIndex(FolderIndex, ChromaIndex):
         return chromadb.PersistentClient(path, settings=Settings(anonymized_telemetry=False))
 
     def _drop(self, name: str) -> None:
-        """Chroma leaves the vector files of a deleted collection behind."""
+        """Also deletes the vector files, which Chroma leaves behind."""
         super()._drop(name)
         with contextlib.closing(sqlite3.connect(self._files / "chroma.sqlite3")) as db:
             alive = {row[0] for row in db.execute("SELECT id FROM segments")}
@@ -193,14 +194,14 @@ class DenseIndex(FolderIndex, ChromaIndex):
 
 
 def _check_graphs(folder: Path) -> None:
-    """Raises ValueError where the vector files in Chroma's folder are damaged. Chroma's loader (hnswlib) trusts them: a
-    file that is cut or overwritten would end the process by a signal.
+    """Raises ValueError for damaged vector files. Chroma's loader (hnswlib) does not check them, and a truncated or
+    overwritten file would crash the process.
 
-    Raises sqlite3.DatabaseError where Chroma's database cannot be read.
+    Raises sqlite3.DatabaseError for an unreadable Chroma database.
     """
     database = folder / "chroma.sqlite3"
     if not database.is_file() or not database.stat().st_size:
-        return  # an index that is empty, or misses all that it should hold
+        return  # empty: the passage count shows whether data is missing
     with contextlib.closing(sqlite3.connect(database)) as db:
         written = [folder / row[0] for row in db.execute(_WRITTEN)]
     for graph in written:
@@ -211,7 +212,7 @@ def _check_graphs(folder: Path) -> None:
 
 
 def _check_graph(graph: Path) -> None:
-    """Raises ValueError, IndexError, struct.error or FileNotFoundError where a size is wrong or a link leads nowhere.
+    """Raises ValueError, IndexError, struct.error or FileNotFoundError for wrong sizes or invalid links.
 
     `header.bin` holds sizes and counts; `data_level0.bin` each element's neighbours, vector and label; `link_lists.bin`
     its neighbours on the upper levels; `index_metadata.pickle` the ids.
@@ -221,7 +222,7 @@ def _check_graph(graph: Path) -> None:
     if (
         (version, start, vector_at, label_at + 8) != (_VERSION, 0, 4 * (links0 + 1), size)
         or not 0 < wanted == links <= links0 <= _MOST_LINKS
-        or not 0 <= count <= room <= 4 * count + 10_000  # its room is doubled as it grows
+        or not 0 <= count <= room <= 4 * count + 10_000  # capacity doubles
         or (label_at - vector_at) not in range(4, size, 4)
         or not (0 < spread < _MOST_LINKS and 0 < tried < 100 * _MOST_LINKS and top < _MOST_LEVELS)
     ):
@@ -253,7 +254,7 @@ def _check_graph(graph: Path) -> None:
 
 
 def _check_links(rows: NDArray[np.uint32], levels: NDArray[np.uint8], level: NDArray[np.int64] | int) -> None:
-    """Each row is a degree, then the places of so many neighbours. Each has to exist on the row's level."""
+    """Each row is a degree, then as many neighbours. Each neighbour must exist on the row's level."""
     degree, places = rows[:, :1] & _DEGREE, rows[:, 1:]
     used = np.arange(places.shape[1]) < degree
     known = levels[np.where(used, places, 0)]  # raises IndexError past the last one

@@ -1,13 +1,12 @@
-"""The dense index on a Chroma server, held by a process of its own.
+"""The dense index on a Chroma server.
 
-The lock file orders the processes that share a data directory, and they are the only ones that write this store's
-collections: whoever works elsewhere has a data directory, so a store and so a namespace of their own. Nothing on the
-server has to be safe between machines but the server itself. The number of the last change is kept there, in the
-metadata of a collection: a server that was emptied, or replaced, has none or another one, and is filled again.
+Only processes with the same data directory write this store's collections, and the lock file orders them; other data
+directories have other namespaces. A collection's metadata stores the number of the last change, so an emptied or
+replaced server is filled again.
 
-Two things stay with the person who runs it. All processes of one data directory name the same server, or none: those
-that differ would each make their index again after the other. And a copy of a data directory carries the same id, so
-two copies may not use one server at once; one that was put back from a backup needs `python -m agent rebuild`.
+The operator must ensure two things. All processes of a data directory use the same server, or none; otherwise each
+rebuilds its index after the others. And two copies of a data directory, which have the same id, never use one server at
+once; after restoring a backup run `python -m agent rebuild`.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     import httpx
 
 _GRAPH_AT_FAULT = ("Error loading hnsw index", *DAMAGED_IDS)
-"""A server's words where it cannot read the vector files of a collection."""
+"""A server's words for unreadable vector files."""
 _START = "Start it (`chroma run --path FOLDER --port PORT`), or "
 _DATA_SAFE = "Your documents are safe in the store; the index catches up with it by itself."
 
@@ -38,12 +37,12 @@ _DATA_SAFE = "Your documents are safe in the store; the index catches up with it
 class DenseServer(ChromaIndex):
     """Nearest passages by cosine, on the Chroma server (1.x) at `url`.
 
-    namespace: what this store's collections are called by, so that several stores share a server: `Store.store_id()`.
-    token: sent as `x-chroma-token` and as a bearer token; Chroma by itself asks for none, a proxy before it may.
-    seconds: the longest silence of the server; a whole request may take a few times that, and within a run its time.
+    namespace: prefix of this store's collections, so that stores can share a server: `Store.store_id()`. token: sent as
+    `x-chroma-token` and as a bearer token, for a proxy that requires it. seconds: longest silence of the server; a
+    whole request may take six times that, within the run's time.
 
-    All methods raise ProviderDownError when the server cannot be reached, refuses the token or fails, and
-    IndexDamagedError when it cannot read its vector files.
+    All methods raise ProviderDownError for an unreachable, refusing or failing server, and IndexDamagedError for
+    unreadable vector files.
     """
 
     survives = True
@@ -52,43 +51,45 @@ class DenseServer(ChromaIndex):
         super().__init__(f"steelman-{namespace}")
         self.address = _address(url)
         self._shown = without_login(self.address)
-        self._number_name = f"{self._prefix}-number"
+        self._number_collection = f"{self._prefix}-number"
         self._headers = {"x-chroma-token": token, "authorization": f"Bearer {token}"} if token else {}
         self._seconds = seconds
 
     def number(self) -> str:
         with self._errors():
-            kept = self._existing(self._number_name)
+            kept = self._get(self._number_collection)
             return "" if kept is None else str((kept.metadata or {}).get("number", ""))
 
     def set_number(self, number: str) -> None:
         with self._errors():
-            if (kept := self._existing(self._number_name)) is not None:
+            if (kept := self._get(self._number_collection)) is not None:
                 kept.modify(metadata={"number": number})
             else:
-                self._open().create_collection(self._number_name, metadata={"number": number}, embedding_function=None)
+                self._open().create_collection(
+                    self._number_collection, metadata={"number": number}, embedding_function=None
+                )
 
     def clear(self) -> None:
         with self._errors():
-            if self._existing(self._number_name) is not None:
-                self._drop(self._number_name)
-            for collection in self._mine():
+            if self._get(self._number_collection) is not None:
+                self._drop(self._number_collection)
+            for collection in self._own_collections():
                 self._drop(collection.name)
 
     def reopen(self) -> None:
-        """Nothing of the index is held here; the server knows what another process wrote."""
+        """Nothing is cached; the server knows all changes."""
 
     def _open(self) -> Any:
         if current_budget().offline and not is_local(self.address):
             raise ProviderDownError(f"the Chroma server at {self._shown} is elsewhere, and this run stays offline.")
         return super()._open()
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         self._check()
         return server_client(self.address, self._headers, self._seconds)
 
     def _check(self) -> None:
-        """Whether it is a Chroma server of a version that is known that answers there."""
+        """Raises ProviderDownError unless a Chroma server of version 1 answers."""
         import httpx
 
         with limit_request_time(httpx.Client(headers=self._headers, trust_env=False), self._seconds) as client:
@@ -107,7 +108,7 @@ class DenseServer(ChromaIndex):
 
 
 class _ServerErrors(AbstractContextManager[None]):
-    """What Chroma's client raises as an error that names the server and says what to do next."""
+    """Converts Chroma's errors to errors that name the server and advise."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -115,7 +116,7 @@ class _ServerErrors(AbstractContextManager[None]):
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: object) -> None:
         if exc is None or isinstance(exc, SteelmanError):
             return
-        if isinstance(exc.__cause__, SteelmanError):  # the settings of the way there, not the server
+        if isinstance(exc.__cause__, SteelmanError):  # proxy or certificate settings
             raise exc.__cause__ from None
         import httpx
         from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError, InternalError
@@ -133,7 +134,7 @@ class _ServerErrors(AbstractContextManager[None]):
             ) from exc
         if isinstance(exc, InternalError) and any(words in str(exc) for words in _GRAPH_AT_FAULT):
             raise damaged_error(ChromaIndex.name, f"on {server}", exc) from exc
-        # Chroma's client raises a bare `Exception` for a reply that it does not know.
+        # Chroma's client raises a bare `Exception` for an unknown reply.
         if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):
             said = " ".join(str(exc).split())[:200]
             hint = "If it goes on, make the index again: `python -m agent rebuild`."
@@ -141,7 +142,7 @@ class _ServerErrors(AbstractContextManager[None]):
 
 
 def _address(url: str) -> str:
-    """Raises SettingsError when it is no address of a server."""
+    """Raises SettingsError for an invalid address."""
     full = url if "//" in url else f"http://{url}"
     try:
         split = urlsplit(full)

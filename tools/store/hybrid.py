@@ -1,4 +1,4 @@
-"""Search over the store: the dense and the lexical index, kept up to date with it, and their fusion."""
+"""Hybrid search: the dense and the lexical index, kept in step with the store, and reciprocal rank fusion."""
 
 import time
 from collections import Counter
@@ -19,13 +19,13 @@ from tools.store.store import Store, check_encoder
 
 _RRF_K = 60
 _MOST_WORD_SCORES = 500
-_COPIES = 3  # hits with one text at most: enough to tell that there are copies
+_COPIES = 3  # hits with the same text at most: enough to show that there are copies
 _DEEPER = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A passage found, with its fused score and its cosine to the query."""
+class SearchHit:
+    """A retrieved passage, with its fused score and its cosine to the query."""
 
     passage_id: int
     score: float
@@ -33,9 +33,9 @@ class Hit:
 
 
 def fuse(rankings: Sequence[Sequence[int]], k: int = _RRF_K) -> list[tuple[int, float]]:
-    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): sum over rankings of 1 / (k + rank), rank from 1.
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): the sum over rankings of 1 / (k + rank), rank from 1.
 
-    Ties go to the smaller id, so that the order does not depend on the order of the rankings.
+    Ties go to the smaller id, so the order of the rankings does not matter.
     """
     scores: dict[int, float] = {}
     for ranking in rankings:
@@ -45,10 +45,9 @@ def fuse(rankings: Sequence[Sequence[int]], k: int = _RRF_K) -> list[tuple[int, 
 
 
 class HybridSearch:
-    """Passages for a query by meaning and by words. Safe to use from several threads and processes.
+    """Retrieves passages by meaning and by words. Safe for threads and processes.
 
-    dense: an index elsewhere in the place of the embedded one, such as a `DenseServer`.
-    keeps_sentences: whether vectors of sentences are stored with the passages, as those are ingested or encoded again.
+    dense: replaces the embedded index, such as a `DenseServer`. keeps_sentences: store sentence vectors with passages.
     """
 
     def __init__(
@@ -67,23 +66,23 @@ class HybridSearch:
         self.lexical = LexicalIndex(folder / "lexical")
         self._syncs = IndexSync(store, folder, self.dense), IndexSync(store, folder, self.lexical)
 
-    def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[Hit]:
-        """Up to k hits, best first, from both indexes by reciprocal rank fusion; of one text three at most.
+    def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[SearchHit]:
+        """Up to k hits, best first, fused from both indexes; at most three with the same text.
 
-        `vector` is the query's, of shape (dimensions,). Raises UnknownCollectionError, EncoderMismatchError,
-        StoreDamagedError, StoreBusyError, and ProviderDownError where the dense index is on a server.
+        `vector`: the query's, shape (dimensions,). Raises UnknownCollectionError, EncoderMismatchError,
+        StoreDamagedError, StoreBusyError, and ProviderDownError for a dense index on a server.
         """
         ids = self._collection_ids(collections)
         if k < 1:
             return []
         self._check_width(vector, ids)
-        hits = self._found(text, vector, ids, k)
-        if (thinned := self._without_copies(hits)) != hits:  # copies stand where other passages might: look for those
-            thinned = self._without_copies(self._found(text, vector, ids, _DEEPER * k))[:k]
+        hits = self._fused_hits(text, vector, ids, k)
+        if (thinned := self._limit_copies(hits)) != hits:  # search deeper for other passages
+            thinned = self._limit_copies(self._fused_hits(text, vector, ids, _DEEPER * k))[:k]
         return thinned
 
     def _check_width(self, vector: NDArray[np.float32], collection_ids: Sequence[int]) -> None:
-        """An index would fail on another number of dimensions as a damaged one does."""
+        """Raises EncoderMismatchError for another number of dimensions, which an index would report as damage."""
         if (width := self._store.width(collection_ids)) not in (None, len(vector)):
             raise EncoderMismatchError(
                 f"the encoder {self.encoder.name} gave a vector of {len(vector)} dimensions, and what is stored has "
@@ -91,7 +90,9 @@ class HybridSearch:
                 hint=", or encode again with `python -m agent rebuild`",
             )
 
-    def _found(self, text: str, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[Hit]:
+    def _fused_hits(
+        self, text: str, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int
+    ) -> list[SearchHit]:
         searches = {
             self.dense.name: lambda: self.dense.search(vector, collection_ids, k),
             self.lexical.name: lambda: self.lexical.search(text, collection_ids, k),
@@ -99,11 +100,11 @@ class HybridSearch:
         found = search_indexes(self._syncs, searches)
         fused = fuse([[i for i, _ in ranking] for ranking in found.values()])[:k]
         stored = self._store.vectors(i for i, _ in fused)
-        # A passage that was deleted since the indexes were read has no vector any more and is no hit.
-        return [Hit(i, score, float(stored[i] @ vector)) for i, score in fused if i in stored]
+        # A passage that was deleted since has no vector and is no hit.
+        return [SearchHit(i, score, float(stored[i] @ vector)) for i, score in fused if i in stored]
 
-    def _without_copies(self, hits: Sequence[Hit]) -> list[Hit]:
-        """The hits without what would be more than a few copies of one text."""
+    def _limit_copies(self, hits: Sequence[SearchHit]) -> list[SearchHit]:
+        """The hits with at most three of each text."""
         passages = self._store.passages(h.passage_id for h in hits)
         seen = Counter[str]()
         kept = []
@@ -115,33 +116,33 @@ class HybridSearch:
         return kept
 
     def word_scores(self, text: str, collections: Sequence[str], k: int = _MOST_WORD_SCORES) -> dict[int, float]:
-        """BM25 scores of the k passages that a text's words fit best, by id; none, and it is told, where others work on
-        that index for seconds. Raises as `search`, but for the dense index."""
+        """BM25 scores of the k best passages, by id; empty, with a note, while others write the index. Raises as
+        `search`."""
         ids = self._collection_ids(collections)
         searches = {self.lexical.name: lambda: self.lexical.search(text, ids, k)}
         found = search_indexes(self._syncs, searches, needed=False)
         return dict(found.get(self.lexical.name, ()))
 
     def close(self) -> None:
-        """Releases the dense index's files or connections; the next use opens them again."""
+        """Closes the dense index; its next use opens it again."""
         self._syncs[0].forget()
         self.dense.close()
 
     def refresh(self, progress: Progress = lambda *_: None) -> None:
-        """Brings both indexes up to date with the store; makes them where they are missing or damaged."""
+        """Brings both indexes up to date, and builds missing or damaged ones."""
         for sync in self._syncs:
             with sync.locked(time.monotonic() + lock_timeout()):
                 sync.update(progress)
 
     def condition(self) -> list[str]:
-        """What is not as it should be with the indexes, in words; a glance, which opens and waits for nothing."""
+        """The indexes' problems, in words, without opening or waiting."""
         return [said for sync in self._syncs if (said := sync.condition())]
 
     def rebuild(self, progress: Progress = lambda *_: None) -> None:
-        """Makes both indexes again from the store; vectors of another encoder are computed again first."""
+        """Rebuilds both indexes. Vectors of another encoder are computed again first."""
         for sync in self._syncs:
             with sync.locked(time.monotonic() + lock_timeout()):
-                sync.empty()  # were the process to end on the way, it would not hold the old vectors
+                sync.empty()  # if the process dies, no old vectors remain
                 if sync.name == self.dense.name:
                     self._reencode(progress)
                 sync.update(progress)
@@ -157,7 +158,7 @@ class HybridSearch:
     def _reencode(self, progress: Progress) -> None:
         if self._store.encoders() <= {self.encoder.name}:
             return
-        # Until all are done, the vectors are a mixture that no encoder may search.
+        # Until the end the vectors are mixed, so no encoder may search them.
         self._store.set_encoder(f"{self.encoder.name} (unfinished)")
         self._store.drop_sentence_vectors()
         reached = 0
@@ -173,6 +174,5 @@ class HybridSearch:
 
 
 def passage_text(title: str, text: str, section: str = "") -> str:
-    """What the encoder reads of a passage: its document's title and the heading above it stand in for the context
-    that the cut lost."""
+    """The encoder's input: title and heading give the passage its context."""
     return ". ".join([*filter(None, (title, section)), text])

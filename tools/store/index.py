@@ -1,6 +1,6 @@
-"""What an index made from the store is and what it follows; its folder on this machine; whose fault a failure of it is.
+"""Indexes built from the store: their interface, their files and errors, and the log of changes that they follow.
 
-Passages come with numbers that only grow, and those that go leave a line.
+Passage ids only grow, and each removed passage leaves a log entry.
 """
 
 import shutil
@@ -20,89 +20,88 @@ from tools.errors import IndexDamagedError, SteelmanError, StoreError
 from tools.passages import Passage
 from tools.store.database import Database
 
-Entry = tuple[int, Passage, NDArray[np.float32]]
+IndexEntry = tuple[int, Passage, NDArray[np.float32]]
 """Collection id, passage, vector."""
 
-_FULL = ("No space left", "disk is full", "Disk quota")
-_ROOM = 5_000_000  # bytes
+_DISK_FULL_WORDS = ("No space left", "disk is full", "Disk quota")
+_SPARE_BYTES = 5_000_000
 PANICS = ("out of bounds", "out of range", "assertion failed", "mid > len", "too small", "a `None` value", "overflow")
-"""Words of panics in Rust over what was read. No error of the operating system has them."""
+"""Words of Rust panics over damaged data. Errors of the operating system do not contain them."""
 ALL_PASSAGES = 0
-"""Stands for all passages of a collection where they are removed: a line for each would take minutes."""
+"""Stands for all passages of a removed collection; an entry for each would take minutes."""
 
 
 class Index(ABC):
-    """An index made from the store. All its methods are called under its lock, those that change it under the lock of
-    one writer. They raise IndexDamagedError where it may be at fault."""
+    """An index built from the store. Its methods are called under its lock; changes need the lock of the only writer.
+    They raise IndexDamagedError if the index may be damaged."""
 
     name: str
     survives = False
-    """Whether a process that ends while it opens the index, or writes to it, does it no harm."""
+    """Whether a process that dies while it opens or writes the index does no harm."""
 
     @abstractmethod
     def number(self) -> str:
-        """What `set_number` kept last; empty where there is no index."""
+        """The value of the last `set_number`; empty without an index."""
 
     @abstractmethod
     def set_number(self, number: str) -> None: ...
 
     @abstractmethod
     def clear(self) -> None:
-        """Removes all of it; the number goes first."""
+        """Empties the index, the number first."""
 
     @abstractmethod
     def reopen(self) -> None:
-        """Forgets what is held in memory, after another process changed the index."""
+        """Drops cached data after another process changed the index."""
 
     @abstractmethod
-    def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
-        """Removes (collection id, passage id) pairs, of which `ALL_PASSAGES` may be one, then adds entries.
-
-        Doing so twice changes nothing.
-        """
+    def apply(self, adds: Sequence[IndexEntry], removes: Sequence[tuple[int, int]]) -> None:
+        """Removes (collection id, passage id) pairs, including `ALL_PASSAGES`, then adds entries. Idempotent."""
 
     @abstractmethod
     def count(self) -> int:
-        """How many passages it holds."""
+        """The number of passages in the index."""
 
 
 class FolderIndex(Index):
-    """An index in files, with the number of the last change that they hold; they are removed as a whole."""
+    """An index in a folder, with the number of the last change that it contains."""
 
     damage: ClassVar[Mapping[str, tuple[str, ...]]]
-    """Its library's words for damaged files, by the name of the exception."""
+    """Its library's words for damaged files, by exception name."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._number = folder / "NUMBER"
+        self._number_file = folder / "NUMBER"
 
     def number(self) -> str:
         with disk_errors(self.folder):
-            return self._number.read_text(encoding="utf-8", errors="replace") if self._number.is_file() else ""
+            return (
+                self._number_file.read_text(encoding="utf-8", errors="replace") if self._number_file.is_file() else ""
+            )
 
     def set_number(self, number: str) -> None:
-        """In its place, so that a full disk does not refuse it; a process that ends on the way leaves its mark."""
+        """Writes in place, so that a full disk does not prevent it. A process that dies meanwhile leaves its mark."""
         with disk_errors(self.folder):
-            self._number.touch()
-            with self._number.open("r+") as file:
+            self._number_file.touch()
+            with self._number_file.open("r+") as file:
                 file.write(number)
                 file.truncate()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turns its library's failures into errors that say what to do next."""
+        """Converts the library's errors to errors with advice."""
         try:
             yield
         except SteelmanError:
             raise
         except BaseException as exc:
-            # A panic in Rust is no `Exception`.
+            # A Rust panic is not an `Exception`.
             if isinstance(exc, Exception) or type(exc).__name__ == "PanicException":
                 raise index_error(self.name, self.folder, exc, self.damage) from exc
             raise
 
     def clear(self) -> None:
-        """An empty folder in the place of whatever was there."""
+        """Replaces the folder by an empty one."""
         self.reopen()
         with disk_errors(self.folder):
             if self.folder.is_dir():
@@ -112,9 +111,9 @@ class FolderIndex(Index):
 
 
 def index_error(name: str, folder: Path, exc: BaseException, damage: Mapping[str, tuple[str, ...]]) -> StoreError:
-    """Turns a library's failure into a StoreError: IndexDamagedError only for words that are known to mean damage. Any
-    other failure, such as an import error or short memory, says nothing about the files."""
-    if any(words in str(exc) for words in _FULL) or _is_short_of_room(folder):
+    """The error for a library's failure: IndexDamagedError only for words known to mean damage. Other failures, such as
+    import errors or too little memory, do not concern the files."""
+    if any(words in str(exc) for words in _DISK_FULL_WORDS) or _is_short_of_room(folder):
         return full_error(folder)
     if any(words in str(exc) for words in damage.get(type(exc).__name__, ())):
         return damaged_error(name, f"in {folder}", exc)
@@ -126,7 +125,7 @@ def index_error(name: str, folder: Path, exc: BaseException, damage: Mapping[str
 
 
 def damaged_error(name: str, where: str, exc: BaseException) -> IndexDamagedError:
-    """The error that has the index made again."""
+    """The error that triggers a rebuild."""
     hint = "Make it again: `python -m agent rebuild`."
     error = IndexDamagedError(
         f"the {name} index {where} cannot be used ({exc}). {hint} Your documents are safe in the store.", hint=hint
@@ -137,18 +136,18 @@ def damaged_error(name: str, where: str, exc: BaseException) -> IndexDamagedErro
 
 
 def _is_short_of_room(folder: Path) -> bool:
-    """Whether the largest of the files would not fit on the disk once more: Chroma, which writes whole files, does not
-    say so when one did not fit."""
+    """Whether a copy of the largest file would not fit on the disk. Chroma writes whole files and does not report a
+    failed write."""
     with suppress(OSError):
         largest = max((f.stat().st_size for f in folder.rglob("*") if f.is_file()), default=0)
-        return shutil.disk_usage(folder).free < largest + _ROOM
+        return shutil.disk_usage(folder).free < largest + _SPARE_BYTES
     return False
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """How far an index has followed the store: the last passage that it was given, and the last removal. making: names
-    this making of the index, and the last removal before it."""
+class IndexPosition:
+    """The last passage and the last removal that an index contains. making: identifies this build, with the last
+    removal before it."""
 
     making: str
     passage: int
@@ -159,23 +158,22 @@ class Position:
 
     @property
     def last(self) -> tuple[int, int]:
-        """The last passage and the last removal that it holds."""
         return self.passage, self.removal
 
     @property
     def begun(self) -> int:
-        """The last removal before this making."""
+        """The last removal before this build."""
         return int(self.making.partition("-")[2] or self.removal)
 
 
-class Changes:
-    """The tables of what went, and of how far each index is."""
+class ChangeLog:
+    """The tables of removals and of each index's position."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     def size(self) -> tuple[int, int, int]:
-        """The count of all passages, and the last passage and the last removal that there ever were, at one moment."""
+        """The number of passages, the last passage id and the last removal, in one query."""
         query = """
             SELECT (SELECT COUNT(*) FROM passages), (SELECT seq FROM sqlite_sequence WHERE name = 'passages'),
                 (SELECT seq FROM sqlite_sequence WHERE name = 'removals')
@@ -184,27 +182,27 @@ class Changes:
         return passages, passage or 0, removal or 0
 
     def last(self) -> tuple[int, int]:
-        """The last passage and the last removal that there ever were; both stay where nothing changes."""
+        """The last passage id and the last removal ever."""
         last = dict(tuple(row) for row in self._db.rows("SELECT name, seq FROM sqlite_sequence"))
         return last.get("passages", 0), last.get("removals", 0)
 
     def removals(self, after: int, limit: int) -> list[tuple[int, int, int]]:
-        """Up to `limit` (number, collection id, passage id) with numbers above `after`, as far as an index still needs
-        them; the passage may be `ALL_PASSAGES` of the collection."""
+        """Up to `limit` (number, collection id, passage id) above `after` that an index still needs; the passage may be
+        `ALL_PASSAGES`."""
         query = "SELECT number, collection_id, passage_id FROM removals WHERE number > ? ORDER BY number LIMIT ?"
         return [(*row,) for row in self._db.rows(query, (after, limit))]
 
     def unfinished(self) -> bool:
-        """Whether an index may still hold what the store removed, as after a kill between the two."""
+        """Whether an index may still contain removed passages, as after a killed command."""
         return bool(self._db.rows("SELECT 1 FROM removals JOIN indexes ON number > removal LIMIT 1"))
 
-    def position(self, index: str) -> Position | None:
-        """How far the index of that name is; None before it was first made."""
+    def position(self, index: str) -> IndexPosition | None:
+        """The index's position; None before its first build."""
         rows = self._db.rows("SELECT making, passage, removal FROM indexes WHERE name = ?", (index,))
-        return next((Position(*row) for row in rows), None)
+        return next((IndexPosition(*row) for row in rows), None)
 
-    def set_position(self, index: str, position: Position) -> None:
-        """Records how far the index is; removals that every index has applied are dropped."""
+    def set_position(self, index: str, position: IndexPosition) -> None:
+        """Stores the index's position and deletes removals that all indexes have applied."""
         with self._db.write() as db:
             values = (index, position.making, position.passage, position.removal)
             db.execute("INSERT OR REPLACE INTO indexes VALUES (?, ?, ?, ?)", values)
@@ -212,6 +210,6 @@ class Changes:
 
 
 def log_removals(db: sqlite3.Connection, collection_id: int, ids: Sequence[int]) -> None:
-    """Leaves the lines of passages that go, for the indexes."""
+    """Logs removed passages for the indexes."""
     rows = [(collection_id, i) for i in ids]
     db.executemany("INSERT INTO removals (collection_id, passage_id) VALUES (?, ?)", rows)

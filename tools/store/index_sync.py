@@ -1,9 +1,8 @@
-"""Keeps an index true to the store: brings it up to date, and makes it again from there wherever it is in doubt.
+"""Keeps an index in step with the store, and rebuilds it from the store if it is in doubt.
 
-An index carries the number of the last change that it holds, and a mark lies beside it while it is opened or written.
-It is removed and filled again from the vectors in the store, under its lock, and told, where a mark was left behind,
-the number is not the store's, the passages are another count, or the index itself raises an error. A full disk, a lock
-that is not had, a server that cannot be reached and a deadline remove nothing.
+An index stores the number of its last change, and a mark file exists while it is opened or written. It is rebuilt, with
+a note, if a mark is left over, the number differs from the store's, the passage count differs, or the index raises an
+error. A full disk, a busy lock, an unreachable server or a deadline never empties an index.
 """
 
 import logging
@@ -18,25 +17,25 @@ from typing import Any, TypeVar
 from tools.budget import current_budget, current_log
 from tools.disk import disk_errors, keep_folder_private
 from tools.errors import IndexDamagedError, StoreBusyError
-from tools.store.index import Index, Position, damaged_error
+from tools.store.index import Index, IndexPosition, damaged_error
 from tools.store.store import Store
 
 T = TypeVar("T")
 Progress = Callable[[str, int], None]
-"""Called with an index's name and the number of passages that it has just taken in."""
+"""Called with the index's name and the number of passages just added."""
 
 BATCH = 1000
 _LOG = logging.getLogger("steelman.store")
 _LOCK_SECONDS = 60.0
-_WAITED = 5.0  # seconds after which a search does without an index that another process works on
-_STILL, _MOMENT = 60.0, 0.3  # seconds within which the next search waits no longer than for a moment
-_DEAD = 1000  # removed passages whose places Chroma's graph may keep, for ever, beside as many as are stored
+_LONG_WAIT = 5.0  # seconds that a search waits for an index that another process writes
+_REPEAT_SECONDS, _SHORT_WAIT = 60.0, 0.3  # for _REPEAT_SECONDS after that, searches wait only this long
+_MOST_DEAD = 1000  # removals, beyond the number of stored passages, that leave dead places in Chroma's graph
 _POLL_SECONDS = 0.02
-_MARGIN = 0.5  # seconds of a run's time that are left to say that it waited
+_MARGIN = 0.5  # seconds of a run's time, kept to report the wait
 
 
 class IndexSync:
-    """One index of the store, with its lock and the mark beside it."""
+    """One index with its lock and mark file."""
 
     def __init__(self, store: Store, folder: Path, index: Index) -> None:
         self.name = index.name
@@ -45,70 +44,70 @@ class IndexSync:
         self._index = index
         self._lock = folder / f"{index.name}.lock"
         self._mark = folder / f"{index.name}.opening"
-        self._opened: Position | None = None  # as what it is in this process's memory
-        self.missed_at = -_STILL  # when a search last went without it
+        self._opened: IndexPosition | None = None  # the position that this process has opened
+        self.missed_at = -_REPEAT_SECONDS  # the last search without it
 
     def read(self, search: Callable[[], T], until: float) -> T:
-        """What the search gives when the index is up to date; made again, once, where it fails. until: as
-        `time.monotonic` has it; raises StoreBusyError then."""
-        failed: tuple[Position | None, IndexDamagedError] | None = None
+        """The search's result on the current index; after damage it rebuilds the index once. until: `time.monotonic`
+        time, after which it raises StoreBusyError."""
+        failed: tuple[IndexPosition | None, IndexDamagedError] | None = None
         while True:
             with self.locked(until, exclusive=False):
-                if self._is_current() and not self._doubt():
+                if self._is_current() and not self._reason_for_doubt():
                     try:
                         return search()
                     except IndexDamagedError as exc:
                         if failed:
-                            raise _hopeless(exc) from exc
+                            raise _failed_again(exc) from exc
                         failed = self._opened, exc
             with self.locked(until):
                 if failed and self._changes.position(self.name) == failed[0]:
-                    self._make_again(failed[1])
+                    self._rebuild(failed[1])
                 self.update()
 
     def locked(self, until: float, *, exclusive: bool = True) -> AbstractContextManager[None]:
-        """The index's lock, as its only writer unless `exclusive` is off."""
+        """The index's lock, by default exclusive."""
         return index_lock(self._lock, exclusive=exclusive, timeout=max(0.0, until - time.monotonic()))
 
     def update(self, progress: Progress = lambda *_: None) -> None:
-        """Has the index hold what the store does, under the lock that is held; made again, once, where it fails."""
+        """Brings the index up to date, under a lock that the caller holds; after damage it rebuilds the index once."""
         if self._changes.position(self.name) is None:
             self.empty()
         try:
             self._apply_changes(progress)
         except IndexDamagedError as exc:
-            self._make_again(exc)
+            self._rebuild(exc)
             try:
                 self._apply_changes(progress)
             except IndexDamagedError as again:
-                raise _hopeless(again) from again
+                raise _failed_again(again) from again
 
     def empty(self) -> None:
-        """Empties the index, to be filled by `update`, now or by whoever comes next."""
+        """Empties the index, for a later `update`."""
         _, removal = self._changes.last()
         with self._marked():
             self._opened = None
             self._index.clear()
-            self._record(Position(f"{uuid.uuid4().hex}-{removal}", 0, removal))
+            self._record(IndexPosition(f"{uuid.uuid4().hex}-{removal}", 0, removal))
 
     def forget(self) -> None:
-        """That the index was closed: its next use looks into it again."""
+        """Call after closing the index: its next use opens it again."""
         self._opened = None
 
     def condition(self) -> str:
-        """What is not as it should be, in words; a glance, which opens and waits for nothing."""
+        """The index's problem, in words, without opening or waiting."""
         with suppress(StoreBusyError), self.locked(0.0, exclusive=False):
-            if self._changes.position(self.name) and (why := self._doubt()):
+            if self._changes.position(self.name) and (why := self._reason_for_doubt()):
                 return f"The {self.name} index is in doubt ({why}); the next search makes it again."
         return ""
 
     def _is_current(self) -> bool:
-        """Whether this process has the index open as it is now, and it holds all that the store does."""
+        """Whether this process has opened the current index and it contains the whole store."""
         at = self._opened
         return at == self._changes.position(self.name) and at is not None and at.last == self._changes.last()
 
-    def _doubt(self) -> str:
-        """Why the index may not be used; empty where it may, as far as a glance tells."""
+    def _reason_for_doubt(self) -> str:
+        """Why the index must not be used; empty if nothing is visible without opening it."""
         if self._mark.exists():
             return "a process ended while it opened it or wrote to it"
         if not (number := self._index.number()):
@@ -117,7 +116,7 @@ class IndexSync:
 
     @contextmanager
     def _marked(self) -> Iterator[None]:
-        """The mark, for as long as this process lives or until the block ends, however it does."""
+        """Keeps the mark file until the block ends. It remains if the process dies."""
         if self._index.survives:
             yield
             return
@@ -130,15 +129,15 @@ class IndexSync:
                 self._mark.unlink(missing_ok=True)
 
     def _apply_changes(self, progress: Progress) -> None:
-        """Opens the index where it was changed elsewhere, puts in and takes out what the store did since, and compares
-        the two counts. Raises IndexDamagedError."""
-        if why := self._doubt():
+        """Opens the index if another process changed it, applies the store's changes, and compares the counts. Raises
+        IndexDamagedError."""
+        if why := self._reason_for_doubt():
             raise self._damaged(why)
         if self._is_current():
             return
         with self._marked():
             position = self._changes.position(self.name)
-            assert position is not None  # or it was in doubt
+            assert position is not None  # otherwise it was in doubt
             if position != self._opened:
                 self._index.reopen()
             self._opened = None
@@ -146,21 +145,21 @@ class IndexSync:
             passages, *last = self._changes.size()
             if position.last == tuple(last) and (count := self._index.count()) != passages:
                 raise self._damaged(f"it holds {count} passages instead of {passages}")
-            if position.removal - position.begun <= passages + _DEAD:
+            if position.removal - position.begun <= passages + _MOST_DEAD:
                 self._opened = position
                 return
         _LOG.info("From the %s index more was removed than what is stored: it is made again.", self.name)
         self.empty()
         self._apply_changes(progress)
 
-    def _add_and_remove(self, position: Position, progress: Progress) -> Position:
+    def _add_and_remove(self, position: IndexPosition, progress: Progress) -> IndexPosition:
         last, _ = self._changes.last()
         while batch := self._store.scan(position.passage, BATCH):
             vectors = self._store.vectors(p.id for _, p in batch)
             self._index.apply([(c, p, vectors[p.id]) for c, p in batch if p.id in vectors], [])
             position = self._record(replace(position, passage=batch[-1][1].id))
             progress(self.name, len(batch))
-        if last > position.passage:  # the last ones are gone again
+        if last > position.passage:  # the last passages were removed
             position = self._record(replace(position, passage=last))
         while removals := self._changes.removals(position.removal, BATCH):
             self._index.apply([], [(collection, passage) for _, collection, passage in removals])
@@ -168,38 +167,38 @@ class IndexSync:
             progress(self.name, len(removals))
         return position
 
-    def _record(self, position: Position) -> Position:
+    def _record(self, position: IndexPosition) -> IndexPosition:
         before = self._index.number()
         self._index.set_number(str(position))
         try:
             self._changes.set_position(self.name, position)
         except BaseException:
-            self._index.set_number(before)  # doing what was done since again changes nothing; a difference is a doubt
+            self._index.set_number(before)  # changes are idempotent; a different number would be a doubt
             raise
         return position
 
     def _damaged(self, why: str) -> IndexDamagedError:
         return damaged_error(self.name, f"in {self._lock.parent}", ValueError(why))
 
-    def _make_again(self, exc: IndexDamagedError) -> None:
-        """Empties the index and tells so; `update` fills it."""
-        told = exc.__cause__ or exc
-        _LOG.warning("The %s index is damaged (%s). It is made again from the store.", self.name, told)
-        current_log().note("scope", f"The {self.name} index was damaged ({told}) and was made again from the store.")
+    def _rebuild(self, exc: IndexDamagedError) -> None:
+        """Empties the index and notes it; `update` fills it."""
+        message = exc.__cause__ or exc
+        _LOG.warning("The %s index is damaged (%s). It is made again from the store.", self.name, message)
+        current_log().note("scope", f"The {self.name} index was damaged ({message}) and was made again from the store.")
         self.empty()
 
 
 def search_indexes(
     syncs: Sequence[IndexSync], searches: Mapping[str, Callable[[], T]], *, needed: bool = True
 ) -> dict[str, T]:
-    """What each search reads of the index that it is named for. One that others work on for seconds is left out, and
-    it is told; where that goes for all and they are `needed`, raises StoreBusyError when the time is over."""
+    """Each search's result, by index name. An index that others write for seconds is left out, with a note. If all are
+    left out and `needed`, raises StoreBusyError at the deadline."""
     until = time.monotonic() + lock_timeout()
     wanted = [u for u in syncs if u.name in searches]
     found: dict[str, T] = {}
     for sync in wanted:
         now = time.monotonic()
-        waits = _MOMENT if now - sync.missed_at < _STILL else _WAITED
+        waits = _SHORT_WAIT if now - sync.missed_at < _REPEAT_SECONDS else _LONG_WAIT
         with suppress(StoreBusyError):
             found[sync.name] = sync.read(searches[sync.name], min(now + waits, (now + until) / 2))
     if needed and not found:
@@ -207,18 +206,18 @@ def search_indexes(
     for sync in wanted:
         if sync.name not in found:
             sync.missed_at = time.monotonic()
-            told = f"The {sync.name} index was being written: some searches went without it."
-            current_log().note("degraded", told)
+            message = f"The {sync.name} index was being written: some searches went without it."
+            current_log().note("degraded", message)
     return found
 
 
 def lock_timeout() -> float:
-    """Seconds to wait for a lock: less than what a run has left, so that it can say that it waited."""
+    """Seconds to wait for a lock: less than the run's time left, so that it can report the wait."""
     return max(_MARGIN / 10, min(_LOCK_SECONDS, current_budget().seconds_left() - _MARGIN))
 
 
-def _hopeless(exc: IndexDamagedError) -> IndexDamagedError:
-    """That an index fails which was made again just now."""
+def _failed_again(exc: IndexDamagedError) -> IndexDamagedError:
+    """The error for an index that fails right after a rebuild."""
     hint = "Check the disk and its room, then make it again: `python -m agent rebuild`."
     error = IndexDamagedError(
         f"the {exc.index} index was damaged, and made again it failed too ({exc.__cause__ or exc}). {hint} "
@@ -231,18 +230,17 @@ def _hopeless(exc: IndexDamagedError) -> IndexDamagedError:
 
 @contextmanager
 def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[None]:
-    """Holds the lock file, as one of many readers or the one writer; the system releases it when the process ends.
+    """Holds the lock file, as one of many readers or the only writer. The system releases it when the process ends.
 
-    A second file is the gate in front of it: whoever wants the lock passes through, and a writer stays in it until it
-    has the lock, so that readers who come one after the other do not keep a writer out for ever.
-    Raises StoreBusyError when other processes hold it for longer than `timeout` seconds.
+    Every caller first passes a second file, the gate; a writer holds the gate until it has the lock, so a stream of
+    readers cannot starve it. Raises StoreBusyError after `timeout` seconds.
     """
     give_up = time.monotonic() + timeout
     with disk_errors(path):
         keep_folder_private(path.parent)
-    gate = _acquired(path.with_name(f"{path.name}.gate"), exclusive=True, give_up=give_up)
+    gate = _acquire(path.with_name(f"{path.name}.gate"), exclusive=True, give_up=give_up)
     try:
-        lock = _acquired(path, exclusive=exclusive, give_up=give_up)
+        lock = _acquire(path, exclusive=exclusive, give_up=give_up)
     finally:
         gate.release()
     try:
@@ -251,7 +249,7 @@ def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[None]
         lock.release()
 
 
-def _acquired(file: Path, *, exclusive: bool, give_up: float) -> Any:
+def _acquire(file: Path, *, exclusive: bool, give_up: float) -> Any:
     import portalocker
 
     flags = (portalocker.LOCK_EX if exclusive else portalocker.LOCK_SH) | portalocker.LOCK_NB

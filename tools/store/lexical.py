@@ -1,4 +1,4 @@
-"""The lexical index: BM25 over stemmed words by tantivy, updated in place and read without loading the corpus."""
+"""The lexical index: BM25 over stemmed words with tantivy, updated in place."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from tools.language.words import analyzer
-from tools.store.index import ALL_PASSAGES, PANICS, Entry, FolderIndex
+from tools.store.index import ALL_PASSAGES, PANICS, FolderIndex, IndexEntry
 
 if TYPE_CHECKING:
     from tantivy import Index, Query, Schema, Searcher
@@ -17,14 +17,14 @@ _DAMAGE = (
     *("schema does not match", "decompressed buffer", "match offset", "Invalid data", "Invalid doc store version"),
     *("Unsupported ", "Reach end of buffer", "failed to fill whole buffer"),
 )
-"""tantivy 0.27's words for files that are cut, overwritten, missing or another index's. A file system's own error is
-`kind: Unsupported`, without a space behind it."""
+"""tantivy 0.27's words for truncated, overwritten, missing or foreign files. A file system's own error is `kind:
+Unsupported`, without a space after it."""
 _WRITER_BYTES = 30_000_000
-_LONGEST_QUERY = 64  # words; a longer text as a query only costs time
+_LONGEST_QUERY = 64  # words
 
 
 class LexicalIndex(FolderIndex):
-    """Passages by BM25 over title and text (Robertson et al. 1994; tantivy's k1 = 1.2, b = 0.75)."""
+    """BM25 over title and text (Robertson et al. 1994; tantivy's k1 = 1.2, b = 0.75)."""
 
     name = "lexical"
     damage: ClassVar = {"ValueError": _DAMAGE, "PanicException": PANICS}
@@ -46,10 +46,10 @@ class LexicalIndex(FolderIndex):
         index.reload()
         return index.searcher()
 
-    def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
+    def apply(self, adds: Sequence[IndexEntry], removes: Sequence[tuple[int, int]]) -> None:
         from tantivy import Document, Query
 
-        # By a query: tantivy's `delete_documents_by_term` finds nothing in a field of unsigned numbers.
+        # By a query: tantivy's `delete_documents_by_term` does not match unsigned numbers.
         gone = [i for _, i in removes] + [p.id for _, p, _ in adds]
         with self._errors():
             writer = self._open().writer(_WRITER_BYTES, 1)
@@ -66,7 +66,7 @@ class LexicalIndex(FolderIndex):
             writer.wait_merging_threads()
 
     def search(self, text: str, collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
-        """Up to k (passage id, BM25 score), best first; words that English uses everywhere are not looked for."""
+        """Up to k (passage id, BM25 score), best first. Stop words are ignored."""
         words = list(dict.fromkeys(analyzer().analyze(text)))[:_LONGEST_QUERY]
         if not words or not collection_ids:
             return []
@@ -79,7 +79,7 @@ class LexicalIndex(FolderIndex):
     def _query(self, words: Sequence[str], collection_ids: Sequence[int]) -> "Query":
         from tantivy import Occur, Query
 
-        # Not a set of terms: of that tantivy makes a list of all the collections' passages for every query.
+        # Not a term set: for it tantivy lists all passages of the collections for every query.
         within = Query.boolean_query(
             [(Occur.Should, Query.term_query(_schema(), "collection", i)) for i in collection_ids]
         )

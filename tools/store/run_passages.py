@@ -1,7 +1,7 @@
-"""Passages that are kept with runs.
+"""Passages stored with runs: web pages, and copies of store passages.
 
-Passages of pages that they read on the web, which are in no collection and have ids below zero; and passages of the
-store, so that whatever becomes of their documents meanwhile, what was judged is what is written from and verified.
+Web passages belong to no collection and have negative ids. Copies keep judged passages unchanged for writing and
+verification, even if their documents change.
 """
 
 import json
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from tools.language.copies import copy_groups
 from tools.passages import Passage, PassageText, SourceDocument
-from tools.store.database import Database, from_half, to_half
+from tools.store.database import Database, from_float16, to_float16
 
 WEB = "web"
-"""What stands for a collection with passages from the web."""
-_COMPARED = 20_000  # characters of a page that are kept, to find its copies
+"""The collection name of web passages."""
+_COMPARED = 20_000  # characters of a page, stored to detect copies
 
 _ROW = f"""
     SELECT -p.id AS id, d.url, '{WEB}', p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position,
@@ -30,12 +30,12 @@ _ROW = f"""
     LEFT JOIN web_documents o ON o.run_id = d.run_id AND o.url = d.original
     WHERE p.id IN
 """
-"""The fields of a `Passage` in their order, who answers for what it is a copy of, and its vector."""
+"""The fields of `Passage` in order, the publisher of the original, and the vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """A page that was read, cut into passages, with their vectors of shape (passages, dimensions)."""
+    """A web page cut into passages, with their vectors, shape (passages, dimensions)."""
 
     source: SourceDocument
     passages: tuple[PassageText, ...]
@@ -44,24 +44,23 @@ class WebPage:
 
 @dataclass(frozen=True, slots=True)
 class StoredPages:
-    """The ids of the passages that were given, by the address of their page, and how many pages the run had not read
-    before."""
+    """Ids of the passages by page address, and the number of pages new to the run."""
 
     ids: dict[str, list[int]]
     new: int
 
 
 class WebPassages:
-    """The tables of what was read on the web."""
+    """The tables of web pages."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
-        self._putting = threading.Lock()  # finding copies takes long, and other runs write meanwhile
+        self._putting = threading.Lock()  # detecting copies is slow; other runs may write meanwhile
 
     def put(self, run_id: str, pages: Sequence[WebPage]) -> StoredPages:
-        """Keeps what the run has not kept yet of these pages, each with the page of the run that it is a copy of.
+        """Stores the pages that are new to the run, each with the page that it copies.
 
-        A copy shares at least half of the shorter text's 4-word shingles (tools.language.copies), whatever its site.
+        A copy shares at least half of the shorter text's 4-word shingles (tools.language.copies), on any site.
         """
         if not pages:
             return StoredPages({}, 0)
@@ -73,7 +72,7 @@ class WebPassages:
         return StoredPages(ids, len(originals))
 
     def _originals(self, run_id: str, pages: Sequence[WebPage]) -> dict[str, str]:
-        """For each page that is new to the run the address of the one that it is a copy of, or nothing."""
+        """For each page that is new to the run the address of the page that it copies, or an empty string."""
         known = self._db.rows("SELECT url, original, text FROM web_documents WHERE run_id = ? ORDER BY id", (run_id,))
         before = {r["url"] for r in known}
         fresh = [p.source for p in pages if p.source.external_id not in before]
@@ -85,21 +84,21 @@ class WebPassages:
         }
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
-        """The passages of these ids; an id that is gone is left out."""
+        """The passages of these ids; missing ids are left out."""
         return {row["id"]: _passage(row) for row in self._rows(ids)}
 
     def document_passages(self, passage_id: int) -> list[Passage]:
-        """What is kept of the page that a passage is of, in its order."""
+        """The stored passages of the passage's page, in order."""
         query = "SELECT id FROM web_passages WHERE document_id = (SELECT document_id FROM web_passages WHERE id = ?)"
         rows = self._db.rows(f"{query} ORDER BY position", (-passage_id,))
         found = self.passages(-row["id"] for row in rows)
         return [found[-row["id"]] for row in rows]
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
-        return {row["id"]: from_half(row["vector"]) for row in self._rows(ids)}
+        return {row["id"]: from_float16(row["vector"]) for row in self._rows(ids)}
 
     def forget(self, run_id: str) -> None:
-        """Removes everything that the run read."""
+        """Removes the run's pages."""
         with self._putting, self._db.write() as db:
             db.execute("DELETE FROM web_documents WHERE run_id = ?", (run_id,))
 
@@ -108,7 +107,7 @@ class WebPassages:
 
 
 def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[str, str]) -> list[int]:
-    """The ids of the page's passages; of a page that the run has read before, those that are not kept yet are added."""
+    """The ids of the page's passages. New passages of a known page are added."""
     source, key = page.source, (run_id, page.source.external_id)
     if source.external_id in originals:
         described = (source.title, source.publisher, source.kind, source.date, source.language, source.owner)
@@ -128,7 +127,7 @@ def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[
                 "INSERT INTO web_passages"
                 " (document_id, position, text, vector, section, form, page, last_page, speaker)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (document, position, passage.text, to_half(vector), *where),
+                (document, position, passage.text, to_float16(vector), *where),
             )
             ids[passage.text] = cast(int, row.lastrowid)
     return [-ids[text] for text in dict.fromkeys(p.text for p in page.passages)]
@@ -142,35 +141,35 @@ def _passage(row: sqlite3.Row) -> Passage:
 _KEPT = "FROM run_passages WHERE passage_id IN"
 
 
-class KeptPassages:
-    """The table of what runs keep. An id is never given twice, so that what two runs keep of a passage is the same."""
+class RunPassages:
+    """The table of runs' copies. Ids are unique for ever, so two runs' copies of a passage are identical."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     def put(self, run_id: str, passages: Iterable[Passage], vectors: Mapping[int, NDArray[np.float32]]) -> None:
-        """Keeps the passages as they are, but for those of the web, which are their run's already; each has its vector
-        among `vectors`."""
-        rows = [(p.id, run_id, json.dumps(astuple(p)), to_half(vectors[p.id])) for p in passages if p.id > 0]
+        """Stores copies of the passages with their `vectors`, except web passages, which belong to their run
+        already."""
+        rows = [(p.id, run_id, json.dumps(astuple(p)), to_float16(vectors[p.id])) for p in passages if p.id > 0]
         with self._db.write() as db:
             db.executemany("INSERT OR IGNORE INTO run_passages VALUES (?, ?, ?, ?)", rows)
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
-        """The passages of these ids that a run keeps."""
+        """The copied passages of these ids."""
         rows = self._db.rows_of(f"SELECT DISTINCT passage {_KEPT}", list(ids))
         return {p.id: p for p in (Passage(*json.loads(row["passage"])) for row in rows)}
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         rows = self._db.rows_of(f"SELECT DISTINCT passage_id, vector {_KEPT}", list(ids))
-        return {row["passage_id"]: from_half(row["vector"]) for row in rows}
+        return {row["passage_id"]: from_float16(row["vector"]) for row in rows}
 
     def forget(self, run_id: str) -> None:
-        """Removes everything that the run keeps."""
+        """Removes the run's copies."""
         with self._db.write() as db:
             db.execute("DELETE FROM run_passages WHERE run_id = ?", (run_id,))
 
 
 def drop_stored_copies(db: sqlite3.Connection, run_id: str) -> None:
-    """Drops what a run that is done keeps of passages that are still stored: only those that are gone need be kept."""
+    """Removes a finished run's copies of passages that are still stored."""
     stored = "passage_id IN (SELECT id FROM passages)"
     db.execute(f"DELETE FROM run_passages WHERE run_id = ? AND {stored}", (run_id,))

@@ -1,4 +1,4 @@
-"""Documents, passages and vectors in SQLite."""
+"""Collections, documents, passages and vectors in SQLite."""
 
 import hashlib
 import sqlite3
@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, InputError, UnknownCollectionError, command
 from tools.passages import PROBABLY, Passage, PassageText, SourceDocument
-from tools.store.database import Database, from_half, to_half
-from tools.store.index import ALL_PASSAGES, Changes, log_removals
-from tools.store.run_passages import KeptPassages, WebPassages
+from tools.store.database import Database, from_float16, to_float16
+from tools.store.index import ALL_PASSAGES, ChangeLog, log_removals
+from tools.store.run_passages import RunPassages, WebPassages
 
 READERS_VERSION = 2
-"""Raised when a reader makes other documents of the same files, which are then stored anew."""
+"""Raise it when a reader's output changes: the files are then stored again."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """What tells whether a stored document has changed: the hash of its content, and the file it was read from (empty
-    where it is from none); with its language."""
+    """A stored document's content hash, file (empty without one) and language, to detect changes."""
 
     content_hash: str
     origin: str
@@ -34,9 +33,9 @@ class KnownDocument:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document cut into passages, with their vectors of shape (passages, dimensions).
+    """A document cut into passages, with their vectors, shape (passages, dimensions).
 
-    sentences: for each passage the vectors of its sentences, (sentences, dimensions); empty where none are kept.
+    sentences: for each passage the vectors of its sentences, (sentences, dimensions); empty if none are stored.
     """
 
     source: SourceDocument
@@ -50,7 +49,7 @@ class PreparedDocument:
 
 
 def content_hash(source: SourceDocument) -> str:
-    """Changes whenever anything that would be stored of the document changes, and with the readers."""
+    """Changes with everything that is stored of the document, and with READERS_VERSION."""
     fields = [str(READERS_VERSION), source.text, source.title, source.url, source.publisher, source.kind, source.date]
     fields += [source.author]
     fields += (f"{b.form} {b.level} {b.page} {b.last_page} {b.text} {b.speaker}" for b in source.blocks)
@@ -58,19 +57,19 @@ def content_hash(source: SourceDocument) -> str:
 
 
 SAMPLES = "samples"
-"""The collection that holds the starter corpus; what comes from it is marked as a sample wherever it is cited."""
+"""The collection of the sample documents. Citations mark its documents as samples."""
 
-_NAMED = 3
+_MOST_NAMES = 3
 
-_JOINED = "passages p JOIN documents d ON d.id = p.document_id JOIN collections c ON c.id = d.collection_id"
-_SHOWN = "CASE d.shown_id WHEN '' THEN d.external_id ELSE d.shown_id END"
+_ALL_TABLES = "passages p JOIN documents d ON d.id = p.document_id JOIN collections c ON c.id = d.collection_id"
+_SHOWN_ID = "CASE d.shown_id WHEN '' THEN d.external_id ELSE d.shown_id END"
 _PASSAGE = f"""
-    SELECT p.id, {_SHOWN}, c.name, p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position, '',
+    SELECT p.id, {_SHOWN_ID}, c.name, p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position, '',
         p.section, p.form, p.page, p.last_page, d.language,
         CASE WHEN d.shown_id IN ('', d.external_id) THEN '' ELSE d.external_id END, '', p.speaker, d.author
-    FROM {_JOINED}
+    FROM {_ALL_TABLES}
 """
-"""The fields of a `Passage` in their order."""
+"""The fields of `Passage`, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +82,22 @@ class CollectionInfo:
     person: str
 
 
-_SEEN = "(:person IS NULL OR person IN ('', :person))"
+_VISIBLE = "(:person IS NULL OR person IN ('', :person))"
 
 
 class Store:
-    """What was ingested. Every change and what tells the indexes of it are one transaction."""
+    """The ingested documents. Each change and its log entries for the indexes are one transaction."""
 
     def __init__(self, database: Database, person: str | None = None) -> None:
-        """person: who reads and makes collections here; those of others are not there then. Without one all are."""
+        """person: sees everybody's collections and their own. None sees all."""
         self._db, self._person = database, person
         self.web = WebPassages(database)
-        self.kept = KeptPassages(database)
-        self.changes = Changes(database)
-        self.finished_removal = False  # whether this process finished what a killed command had begun to remove
+        self.kept = RunPassages(database)
+        self.changes = ChangeLog(database)
+        self.finished_removal = False  # this process completed a removal that a killed command had begun
 
     def of(self, person: str) -> "Store":
-        """The same store with the collections that a person may see: everybody's and their own."""
+        """The store as this person sees it."""
         return Store(self._db, person)
 
     # Collections
@@ -108,17 +107,17 @@ class Store:
             SELECT c.id, c.name, c.encoder, COUNT(DISTINCT d.id) AS documents, COUNT(p.id) AS passages, c.person
             FROM collections c
             LEFT JOIN documents d ON d.collection_id = c.id LEFT JOIN passages p ON p.document_id = d.id
-            WHERE {_SEEN} GROUP BY c.id ORDER BY c.name
+            WHERE {_VISIBLE} GROUP BY c.id ORDER BY c.name
         """
         return [CollectionInfo(*row) for row in self._db.rows(query, {"person": self._person})]
 
     def encoders(self) -> set[str]:
-        """What the collections were indexed with."""
+        """The encoders of all collections."""
         return {row["encoder"] for row in self._db.rows("SELECT DISTINCT encoder FROM collections")}
 
     def collection(self, name: str) -> tuple[int, str]:
-        """The id and the encoder of a collection; raises UnknownCollectionError, which names the ones there are."""
-        query = f"SELECT name, id, encoder, person FROM collections WHERE {_SEEN} ORDER BY name"
+        """A collection's id and encoder. Raises UnknownCollectionError, which lists the collections."""
+        query = f"SELECT name, id, encoder, person FROM collections WHERE {_VISIBLE} ORDER BY name"
         rows = self._db.rows(query, {"person": self._person})
         for row in rows:
             if row["name"] == name:
@@ -131,28 +130,28 @@ class Store:
         )
 
     def width(self, collection_ids: Iterable[int]) -> int | None:
-        """The dimensions of the vectors that are stored for the collections' passages; None where there are none."""
+        """Dimensions of the collections' vectors; None without passages."""
         query = (
             "SELECT vector FROM documents d JOIN passages p ON p.document_id = d.id"
             " JOIN vectors v ON v.passage_id = p.id WHERE d.collection_id = ? LIMIT 1"
         )
         found = (self._db.rows(query, (collection_id,)) for collection_id in collection_ids)
-        return next((len(from_half(rows[0]["vector"])) for rows in found if rows), None)
+        return next((len(from_float16(rows[0]["vector"])) for rows in found if rows), None)
 
     def has_collection(self, name: str) -> bool:
-        query = f"SELECT 1 FROM collections WHERE name = :name AND {_SEEN}"
+        query = f"SELECT 1 FROM collections WHERE name = :name AND {_VISIBLE}"
         return bool(self._db.rows(query, {"name": name, "person": self._person}))
 
     def check_name(self, name: str) -> None:
-        """Raises InputError where there is no such collection and none may be called so: under the name of a person's,
-        one of everybody's would hold what the person adds."""
+        """Raises InputError for the name of a new collection that is invalid. `~` is reserved for persons'
+        collections."""
         whole = name.isprintable() and name == name.strip() != ""
         if not self.has_collection(name) and (not whole or ("~" in name and not self._person)):
-            told = "a new collection's name has letters, digits or signs, no ~, and no spaces around them"
-            raise InputError(f"{told}, unlike '{name}'. Give another name.")
+            rule = "a new collection's name needs printable characters, no ~, and no spaces at its ends"
+            raise InputError(f"{rule}, unlike '{name}'. Give another name.")
 
     def ensure_collection(self, name: str, encoder: str) -> int:
-        """The collection's id, made if need be. Raises EncoderMismatchError when another encoder filled it, and as
+        """The collection's id; creates it if needed. Raises EncoderMismatchError if another encoder filled it, and as
         `check_name`."""
         self.check_name(name)
         with self._db.write() as db:
@@ -164,7 +163,7 @@ class Store:
         return collection_id
 
     def delete_collection(self, name: str) -> int:
-        """Removes the collection with all it holds; returns the number of passages removed."""
+        """Removes the collection with its documents; returns the number of passages removed."""
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
             query = "SELECT COUNT(*) FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?"
@@ -176,14 +175,13 @@ class Store:
     # Documents
 
     def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
-        """What is stored, by identity, for telling what an ingest need not do again."""
+        """The stored documents by identity, for ingest."""
         columns = "external_id, content_hash, origin, language"
         query = f"SELECT {columns} FROM documents WHERE collection_id = ?"
         return {key: KnownDocument(*known) for key, *known in self._db.rows(query, (collection_id,))}
 
     def read_from(self, name: str, paths: Sequence[str]) -> dict[str, str]:
-        """Identities of the documents that were read from these files or below these folders (whole paths), with the
-        file of each."""
+        """The identities of the documents from these files or folders (whole paths), each with its file."""
         collection_id, _ = self.collection(name)
         query = "SELECT external_id, origin FROM documents WHERE collection_id = ? AND origin <> '' ORDER BY id"
         starts = tuple(p.rstrip("/") + "/" for p in paths)
@@ -191,7 +189,7 @@ class Store:
         return {key: origin for key, origin in rows if origin in paths or origin.startswith(starts)}
 
     def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
-        """Stores the documents, each replacing an older one of the same id; returns the passages stored."""
+        """Stores the documents, replacing earlier versions; returns the number of passages stored."""
         stored = 0
         with self._db.write() as db:
             for document in documents:
@@ -200,14 +198,14 @@ class Store:
         return stored
 
     def documents(self, name: str, limit: int = -1, offset: int = 0) -> list[sqlite3.Row]:
-        """Rows of number, external_id (the identity), shown_id (the name), origin, language, title, url, publisher,
-        kind, date, author, provenance, version of the readers and the counts of speakers and passages, as stored.
+        """Rows of number, external_id (identity), shown_id (name), origin, language, title, url, publisher, kind, date,
+        author, provenance, readers' version, and counts of speakers and passages.
 
-        `limit`: so many at most, all where it is -1, after the first `offset`.
+        `limit`: -1 for all. `offset`: rows to skip.
         """
         collection_id, _ = self.collection(name)
         query = f"""
-            SELECT d.id AS number, d.external_id, {_SHOWN} AS shown_id, d.origin, d.language, d.title, d.url,
+            SELECT d.id AS number, d.external_id, {_SHOWN_ID} AS shown_id, d.origin, d.language, d.title, d.url,
                 d.publisher, d.kind, d.date, d.author, d.provenance, d.readers, COUNT(p.id) AS passages,
                 COUNT(DISTINCT NULLIF(REPLACE(p.speaker, '{PROBABLY}', ''), '')) AS speakers
             FROM documents d LEFT JOIN passages p ON p.document_id = d.id
@@ -216,22 +214,22 @@ class Store:
         return self._db.rows(query, (collection_id, limit, offset))
 
     def delete_document(self, name: str, document: str, number: int | None = None) -> int:
-        """Removes the document of this identity or name; returns the number of passages removed, 0 when there was none.
+        """Removes the document of this identity or name; returns the number of passages removed.
 
-        number: of the one that is meant. Raises AmbiguousDocumentError where several documents have the name.
+        number: selects one of several documents with the name. Raises AmbiguousDocumentError.
         """
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
             found = find_document(db, collection_id, document, number)
             if len(found) > 1:
-                named = ", ".join(found[:_NAMED]) + (" …" if len(found) > _NAMED else "")
+                named = ", ".join(found[:_MOST_NAMES]) + (" …" if len(found) > _MOST_NAMES else "")
                 raise AmbiguousDocumentError(
                     f"{len(found)} documents of '{name}' are called '{document}'. Name one of: {named}"
                 )
             return remove_document(db, collection_id, found[0]) if found else 0
 
     def delete_documents(self, name: str, identities: Iterable[str]) -> int:
-        """Removes the documents of these identities at once; returns the number of passages removed."""
+        """Removes the documents of these identities; returns the number of passages removed."""
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
             return sum(remove_document(db, collection_id, identity) for identity in identities)
@@ -239,26 +237,26 @@ class Store:
     # Passages
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
-        """The passages of these ids, those of the web among them; an id that is gone is left out."""
+        """The passages of these ids, including web passages; missing ids are left out."""
         wanted = list(ids)
         rows = self._db.rows_of(f"{_PASSAGE} WHERE p.id IN", [i for i in wanted if i > 0])
         return self.web.passages(i for i in wanted if i < 0) | {row[0]: Passage(*row) for row in rows}
 
     def passage_ids(self, names: Iterable[str], limit: int) -> list[int]:
-        """The ids of the collections' passages, `limit` of each at most; a collection that is gone has none."""
+        """The ids of the collections' passages, at most `limit` of each. Unknown collections have none."""
         numbers = [self.collection(name)[0] for name in names if self.has_collection(name)]
         query = "SELECT p.id FROM documents d JOIN passages p ON p.document_id = d.id WHERE d.collection_id = ? LIMIT ?"
         return [row["id"] for number in numbers for row in self._db.rows(query, (number, limit))]
 
     def document_passages(self, passage_id: int) -> list[Passage]:
-        """All passages of the document that a passage is of, in their order; none where it is gone."""
+        """All passages of the passage's document, in order; none if it is gone."""
         if passage_id < 0:
             return self.web.document_passages(passage_id)
         rows = self._db.rows("SELECT document_id FROM passages WHERE id = ?", (passage_id,))
         return self.passages_of(rows[0][0]) if rows else []
 
     def passages_of(self, document: int) -> list[Passage]:
-        """All passages of the document of this number, in their order."""
+        """All passages of the document of this number, in order."""
         query = f"{_PASSAGE} WHERE p.document_id = ? ORDER BY p.position"
         return [Passage(*row) for row in self._db.rows(query, (document,))]
 
@@ -267,15 +265,15 @@ class Store:
         rows = self._db.rows_of(
             "SELECT passage_id, vector FROM vectors WHERE passage_id IN", [i for i in wanted if i > 0]
         )
-        return self.web.vectors(i for i in wanted if i < 0) | {row[0]: from_half(row[1]) for row in rows}
+        return self.web.vectors(i for i in wanted if i < 0) | {row[0]: from_float16(row[1]) for row in rows}
 
     def sentence_vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
-        """For each passage the vectors of its sentences, (sentences, dimensions), a row for each of `split_sentences`.
+        """Vectors of each passage's sentences, (sentences, dimensions), in the order of `split_sentences`.
 
-        A passage of which none are stored, such as one of the web, is left out.
+        Passages without stored sentence vectors, such as web passages, are left out.
         """
         rows = self._db.rows_of("SELECT * FROM sentence_vectors WHERE passage_id IN", list(ids))
-        return {number: from_half(blob).reshape(count, -1 if count else 0) for number, count, blob in rows}
+        return {number: from_float16(blob).reshape(count, -1 if count else 0) for number, count, blob in rows}
 
     def scan(self, after: int, limit: int) -> list[tuple[int, Passage]]:
         """Up to `limit` passages of all collections with ids above `after`, each with its collection's id."""
@@ -286,15 +284,15 @@ class Store:
     def replace_vectors(
         self, vectors: dict[int, NDArray[np.float32]], sentences: dict[int, NDArray[np.float32]]
     ) -> None:
-        """Other vectors for stored passages, and for their sentences; of a passage that was deleted meanwhile none."""
+        """Replaces the vectors of stored passages and their sentences; deleted passages are ignored."""
         kept = "INSERT OR REPLACE INTO sentence_vectors SELECT id, ?, ? FROM passages WHERE id = ?"
         with self._db.write() as db:
-            rows = [(to_half(v), i) for i, v in vectors.items()]
+            rows = [(to_float16(v), i) for i, v in vectors.items()]
             db.executemany("UPDATE vectors SET vector = ? WHERE passage_id = ?", rows)
-            db.executemany(kept, [(len(v), to_half(v), i) for i, v in sentences.items()])
+            db.executemany(kept, [(len(v), to_float16(v), i) for i, v in sentences.items()])
 
     def set_encoder(self, encoder: str) -> None:
-        """Names what the vectors of all collections are made by."""
+        """Sets the encoder of all collections."""
         with self._db.write() as db:
             db.execute("UPDATE collections SET encoder = ?", (encoder,))
 
@@ -305,7 +303,7 @@ class Store:
     # Notes of this machine
 
     def note(self, key: str) -> str:
-        """What was noted under the key; empty when nothing was."""
+        """The value under the key; empty without one."""
         rows = self._db.rows("SELECT value FROM meta WHERE key = ?", (key,))
         return str(rows[0]["value"]) if rows else ""
 
@@ -314,7 +312,7 @@ class Store:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def store_id(self) -> str:
-        """Names this store where several share a server; made once, and copied where the file is copied."""
+        """Identifies this store on a shared server. A copy of the file has the same id."""
         if not (known := self.note("store_id")):
             with self._db.write() as db:
                 db.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (uuid.uuid4().hex,))
@@ -323,7 +321,7 @@ class Store:
 
 
 def check_encoder(collection: str, made_by: str, encoder: str) -> None:
-    """Raises EncoderMismatchError when vectors of the two could not be compared."""
+    """Raises EncoderMismatchError if the two encoders' vectors are not comparable."""
     if made_by != encoder:
         raise EncoderMismatchError(
             f"collection '{collection}' was indexed with the encoder {made_by}, but {encoder} is in use. "
@@ -333,7 +331,7 @@ def check_encoder(collection: str, made_by: str, encoder: str) -> None:
 
 
 def remove_document(db: sqlite3.Connection, collection_id: int, external_id: str) -> int:
-    """Removes the document of this identity with its passages; returns how many these were."""
+    """Removes the document of this identity with its passages; returns their number."""
     row = db.execute(
         "SELECT id FROM documents WHERE collection_id = ? AND external_id = ?", (collection_id, external_id)
     ).fetchone()
@@ -346,9 +344,9 @@ def remove_document(db: sqlite3.Connection, collection_id: int, external_id: str
 
 
 def find_document(db: sqlite3.Connection, collection_id: int, name: str, number: int | None) -> list[str]:
-    """Identities of the documents of this name, or of this number among them; else the one with this identity.
+    """Identities of the documents with this name, or with this number among them; else the one with this identity.
 
-    Of several with the name, the one that it is the identity of is meant, since it has no other.
+    If several have the name, the one whose identity it is counts: it has no other name.
     """
     query = """
         SELECT external_id, id, shown_id IN ('', ?) AND (shown_id <> '' OR external_id = ?) AS named FROM documents
@@ -362,7 +360,7 @@ def find_document(db: sqlite3.Connection, collection_id: int, name: str, number:
 
 
 def insert_document(db: sqlite3.Connection, collection_id: int, document: PreparedDocument) -> int:
-    """Stores a document with its passages and their vectors; returns how many passages it has."""
+    """Stores a document with its passages and vectors; returns the number of passages."""
     source = document.source
     shown, now = source.external_id if source.key else "", datetime.now(UTC).isoformat(timespec="seconds")
     described = (source.title, source.url, source.publisher, source.kind, source.date, source.author, source.provenance)
@@ -383,9 +381,9 @@ def insert_document(db: sqlite3.Connection, collection_id: int, document: Prepar
             (cursor.lastrowid, position, passage.text, *where),
         )
         ids.append(cast(int, row.lastrowid))
-    blobs = [(i, to_half(v)) for i, v in zip(ids, document.vectors, strict=True)]
+    blobs = [(i, to_float16(v)) for i, v in zip(ids, document.vectors, strict=True)]
     db.executemany("INSERT INTO vectors (passage_id, vector) VALUES (?, ?)", blobs)
     if document.sentences:
-        rows = [(i, len(v), to_half(v)) for i, v in zip(ids, document.sentences, strict=True)]
+        rows = [(i, len(v), to_float16(v)) for i, v in zip(ids, document.sentences, strict=True)]
         db.executemany("INSERT INTO sentence_vectors VALUES (?, ?, ?)", rows)
     return len(ids)

@@ -1,8 +1,8 @@
-"""Which addresses pages may be fetched from: public ones only, checked again at the moment of connecting.
+"""Web addresses: their normal form, and the guard against fetches from private networks (SSRF).
 
-A URL is checked as text first (`check_url`); its host is checked as what it resolves to (`guarded_backend`). The second
-check is the one that counts: a connection is opened to the very address that passed it, so that neither a notation nor
-a redirect nor a name that changes its answer leads anywhere else.
+The guard checks a URL as text (`check_url`), and its host's IP addresses when connecting (`guarded_backend`). The
+second check is decisive: the connection uses the checked IP address itself, so no notation, redirect or changing DNS
+answer can lead elsewhere.
 """
 
 import asyncio
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 Permit = Callable[[str], bool]
 """Whether an IP address may be connected to."""
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
-"""The IP addresses of a host name; raises OSError when there are none."""
+"""The IP addresses of a host name. Raises OSError without any."""
 
 WEB_PORTS = frozenset({80, 443, 8080, 8443})
-"""Where web pages are served. Other ports of public hosts are mail, databases and the like."""
+"""Ports of web pages. Other ports of public hosts serve mail, databases and the like."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LONGEST_URL = 4000
 _SECONDS_AN_ADDRESS = 4.0
@@ -35,17 +35,17 @@ _HOST = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)
 _BRACKETED = re.compile(r"\[[^\[\]]+\](?::\d*)?")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
 _PRIVATE_NAMES = ("localhost", "localdomain", "local", "internal", "intranet", "private", "lan", "home.arpa", "onion")
-_DOTS = "\u3002\uff0e\uff61"  # what some software takes for a dot in a name
+_DOTS = "\u3002\uff0e\uff61"  # some software treats these as a dot in a name
 
-# The registries of special-purpose addresses (RFC 6890 and its successors at IANA), multicast included. Python's own
-# `is_global` follows them too, but lets multicast and wrapped addresses through and differs between versions.
+# Special-purpose addresses (RFC 6890 and its successors at IANA) and multicast. Python's `is_global` permits multicast
+# and embedded IPv4 addresses, and differs between versions.
 _REFUSED = [
     ipaddress.ip_network(block)
     for block in (
         *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
         *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
         *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
-        "168.63.129.16/32",  # a cloud's own services, at an address that looks public
+        "168.63.129.16/32",  # internal services of a cloud, at a public-looking address
         *("2001::/23", "2001:db8::/32", "2620:4f:8000::/48", "3ffe::/16", "3fff::/20"),
     )
 ]
@@ -54,9 +54,10 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address, written the usual way, belongs to the public internet.
+    """Whether an IP address, in its usual notation, is public.
 
-    An IPv6 address that carries an IPv4 one (mapped, 6to4, NAT64) is judged by that; Teredo is never public.
+    An IPv6 address that contains an IPv4 address (mapped, 6to4, NAT64) is judged by the IPv4 address; Teredo is never
+    public.
     """
     try:
         ip = ipaddress.ip_address(address)
@@ -74,11 +75,11 @@ def is_public(address: str) -> bool:
 
 
 def check_url(url: str, ports: Container[int] = WEB_PORTS) -> str:
-    """The URL in its plain form: lower-case host, no default port, no fragment, everything else percent-encoded.
+    """The URL in normal form: lower-case host, no default port, no fragment, everything else percent-encoded.
 
-    Raises AddressError for what is no http(s) address of a page: another scheme, credentials, another port than
-    `ports`, a host that is missing, a private name or an IP address in disguise, and characters that parsers disagree
-    about. An IP address written plainly passes; whether it is public is checked when it is connected to.
+    Raises AddressError for other schemes, credentials, other ports than `ports`, missing hosts, private names, unusual
+    notations of IP addresses, and characters that parsers interpret differently. Plain IP addresses pass; the check
+    when connecting decides whether they are public.
     """
     if len(url) > _LONGEST_URL:
         raise AddressError(f"an address of {len(url)} characters is too long to be fetched.")
@@ -112,7 +113,7 @@ def _encoded(text: str) -> str:
 
 
 def _host(url: str, parts: SplitResult) -> str:
-    """The host as it goes into the plain form; raises AddressError."""
+    """The host of the normal form. Raises AddressError."""
     given = parts.hostname or ""
     if not given:
         raise _refusal(url, "it names no host")
@@ -141,7 +142,7 @@ def _ipv6(url: str, host: str) -> str:
 
 
 def _ipv4(url: str, host: str) -> str:
-    """Only four decimal numbers are taken; elsewhere 127.1, 0177.0.0.1, 0x7f000001 and 2130706433 are addresses too."""
+    """Accepts four decimal numbers only. Other software also accepts 127.1, 0177.0.0.1, 0x7f000001 and 2130706433."""
     try:
         return str(ipaddress.IPv4Address(host))
     except ValueError as exc:
@@ -156,22 +157,22 @@ def _ascii_name(url: str, host: str) -> str:
     if any(dot in host for dot in _DOTS):
         raise _refusal(url, "its host is written with look-alikes of a dot")
     try:
-        return idna.encode(host).decode()  # full-width letters, circled digits and the like have no encoding
+        return idna.encode(host).decode()  # full-width letters, circled digits and the like are refused
     except idna.IDNAError as exc:
         raise _refusal(url, "its host is not a valid international name") from exc
 
 
 async def system_resolver(host: str) -> list[str]:
-    """What this machine's resolver answers."""
+    """The answer of this machine's resolver."""
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 async def checked_addresses(host: str, permit: Permit, resolver: Resolver) -> list[str]:
-    """The addresses that stand behind a host, all of them permitted.
+    """The host's IP addresses, all of them permitted.
 
-    Raises AddressError where even one is not: such a name is made to lead into a private network. Raises SourceError
-    for a name without an address.
+    Raises AddressError if any is not permitted, since such a name leads into a private network, and SourceError for a
+    name without addresses.
     """
     try:
         addresses = [str(ipaddress.ip_address(host))]
@@ -188,9 +189,9 @@ async def checked_addresses(host: str, permit: Permit, resolver: Resolver) -> li
 
 
 def guarded_backend(permit: Permit = is_public, resolver: Resolver = system_resolver) -> "httpcore.AsyncNetworkBackend":
-    """The connecting layer of a connection pool, which connects to checked addresses only.
+    """The network layer of a connection pool that connects to checked addresses only.
 
-    The host's name still goes into TLS and the Host header, so certificates are verified against it.
+    TLS and the Host header keep the host's name, so certificates are verified against it.
     """
     import httpcore
 
@@ -212,7 +213,7 @@ def guarded_backend(permit: Permit = is_public, resolver: Resolver = system_reso
                 try:
                     return await self._inner.connect_tcp(address, port, seconds, local_address, socket_options)
                 except (httpcore.ConnectError, httpcore.ConnectTimeout):
-                    continue  # the next one may answer, as with IPv6 where there is no route
+                    continue  # the next one may answer, as IPv4 without an IPv6 route
             return await self._inner.connect_tcp(addresses[-1], port, seconds, local_address, socket_options)
 
         async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
@@ -233,9 +234,9 @@ _TRACKING = re.compile(
 
 
 def host_of(url: str) -> str:
-    """The host in lower case and ASCII (punycode), without credentials, port, trailing dot and `www.`.
+    """The host in lower-case ASCII (punycode), without credentials, port, trailing dot and `www.`; empty if invalid.
 
-    A bare host is taken as one; empty where there is none.
+    A bare host is accepted too.
     """
     try:
         host = urlsplit(url if "//" in url else f"//{url}").hostname or ""
@@ -246,7 +247,7 @@ def host_of(url: str) -> str:
 
 @lru_cache(maxsize=4096)
 def ascii_host(host: str) -> str:
-    """The host as name servers know it: lower case, ASCII, no trailing dot; empty where it cannot be one."""
+    """The host in lower-case ASCII, without trailing dot; empty if invalid."""
     host = host.strip().rstrip(".").lower()
     if host.isascii():
         return host
@@ -259,17 +260,17 @@ def ascii_host(host: str) -> str:
 
 
 def without_tracking(url: str) -> str:
-    """The address without fragment and without the parameters that only tell where a visitor came from."""
+    """The address without fragment and tracking parameters."""
     parts = urlsplit(url)
     kept = [p for p in parts.query.split("&") if p and not _TRACKING.fullmatch(unquote_plus(p.partition("=")[0]))]
     return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", "&".join(kept), ""))
 
 
 def normalise_url(url: str) -> str:
-    """One form for the addresses of one page, to compare and not to fetch.
+    """One form for all addresses of a page, for comparison only.
 
-    Without tracking, fragment, `www.`, default port and a slash at the end; https, and parameters sorted. What is no
-    address comes back as it is.
+    It removes tracking, fragment, `www.`, default port and final slash, uses https and sorts the parameters. Invalid
+    addresses are returned unchanged.
     """
     try:
         parts = urlsplit(without_tracking(url.strip()))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import trafilatura  # noqa: F401  # takes longest to load, and most pages need it
+import trafilatura  # noqa: F401  # slowest import, needed by most pages
 
 from tools.documents.child import serve
 from tools.documents.document import ReaderOutput

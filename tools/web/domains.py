@@ -1,4 +1,4 @@
-"""Which sites are left out, which are trusted more, what kind of source each is and who publishes it."""
+"""Lists of sites: blocked and trusted ones, their kinds and their publishers."""
 
 import re
 import tomllib
@@ -25,7 +25,7 @@ Result = TypeVar("Result", bound=_HasUrl)
 _SHIPPED = Path(__file__).parent / "domains.toml"
 _PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*(\.\*)?")
 _RANKS_UP = 3
-"""Ranks that a trusted result passes at most: the engine's order still says what fits the query."""
+"""Ranks that a trusted result can gain at most. The engine's order still reflects relevance."""
 _UNIVERSITY = re.compile(r"(^|\.)(uni|univ|hs|fh|tu)-[a-z-]+\.[a-z]{2}$")  # uni-mannheim.de, univ-lyon2.fr
 _FORUM_HOST = re.compile(r"^(forum|forums|community|discuss|boards?)\.")
 _FORUM_PATH = re.compile(r"/(forums?|threads?|viewtopic\.php|showthread\.php|discussions?|questions)(/|\?|$)")
@@ -35,9 +35,9 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True)
 class DomainLists:
-    """The lists in force: domain patterns as `covers` reads them, in lower case and ASCII.
+    """The lists in force: domain patterns for `covers`, in lower-case ASCII.
 
-    Where several patterns cover a host, the longest counts.
+    If several patterns cover a host, the longest counts.
     """
 
     allow: tuple[str, ...]
@@ -48,10 +48,10 @@ class DomainLists:
 
     @classmethod
     def load(cls, path: Path | None = None) -> Self:
-        """The shipped lists, changed by the file at `path`, whose sections are those of `domains.toml`.
+        """The shipped lists, changed by the file at `path`, which has the sections of `domains.toml`.
 
-        Its allow, prefer and block replace the shipped ones; its kinds and publishers are added and win. Raises
-        SettingsError that names the file and the entry.
+        Its allow, prefer and block replace the shipped ones; its kinds and publishers are added and take precedence.
+        Raises SettingsError that names the file and the entry.
         """
         shipped, own = _read(_SHIPPED), _read(path) if path is not None else _File()
 
@@ -69,14 +69,15 @@ class DomainLists:
         return bool(host) and inside and _best(self.block, host) is None
 
     def is_preferred(self, url: str) -> bool:
-        """Whether the site is trusted; an organisation that is listed as advocacy is not by its ending alone."""
+        """Whether the site is trusted. A site listed as advocacy is not trusted because of its top-level domain
+        alone."""
         host = host_of(url)
         trusted, listed = _best(self.prefer, host), _best(self.kinds, host)
         argues = listed is not None and self.kinds[listed] == "advocacy"
         return trusted is not None and not (argues and len(listed or "") > len(trusted))
 
     def kind_of(self, url: str) -> SourceKind:
-        """The kind of source: by the list, else by the host's form or the path's."""
+        """The kind of source: by the list, else by the form of host or path."""
         host = host_of(url)
         listed = _best(self.kinds, host)
         if listed is not None:
@@ -88,16 +89,16 @@ class DomainLists:
         return "forum" if _FORUM_HOST.search(host) or _FORUM_PATH.search(_path(url)) else "unknown"
 
     def publisher_of(self, url: str, site_name: str = "") -> str:
-        """The publisher's name as it is shown: by the list; else what the page calls its site and where it lies
-        ('Daily Hill, example.net')."""
+        """The publisher's name for display: by the list, else the page's site name and its domain ('Daily Hill,
+        example.net')."""
         owner, name = self.owner_of(url), " ".join(site_name.split())
-        if self._listed(url) or not _is_sane(name) or host_of(name) == host_of(url):  # some only repeat their address
+        if self._listed(url) or not _is_sane(name) or host_of(name) == host_of(url):  # some repeat their address
             return owner
         return f"{name}, {owner}"
 
     def owner_of(self, url: str) -> str:
-        """Who answers for what lies at the address, whatever it calls itself: the publisher by the list, else the
-        registrable domain; the whole host where everybody can have a subdomain."""
+        """The page's owner, whatever its site name: the listed publisher, else the registrable domain; the whole host
+        on sites where anybody can have a subdomain."""
         host = host_of(url)
         if listed := self._listed(url):
             return listed
@@ -112,7 +113,7 @@ class DomainLists:
         return self.publishers[pattern] if pattern is not None else ""
 
     def order(self, results: Sequence[Result]) -> list[Result]:
-        """The results with each trusted one up to three ranks higher; otherwise in their order."""
+        """The results, each trusted one up to three ranks higher."""
         ranks = [i - (_RANKS_UP + 0.5) * self.is_preferred(r.url) for i, r in enumerate(results)]
         return [results[i] for i in sorted(range(len(results)), key=ranks.__getitem__)]
 
@@ -147,7 +148,7 @@ _Patterns = tuple[_Pattern, ...]
 
 
 class _File(BaseModel):
-    """What a file of lists may hold."""
+    """The format of a file of lists."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -171,10 +172,10 @@ def _read(path: Path) -> _File:
 
 
 def covers(pattern: str, host: str) -> bool:
-    """Whether a domain pattern covers a host (both as `host_of` gives them).
+    """Whether a domain pattern covers a host (both as `host_of` returns them).
 
-    `who.int` covers itself and its subdomains; `*.gov` everything under `.gov`, but not the name itself; `gov.*` what
-    `gov` would cover under any country's two letters, as `ons.gov.uk`.
+    `who.int` covers itself and its subdomains; `*.gov` only subdomains; `gov.*` covers `gov` under any two-letter
+    top-level domain, such as `ons.gov.uk`.
     """
     if pattern.endswith(".*"):
         rest, _, last = host.rpartition(".")

@@ -1,4 +1,7 @@
-"""The search services: Tavily, Serper, a SearXNG, and DuckDuckGo's page for browsers without scripts."""
+"""Web search: the interface of all engines, and Serper, SearXNG, Tavily and DuckDuckGo.
+
+Queries have a limited length, and all results have one form.
+"""
 
 import asyncio
 import math
@@ -24,14 +27,14 @@ if TYPE_CHECKING:
 
 
 PAGE_RESULTS = 10
-"""Results that a page of a web search holds at most."""
-_MOST_SITES = 10  # Google reads 32 words of a query; every site takes two, its OR included
+"""Results on one page at most."""
+_MOST_SITES = 10  # Google reads 32 words of a query; each site takes two with its OR
 _LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class WebResult:
-    """One hit of a web search. `date` is ISO (`2026-03-12`, `2026-03`, `2026`) or empty."""
+    """A search result. `date` is ISO (`2026-03-12`, `2026-03`, `2026`) or empty."""
 
     url: str
     title: str
@@ -40,10 +43,10 @@ class WebResult:
 
 
 class SearchEngine(ABC):
-    """Finds pages by a service that gives one page of results after the other.
+    """A search service that returns pages of results.
 
-    title: what people call the engine. longest_query: characters; most_results: what one search gives at most.
-    patience: times the longest silence of the server that a page, or an answer that is all of them, may take in all.
+    title: display name. longest_query: characters. most_results: of one search. patience: time limit of a page, as a
+    multiple of the longest silence.
     """
 
     name: str
@@ -53,15 +56,15 @@ class SearchEngine(ABC):
     patience = 3.0
 
     def __init__(self, address: str, seconds: float = 20.0, headers: dict[str, str] | None = None) -> None:
-        """seconds: the longest silence of the server. headers: sent with every request."""
+        """seconds: longest silence of the server. headers: sent with every request."""
         self.address = address.rstrip("/")
         self._seconds = seconds
         self._headers = headers
 
     async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
-        """At most `limit` results, best first, each address once; only from `domains` where any are given.
+        """At most `limit` results, best first, without duplicates; only from `domains` if any are given.
 
-        Where a later page fails, what the earlier ones brought is kept and the log notes it. Raises ProviderDownError,
+        If a later page fails, the earlier results are returned with a note. Raises ProviderDownError,
         ProviderReplyError, BudgetError, DeadlineError.
         """
         text, limit = with_sites(query, domains, self.longest_query), max(1, min(limit, self.most_results))
@@ -81,7 +84,7 @@ class SearchEngine(ABC):
         return usable_results(found, limit, domains)
 
     async def _ask(self, client: Any, query: Any, page: int = 1) -> list[WebResult]:
-        """The results of a page within the time that there is; it counts as a call."""
+        """The results of a page, within the time left. It counts as a call."""
         budget = current_budget()
         if budget.offline and not is_local(self.address):
             raise ProviderDownError(f"{self.title} is on the internet, and this run stays offline.")
@@ -101,11 +104,11 @@ class SearchEngine(ABC):
         """The results of a page, counted from 1."""
 
     def _client(self) -> AbstractAsyncContextManager[Any]:
-        """What all pages of a search are asked over."""
+        """The client of all pages of a search."""
         return open_client(self._headers, self._seconds)
 
     async def _fetch(self, client: Any, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """The JSON object that the engine answers with. Raises ProviderDownError, ProviderReplyError."""
+        """The engine's JSON object. Raises ProviderDownError, ProviderReplyError."""
         reply = await fetch_json(client, method, f"{self.address}{path}", name=self.title, body=body)
         if not isinstance(reply, dict):
             raise ProviderReplyError(f"{self.title} answered with something that is not its JSON.")
@@ -113,8 +116,7 @@ class SearchEngine(ABC):
 
 
 def cut_query(query: str, longest: int) -> str:
-    """The query in at most `longest` characters, cut at a word's end if there is one, and without quotation marks
-    that lost their partner."""
+    """The query in at most `longest` characters, cut at a word's end, without unpaired quotation marks."""
     text = " ".join(query.split())
     if len(text) > longest:
         text = text[: longest + 1].rpartition(" ")[0] or text[:longest]
@@ -122,16 +124,15 @@ def cut_query(query: str, longest: int) -> str:
 
 
 def exact_domains(domains: Sequence[str]) -> Sequence[str]:
-    """The domains as an engine can be asked for them: none at all where one is a pattern like `gov.*`, which no engine
-    knows and which the others would shut out."""
+    """The domains for the engine; none if one is a pattern like `gov.*`, which engines do not support."""
     return () if any(d.endswith(".*") for d in domains) else domains
 
 
 def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
-    """The query limited to the domains by `site:` operators, in at most `longest` characters.
+    """The query with `site:` operators for the domains, in at most `longest` characters.
 
-    The operators may take half of it: of a longer list only the first that fit are asked for. They stand in front,
-    since what an engine does not read of a query is its end.
+    The operators may take half of it; further domains are dropped. They come first, since engines ignore the end of a
+    long query.
     """
     clause = ""
     for domain in exact_domains(domains)[:_MOST_SITES]:
@@ -146,7 +147,7 @@ def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
 
 
 def checked_key(name: str, key: str) -> str:
-    """The key without blanks around it; raises SettingsError where it could not be sent as a header."""
+    """The key without surrounding blanks. Raises SettingsError if no header can hold it."""
     key = key.strip()
     if fault := fault_of_key(key) if key else "is empty. Copy it again into .env":
         raise SettingsError(f"the key for {name} {fault}.")
@@ -156,7 +157,7 @@ def checked_key(name: str, key: str) -> str:
 def usable_results(
     results: Sequence[WebResult], limit: int | None = None, domains: Sequence[str] = ()
 ) -> list[WebResult]:
-    """The first `limit` results: pages over http(s), each address once, only from `domains` where any are given."""
+    """The first `limit` results over http(s), without duplicates, only from `domains` if any are given."""
     kept: dict[str, WebResult] = {}
     patterns = [host_of(d) if "*" not in d else d.lower() for d in domains]
     for result in results:
@@ -167,9 +168,9 @@ def usable_results(
 
 
 def read_results(name: str, items: Any, *, url: str, title: str, snippet: str, date: str) -> list[WebResult]:
-    """Results from an engine's JSON, where they have these fields; one that has no usable address is left out.
+    """Results from these fields of an engine's JSON. Results without a usable address are left out.
 
-    Raises ProviderReplyError when that is no list of objects, or none of them has an address at all.
+    Raises ProviderReplyError if it is no list of objects, or no object has an address.
     """
     if not isinstance(items, list):
         raise ProviderReplyError(f"{name} answered without a list of results.")
@@ -201,18 +202,18 @@ def _plain(value: object, longest: int) -> str:
 
 _JSON_IS_OFF = "It answers no program until its settings.yml lists json under search: formats."
 _MOST_DOMAINS = 300
-"""What Tavily reads of `include_domains`."""
+"""Tavily's limit of `include_domains`."""
 _USED_UP = (403, 432, 433)
 _PLAN = "The plan's limit may be used up: see app.tavily.com."
 _BLOCKED = (202, 403, 418, 429)
-"""What DuckDuckGo answers a program with that asked too often."""
+"""DuckDuckGo's statuses for a program that asks too often."""
 _ADVICE = "Wait some minutes, or set TAVILY_API_KEY for a search that is not limited like that."
 
 
 class Serper(SearchEngine):
-    """Google's results by Serper (serper.dev), a call for every ten.
+    """Google's results by Serper (serper.dev), one call for each ten.
 
-    Google gives ten results a page whatever `num` says (since September 2025), and at most a hundred or so in all.
+    Google returns ten results a page whatever `num` is (since September 2025), and about a hundred in all.
     """
 
     name = "serper"
@@ -228,7 +229,7 @@ class Serper(SearchEngine):
 
 
 class SearXng(SearchEngine):
-    """A SearXNG (docs.searxng.org), which asks other engines and needs no key; a call a page."""
+    """A SearXNG server (docs.searxng.org), a metasearch engine without keys; one call a page."""
 
     name = "searxng"
     title = "SearXNG"
@@ -238,7 +239,7 @@ class SearXng(SearchEngine):
         try:
             reply = await self._fetch(client, "GET", f"/search?{asked}")
         except ProviderDownError as exc:
-            if "status 403" not in str(exc):
+            if exc.status != 403:
                 raise
             raise ProviderDownError(f"SearXNG refused the request (status 403). {_JSON_IS_OFF}") from exc
         found = reply.get("results")
@@ -246,7 +247,7 @@ class SearXng(SearchEngine):
 
 
 class Tavily(SearchEngine):
-    """Tavily's search by its own library, or one that speaks its format; one call a search."""
+    """Tavily's search by its own library, or a server with the same API; one call a search."""
 
     name = "tavily"
     title = "Tavily"
@@ -279,15 +280,20 @@ class Tavily(SearchEngine):
             raise ProviderDownError("Tavily did not answer in time.") from exc
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
             raise ProviderDownError(f"Tavily cannot be reached ({cause(exc, self.address)}).") from exc
-        except (ValueError, AttributeError, TypeError, RecursionError) as exc:  # how its client meets a reply like that
+        except (
+            ValueError,
+            AttributeError,
+            TypeError,
+            RecursionError,
+        ) as exc:
             raise ProviderReplyError("Tavily answered with something that is not its JSON.") from exc
-        found = reply["results"] if reply["results"] or "query" in reply else None  # it makes up an empty list
+        found = reply["results"] if reply["results"] or "query" in reply else None  # the library adds an empty list
         return read_results("Tavily", found, url="url", title="title", snippet="content", date="published_date")
 
 
 async def _refused_by_tavily(response: "httpx.Response") -> None:
-    """Raises ProviderDownError for a refusal, in the words that all engines have, before the library looks at it;
-    ProviderReplyError for a query that is not accepted, which says nothing of the next one."""
+    """Raises ProviderDownError for a refusal, before the library reads it; ProviderReplyError for a refused query,
+    since the next one may succeed."""
     if response.status_code != 200:
         failure = status_error("Tavily", response.status_code, await response.aread())
         if response.status_code == 400:
@@ -296,7 +302,7 @@ async def _refused_by_tavily(response: "httpx.Response") -> None:
 
 
 class DuckDuckGo(SearchEngine):
-    """DuckDuckGo's results, a request for every ten or so. seconds: what one request may take."""
+    """DuckDuckGo's results, a request for about ten each. seconds: limit of one request."""
 
     name = "duckduckgo"
     title = "DuckDuckGo"
@@ -308,7 +314,7 @@ class DuckDuckGo(SearchEngine):
         super().__init__(address, seconds)
 
     def _client(self) -> AbstractAsyncContextManager[Any]:
-        return nullcontext()  # `ddgs` has one of its own
+        return nullcontext()  # `ddgs` has its own
 
     async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
         seconds = max(1, math.ceil(min(self._seconds, current_budget().seconds_left())))
@@ -335,10 +341,10 @@ class DuckDuckGo(SearchEngine):
 
 
 def _reader(address: str, seconds: int, proxy: Proxy | None) -> "BaseSearchEngine[Any]":
-    """ddgs's own reader of the page, which here says why there is none.
+    """ddgs's reader of the page, with errors.
 
-    By itself it takes every status but 200 for a page without results, and decodes the addresses, so that those with an
-    escaped `&`, `/` or `?` lead elsewhere.
+    ddgs itself treats every status but 200 as a page without results, and decodes addresses, which breaks those with an
+    escaped `&`, `/` or `?`.
     """
     from ddgs.engines.duckduckgo import Duckduckgo
     from ddgs.exceptions import RatelimitException
@@ -363,13 +369,13 @@ def _reader(address: str, seconds: int, proxy: Proxy | None) -> "BaseSearchEngin
             return str(reply.text)
 
     reader = Reader(timeout=seconds)
-    reader.http_client.client.proxy = proxy.url if proxy and proxy.to_httpx() else None  # never the environment's
+    reader.http_client.client.proxy = proxy.url if proxy and proxy.to_httpx() else None  # not the environment's
     reader.search_url = address
     return reader
 
 
 def _target(href: str) -> str:
-    """The address behind a link of the page, which may lead over DuckDuckGo's own redirect."""
+    """The address behind a link, which may be a redirect of DuckDuckGo."""
     url = f"https:{href}" if href.startswith("//") else href
     if not f".{host_of(url)}".endswith(".duckduckgo.com"):
         return url

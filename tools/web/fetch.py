@@ -1,4 +1,5 @@
-"""Fetches pages from public addresses: http(s) only, with limits on size, time, type and the number of redirects."""
+"""Fetches pages from public addresses, with limits on size, time, type and redirects, and has them read in a child
+process."""
 
 import asyncio
 import math
@@ -48,9 +49,9 @@ _UNDECLARED = frozenset(
 )
 _PDF = "application/pdf"
 READABLE = _HTML | _TEXT | {_PDF}
-"""The content types that are read."""
+"""The supported content types."""
 _CONTENT_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)?[^;]*(?:;.*?\bcharset\s*=\s*[\"']?([\w.:+-]+))?", re.IGNORECASE)
-# Every character before the element is read in one way only, so that what matches nothing is soon given up.
+# Each character before the element matches in one way only, so mismatches are fast.
 _HTML_START = re.compile(
     rb"(?:\s|<!--(?:[^-]|-(?!->))*-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body|title|meta|article|div|p|h1)\b",
     re.IGNORECASE,
@@ -72,10 +73,10 @@ _STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """A page as it was sent.
+    """A page as received.
 
-    url: its final address, in plain form. content_type: one of READABLE, by what the data is where the server says
-    something else. charset: as the server names it, lower case, or empty.
+    url: its final address, in normal form. content_type: one of READABLE, by its data if the server's is wrong.
+    charset: the server's, in lower case, or empty.
     """
 
     url: str
@@ -85,11 +86,10 @@ class FetchedPage:
 
 
 class PageFetcher:
-    """Fetches pages over one pool of connections, without cookies, for the event loop of its first fetch.
+    """Fetches pages without cookies, for the event loop of its first fetch.
 
-    permit, resolver: which IP addresses may be connected to, and where those of a name come from. ports: the ports
-    that may be asked. seconds: time for a page, redirects included. trust_proxy: whether a name without an address here
-    is asked of the proxy that the environment names, unchecked.
+    permit, resolver: permitted IP addresses, and name resolution. ports: permitted ports. seconds: time for a page with
+    its redirects. trust_proxy: whether the environment's proxy may resolve names that have no address here.
     """
 
     def __init__(
@@ -110,10 +110,10 @@ class PageFetcher:
         self._pools: dict[Proxy | None, httpcore.AsyncConnectionPool] = {}
 
     async def fetch(self, url: str) -> FetchedPage:
-        """The page at an address, wherever it redirects to.
+        """The page at an address, after redirects.
 
-        Raises AddressError for an address that is never fetched from, SourceError with the reason for a page that
-        cannot be had; also when the time of the stage is used up or the run may not leave this machine.
+        Raises AddressError for an address that is never fetched, and SourceError with the reason for a page that cannot
+        be fetched, also if the stage's time is used up or the run is offline.
         """
         address = check_url(url, self._ports)
         if current_budget().offline:
@@ -127,7 +127,6 @@ class PageFetcher:
             raise _failure(address, "took too long") from exc
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         pools, self._pools = self._pools, {}
         for pool in pools.values():
             await pool.aclose()
@@ -145,7 +144,7 @@ class PageFetcher:
         raise _failure(seen[0], f"redirects more than {_MOST_REDIRECTS} times")
 
     async def _ask(self, address: str) -> FetchedPage | str:
-        """The page, or where the server redirects to."""
+        """The page, or the address of a redirect."""
         import httpcore
 
         proxy = await self._proxy(address)
@@ -171,7 +170,7 @@ class PageFetcher:
             raise _failure(address, "the connection broke off") from exc
 
     async def _proxy(self, address: str) -> Proxy | None:
-        """The proxy that a page is asked of by its name, which has passed the guard here first."""
+        """The proxy for a page whose name has passed the guard."""
         if (proxy := environment_proxy(address)) is None:
             return None
         try:
@@ -179,7 +178,7 @@ class PageFetcher:
         except AddressError:
             raise
         except SourceError as exc:
-            if self._trust_proxy or not is_proxy(proxy.url):  # what is none is told when it is opened
+            if self._trust_proxy or not is_proxy(proxy.url):  # an invalid address fails when it is used
                 return proxy
             hint = f"If {proxy} may be trusted to look names up, set STEELMAN_TRUST_PROXY=true."
             raise SourceError(f"{exc} {hint}", hint=hint) from exc
@@ -229,7 +228,7 @@ def _failure(address: str, why: str) -> SourceError:
 
 
 def _target(address: str) -> "httpcore.URL":
-    # Given as text, it would be parsed once more and lose what follows a semicolon.
+    # A string would be parsed again and lose the part after a semicolon.
     import httpcore
 
     parts = urlsplit(address)
@@ -238,7 +237,7 @@ def _target(address: str) -> "httpcore.URL":
 
 
 def _redirect(location: str) -> str:
-    """Headers are bytes; many servers mean UTF-8 by them."""
+    """Headers are bytes; many servers use UTF-8."""
     try:
         return location.encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:
@@ -251,7 +250,7 @@ def _declared_type(header: str) -> tuple[str, str]:
 
 
 def _check_type(address: str, declared: str) -> None:
-    """Refuses what is no page before it is downloaded."""
+    """Refuses other media before the download."""
     if declared in READABLE or declared in _UNDECLARED:
         return
     family = declared.partition("/")[0]
@@ -262,7 +261,7 @@ def _check_type(address: str, declared: str) -> None:
 
 
 def _real_type(address: str, declared: str, data: bytes | bytearray) -> str:
-    """What the data is by its first bytes; what the server declares counts where these do not say."""
+    """The type by the data's first bytes, else the declared one."""
     start = bytes(data[:_SNIFFED]).removeprefix(b"\xef\xbb\xbf")
     if start.lstrip().startswith(b"%PDF-") or (declared == _PDF and b"%PDF-" in start):
         return _PDF
@@ -274,7 +273,7 @@ def _real_type(address: str, declared: str, data: bytes | bytearray) -> str:
     if _HTML_START.match(start):
         return "text/html"
     if declared == _PDF:
-        raise _failure(address, "is told to be a PDF and is none")
+        raise _failure(address, "is declared as a PDF and is none")
     if declared in _TEXT:
         return declared
     return "application/xml" if _XML_START.match(start) else "text/plain"
@@ -285,10 +284,10 @@ PAGE_READERS = ReaderPool("tools.web.child", at_once=2)
 
 
 async def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: str = "") -> SourceDocument:
-    """The page's document; `title` and `date` are a search engine's, for pages that do not tell.
+    """The page's document, read in a child process, which is killed if this call is cancelled. `title` and `date`: a
+    search engine's, for pages without.
 
-    It is read in a process of its own, which is ended where this is cancelled. Raises SourceError for a page that holds
-    nothing to read, takes too long or too much memory, or ends its reader.
+    Raises SourceError for a page without text, or whose reader exceeds its time or memory or crashes.
     """
     return await PAGE_READERS.run_cancellable(partial(_source, page, lists, title, date))
 
@@ -302,8 +301,8 @@ def _source(page: FetchedPage, lists: DomainLists, title: str, date: str, given_
             found = list(PAGE_READERS.read(request, page.url, _LIMITS, given_up))
     except OSError as exc:
         why = exc.strerror or exc
-        hint = "Make room in the folder for temporary files, or name another one with TMPDIR."
-        raise SourceError(f"{page.url}: could not be put down for its reader ({why}).", hint=hint) from exc
+        hint = "Free space in the folder for temporary files, or set TMPDIR to another one."
+        raise SourceError(f"{page.url}: could not be written for its reader ({why}).", hint=hint) from exc
     match found:
         case [SourceDocument(url=url) as document]:
             return replace(

@@ -1,4 +1,4 @@
-"""Makes documents of fetched pages: main text, title, publisher and date; refuses what only looks like a page."""
+"""Converts fetched pages to documents: main text, title, publisher and date. Refuses login, payment and error pages."""
 
 import re
 from dataclasses import replace
@@ -18,13 +18,13 @@ from tools.web.addresses import host_of, without_tracking
 from tools.web.fetch import FetchedPage
 
 LONGEST_TEXT = 300_000
-"""Characters that are taken of a page."""
+"""Characters of a page at most."""
 FEWEST_WORDS = 60
-"""Words that a page has to have."""
-_SHORT_PAGE = 250  # words; of a longer text enough can be read without paying
+"""Words of a page at least."""
+_SHORT_PAGE = 250  # words; the free part of a longer text is long enough
 _MOST_PDF_PAGES = 60
 
-# Pages that ask for something, or refuse it: words that they say to their reader, by what the reader is told of them.
+# Patterns of pages that ask for something or refuse access, by the reason shown to the user.
 _WALLS = {
     "asks whether the reader is human": r"captcha|an? (?:ro)?bot\b|are (?:a )?human|your (?:browser|connection)"
     r"|unusual \w+|automated|security (?:check|service|solution)",
@@ -46,9 +46,9 @@ _WALLS = {
     "speaks of the site to its visitors": r"(?:this|our) (?:site|website|page|service|journalism)s?\b|reload|sorry"
     r"|please (?:enable|wait|click|contact|install|switch)",
 }
-_QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"|‘[^’\n]{8,}’|(?<!\w)'[^'\n]{8,}'(?!\w)")  # what somebody else says
+_QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"|‘[^’\n]{8,}’|(?<!\w)'[^'\n]{8,}'(?!\w)")  # quotations
 _LONGEST_WALL = 400  # words
-_WORDS_A_SIGN = 35  # words of a wall for each of its signs at most; an article that speaks of walls has more
+_WORDS_A_SIGN = 35  # words per sign at most; an article about such pages has more
 _ASKED = re.compile(
     r"(?:subscribe|register|(?:log|sign) in|join)\b[^.!?\n]{0,40}\bto (?:continue|keep|read|view|see|unlock)\b"
     r"|\bto (?:continue|keep|go on) reading\b|\balready an? (?:subscriber|member)\b|\bfor subscribers only\b"
@@ -58,12 +58,11 @@ _ASKED = re.compile(
 
 
 def read_page(page: FetchedPage) -> SourceDocument:
-    """The document that a page holds; its id and address are the page's address without tracking parameters.
+    """The document of a page; its id and address are the page's address without tracking parameters.
 
-    The publisher is the site's name, or else its host. A page may take any time and memory: `tools.web.fetch` has it
-    read in a process of its own. Raises SourceError for a page without text or with less than FEWEST_WORDS words, for
-    one that asks for a login, a payment, consent, a proof of being human or JavaScript instead of showing its text, and
-    for a PDF that is encrypted or damaged.
+    The publisher is the site's name, else its host. Time and memory are not limited here: `tools.web.fetch` runs it in
+    a child process. Raises SourceError for a page with less than FEWEST_WORDS words, a page that asks for a login,
+    payment, consent, a captcha or JavaScript instead of showing its text, and an encrypted or damaged PDF.
     """
     url = without_tracking(page.url)
     if page.content_type == "application/pdf":
@@ -106,7 +105,7 @@ def _read_html(page: FetchedPage, url: str) -> SourceDocument:
 
 
 def _wall(text: str, title: str) -> str:
-    """What a short page asks for or refuses, in words, of which it mostly is made, or which a teaser ends with."""
+    """What a short page asks for or refuses, if that is most of its text or the end of a teaser."""
     said = _QUOTED.sub(" ", f"{title}\n{text}".replace("’", "'"))
     words = len(said.split())
     if words > _LONGEST_WALL:
@@ -123,18 +122,18 @@ def _wall(text: str, title: str) -> str:
 
 
 def _paid(items: list[dict[str, Any]]) -> str:
-    """What publishers tell search engines about a text of which only the beginning is free."""
+    """Publishers' metadata for search engines on texts behind a paywall."""
     closed = any(str(item.get("isAccessibleForFree", "")).lower() == "false" for item in items)
     return "a subscription is asked for" if closed else ""
 
 
 def _last_part(url: str) -> str:
-    """A title for a page that has none."""
+    """A title for a page without one."""
     parts = urlsplit(url)
     name = parts.path.rstrip("/").rpartition("/")[2]
     return re.sub(r"[_-]+", " ", name.rpartition(".")[0] or name).strip() or parts.netloc
 
 
 def decode_page(page: FetchedPage) -> str:
-    """The text of a page's data; what has no reading in its encoding becomes U+FFFD."""
+    """The page's text; undecodable bytes become U+FFFD."""
     return decode_text(page.data, page.charset, markup="html" in page.content_type or "xml" in page.content_type).text

@@ -283,12 +283,12 @@ class ChatModel:
         """The error for a refusal that no other form avoids."""
         status, here = refusal.status, f"{self.name} at {self.address}"
         if is_too_long(refusal):
-            told = (
+            message = (
                 f"{self.name} refused the request, which is longer than it reads ({said.rstrip('.')}). Give its server"
             )
-            return PromptTooLongError(f"{told} a longer context, or set a model that reads more.")
+            return PromptTooLongError(f"{message} a longer context, or set a model that reads more.")
         if not status:
-            return ProviderReplyError(f"the server told of an error in its reply ({said.rstrip('.')}).")
+            return ProviderReplyError(f"the server reported an error in its reply ({said.rstrip('.')}).")
         if status in _REQUEST_STATUSES or (status == 403 and is_about_content(refusal)):
             return AnswerRefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
         if status in (401, 403):

@@ -135,11 +135,11 @@ class EndpointEncoder(ModelEndpoint):
         """The vector of the first half of a text that the server refuses as too long; most models truncate such texts.
         The answer notes it."""
         rows = await post([text[: max(1, len(text) // 2)]])
-        told = f"The encoder {self.model} refused some texts as too long: of these it was given the first half."
+        message = f"The encoder {self.model} refused some texts as too long: of these it was given the first half."
         if not self._noted_shortening:
-            _LOG.warning("%s", told)
+            _LOG.warning("%s", message)
         self._noted_shortening = True
-        current_log().note("scope", told)
+        current_log().note("scope", message)
         return rows
 
     async def _send(self, client: "httpx.AsyncClient", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:

@@ -112,7 +112,7 @@ _CLEAR_PROBABILITY, _WEAK_PROBABILITY = 0.95, 0.65
 _NO_SIDE_PROBABILITY = 0.05
 
 Floats = NDArray[np.float32]
-_Label = Annotated[str, AfterValidator(lambda told: told.strip("[] "))]  # the prompt shows labels in brackets
+_Label = Annotated[str, AfterValidator(lambda label: label.strip("[] "))]  # the prompt shows labels in brackets
 
 
 class Verdict(BaseModel):
@@ -199,12 +199,12 @@ class BatchJudge(Judge):
 def _record(said: Verdicts, sides: dict[str, int], passages: dict[str, int], found: Floats) -> None:
     """Writes a reply into `found`: rows of support and of opposition for each side, then one row for 'on the question'.
     sides, passages: indices by label; unknown labels are ignored."""
-    told = [v for v in said.verdicts if v.passage in passages and sides.keys() & {*v.supported, *v.against}]
-    on = {*said.no_side, *(v.passage for v in told)}
+    with_sides = [v for v in said.verdicts if v.passage in passages and sides.keys() & {*v.supported, *v.against}]
+    on = {*said.no_side, *(v.passage for v in with_sides)}
     for label in on.union(said.off_question).intersection(passages):
         found[:-1, passages[label]] = _NO_SIDE_PROBABILITY
         found[-1, passages[label]] = label in on
-    for v in told:
+    for v in with_sides:
         for row, named in ((0, v.supported), (len(sides), v.against)):
             for side in sides.keys() & {*named}:
                 place = row + sides[side], passages[v.passage]

@@ -113,9 +113,9 @@ class ClaimChecker:
             rules = {"elsewhere": "; ".join(claim.elsewhere), "hint": "; ".join(claim.hints)}
             return as_data("claim", claim.text, label=label, cites=cites, **side, **rules)
 
-        told = [as_data("side", side, label=label) for label, side in sides.items()]
+        side_lines = [as_data("side", side, label=label) for label, side in sides.items()]
         system, user = load_prompt("check").render(
-            sides="\n".join(["The sides:", *told]) if told else "",
+            sides="\n".join(["The sides:", *side_lines]) if side_lines else "",
             passages=documents_as_data(passages),
             claims="\n".join(shown(label, claims[i]) for label, i in asked.items()),
         )

@@ -54,7 +54,7 @@ class HubJudge(LocalJudge):
             cache.keep(self.name, {"fit": kept})
         *self._weights, right = map(float, kept)
         known = f"calibrated on the samples, of which it tells {right:.0%}; on other texts it was not measured"
-        self.told = f"Which side a sentence is on was read by {self._name}, {known}."
+        self.answer_note = f"Which side a sentence is on was read by {self._name}, {known}."
 
     def score(self, pairs: Sequence[Pair]) -> Floats:
         return self.score_both(pairs, closely=True)[:, 0]

@@ -107,12 +107,15 @@ def swap_statements(pair: Pair) -> Pair:
 class Judge(ABC):
     """Scores how likely texts support statements.
 
-    name: identifies the scores. threshold: the probability above which a passage counts as support, calibrated on
-    development data. address: empty for a judge in this process. chat: the chat model of a judge that reads many
-    passages a call. reads_closely: has a closer reading. reads_documents: judges passages better than the embedded
-    judge judges their sentences, so its verdicts are final. essays_only: was trained on essays, so it cannot judge
-    users' own words. first: the judge of the passages, if this one only judges sentences to show. told: the answer's
-    note on the judge.
+    name: identifies the scores.
+    threshold: the probability above which a passage counts as support, calibrated on development data.
+    address: empty for a judge in this process.
+    chat: the chat model of a judge that reads many passages a call.
+    reads_closely: has a closer reading.
+    reads_documents: judges passages better than the embedded judge judges their sentences, so its verdicts are final.
+    essays_only: was trained on essays, so it cannot judge users' own words.
+    first: the judge of the passages, if this one only judges sentences to show.
+    answer_note: a note on the judge for the answer.
     """
 
     name: str
@@ -123,7 +126,7 @@ class Judge(ABC):
     reads_documents = False
     essays_only = False
     first: "Judge | None" = None
-    told = ""
+    answer_note = ""
 
     @abstractmethod
     async def support(self, pairs: Sequence[Pair]) -> Floats:

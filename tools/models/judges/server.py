@@ -169,8 +169,8 @@ class ServerJudge(ModelEndpoint, Judge, Generic[FormT]):
             return await super().post(client, url, body)
         except ProviderDownError as exc:
             if exc.status in self.refusals:
-                told = f"{self.server} refused the request (status {exc.status}: {exc.said})."
-                raise OtherFormError(told) from exc
+                message = f"{self.server} refused the request (status {exc.status}: {exc.said})."
+                raise OtherFormError(message) from exc
             if is_cut_short(exc):
                 raise ProviderReplyError(f"{self.server} cut the connection in the middle of a reply.") from exc
             raise
