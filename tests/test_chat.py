@@ -262,7 +262,7 @@ async def test_a_reply_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch, s
 
 
 async def test_a_text_that_is_too_long_is_stopped(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.models.chat.reply.LARGEST_TEXT", 10_000)
+    monkeypatch.setattr("tools.models.chat.reply.LONGEST_CHAT_REPLY", 10_000)
     server.on("", Reply("x" * 20_000))
     assert "longer than" in str(await failed(server))
 

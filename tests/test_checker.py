@@ -10,8 +10,9 @@ import pytest
 from answering_model import check_reply
 from model_server import ModelServer, Reply
 
+from tools.limits import CLAIMS_PER_CALL
 from tools.models.chat.model import ChatModel
-from tools.models.judges.checker import TOGETHER, ClaimCheck, ClaimChecker, ClaimVerdict
+from tools.models.judges.checker import ClaimCheck, ClaimChecker, ClaimVerdict
 from tools.passages import Passage
 
 FOR, AGAINST = "Ferries should be free.", "Ferries should not be free."
@@ -110,7 +111,7 @@ async def test_many_or_long_claims_are_more_calls_each_with_the_planted_one(
 ) -> None:
     planted = ClaimCheck("Claim 1.", FOR, (OTHER,))
     server.on("", saying(lambda a: {"said": "no"} if a.cites == [OTHER.text] else {}), times=4)
-    many = [ClaimCheck(f"Claim {n}.", FOR, (FIRST,)) for n in range(TOGETHER + 1)]
+    many = [ClaimCheck(f"Claim {n}.", FOR, (FIRST,)) for n in range(CLAIMS_PER_CALL + 1)]
     verdicts, fooled = await checker.check(many, planted=planted)
     assert ([v.said for v in verdicts], fooled) == ([0.95] * len(many), False)
     assert sorted(len(asked(r.body)) for r in server.requests) == [33, 34]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError
-from tools.store.database import BUSY_SECONDS, SCHEMA_VERSION, Database
+from tools.limits import BUSY_SECONDS
+from tools.store.database import SCHEMA_VERSION, Database
 
 
 def version(path: Path) -> int:

@@ -28,7 +28,7 @@ EMBEDDED = {"frame": "embedded", "expand": "embedded", "write": "embedded"}
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr("tools.models.chat.reply.LARGEST_TEXT", 10_000)
+    monkeypatch.setattr("tools.models.chat.reply.LONGEST_CHAT_REPLY", 10_000)
 
 
 @pytest.fixture

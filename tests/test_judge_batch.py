@@ -19,9 +19,10 @@ from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
 from agent.state import RunState, uncovered_perspectives
 from tools.budget import Budget, StageLog, budget_scope
+from tools.limits import PASSAGES_PER_CALL
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
-from tools.models.judges.batch import TOGETHER, BatchJudge
+from tools.models.judges.batch import BatchJudge
 from tools.models.judges.judge import Pair, Side
 from tools.passages import Block, Passage, SourceDocument
 
@@ -127,7 +128,7 @@ async def test_labels_and_order_are_new_for_each_call(server: ModelServer, judge
 async def test_more_passages_than_a_call_takes_are_more_calls(server: ModelServer, judge: BatchJudge) -> None:
     server.on("", *[replying(lambda _, passages: {"no_side": [*passages.values()]})] * 3)
     found = await judge.read(
-        QUESTION, BOTH, passages_of(*(f"Passage {n} says little." for n in range(2 * TOGETHER + 1)))
+        QUESTION, BOTH, passages_of(*(f"Passage {n} says little." for n in range(2 * PASSAGES_PER_CALL + 1)))
     )
     assert (found.support < 0.1).all()
     assert [len(read_request(r.body)[1]) for r in server.requests] == [27, 27, 27]
@@ -163,7 +164,7 @@ async def test_what_was_judged_before_the_budget_ended_counts(server: ModelServe
     server.on("", replying(lambda _, passages: {"no_side": [*passages.values()]}))
     log = StageLog()
     with budget_scope(Budget(max_calls=1), log):
-        found = await judge.read(QUESTION, BOTH, passages_of(*(f"Passage {n}." for n in range(TOGETHER + 1))))
+        found = await judge.read(QUESTION, BOTH, passages_of(*(f"Passage {n}." for n in range(PASSAGES_PER_CALL + 1))))
     assert len(server.requests) == 1
     assert np.isfinite(found.on_question).sum() == 21
     assert [kind for kind, _ in log.notes] == ["unjudged"]

@@ -7,9 +7,10 @@ import pytest
 from web_server import LOGIN_WALL, article
 
 from tools.errors import SourceError
+from tools.limits import FEWEST_PAGE_WORDS, LONGEST_PAGE
 from tools.web.addresses import normalise_url
 from tools.web.fetch import FetchedPage
-from tools.web.pages import FEWEST_WORDS, LONGEST_TEXT, read_page
+from tools.web.pages import read_page
 
 URL = "https://gazette.example/harbour"
 STORY = [
@@ -59,7 +60,7 @@ WALLS = [
     (article("The old harbour", [*STORY[:4], "Please log in to read the rest of it."]), "a login is asked for"),
     (article("The old harbour", STORY, '<script type="application/ld+json">{"@type": "NewsArticle", '
              '"isAccessibleForFree": "False"}</script>'), "a subscription is asked for"),
-    (article("The old harbour", STORY[:1]), f"too little text \\(under {FEWEST_WORDS} words\\)"),
+    (article("The old harbour", STORY[:1]), f"too little text \\(under {FEWEST_PAGE_WORDS} words\\)"),
     (article("Parking fees to rise | Courier", [
         "With your agreement we and our 812 partners store and read information on your device to show personalised "
         "advertising and content, to measure how it performs and to learn about our audience. Refuse everything, or "
@@ -147,5 +148,5 @@ def test_a_hostile_page_is_read_or_refused_soon(what: str) -> None:
     page = html_page(f"<html><body>{HOSTILE[what]}<article><p>{WORDS}</p></article></body></html>")
     began = time.process_time()
     with contextlib.suppress(SourceError):
-        assert len(read_page(page).text) <= LONGEST_TEXT
+        assert len(read_page(page).text) <= LONGEST_PAGE
     assert time.process_time() - began < 6

@@ -8,7 +8,7 @@ from agent.answer.retrieved import judged_passages
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.models.inference import Models
 from agent.state import RunState
-from tools.models.judges.judge import CLEAR
+from tools.limits import CLEAR
 from tools.passages import Passage
 
 _Stance = tuple[str, str]

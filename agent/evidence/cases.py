@@ -19,7 +19,7 @@ from agent.models.inference import Models
 from agent.models.providers import Brief, Providers, SentenceScores
 from agent.state import Claim, Dropped, Perspective, Response, RunState, contrary_statements, quotes_of
 from tools.budget import current_log
-from tools.models.judges.judge import CLEAR
+from tools.limits import CLEAR
 from tools.passages import Passage
 from tools.selection import group_theses, independent_first
 

@@ -19,7 +19,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from agent.settings import Settings
 from tools.disk import disk_errors, keep_private
 from tools.errors import SettingsError, StoreDamagedError, StoreError
-from tools.store.database import BUSY_SECONDS, database_errors, to_wal
+from tools.limits import BUSY_SECONDS
+from tools.store.database import database_errors, to_wal
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver

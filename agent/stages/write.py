@@ -30,9 +30,9 @@ from tools.budget import current_log, in_time, share_of_time
 from tools.errors import DeadlineError, JudgeError
 from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
+from tools.limits import CLEAR
 from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import documents_as_data
-from tools.models.judges.judge import CLEAR
 from tools.passages import Passage, interleave
 
 _READING = 0.8  # of the time for writing; what is not read by then is not quoted, and the rest is written up

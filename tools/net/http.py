@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from tools.errors import ProviderDownError, ProviderReplyError
+from tools.limits import CONNECT_SECONDS
 from tools.net.retries import retry_transport
 from tools.net.route import cause, proxy_transport
 
 if TYPE_CHECKING:
     import httpx
-
-CONNECT_SECONDS = 5.0
-"""Longest wait for a connection."""
 
 
 def open_client(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools.budget import current_budget
 from tools.errors import ProviderReplyError
+from tools.limits import ATTEMPTS, FIRST_PAUSE, LARGEST_REPLY, LONGEST_PAUSE
 from tools.net.route import SPEAKS_TLS, WANTS_TLS
 
 if TYPE_CHECKING:
@@ -22,16 +23,11 @@ if TYPE_CHECKING:
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which the same request may succeed."""
-LARGEST_REPLY = 20_000_000
-"""Bytes of one reply at most."""
 _ANSWERED = "steelman.answered"  # request extension: the head of a reply has arrived
 _SPENT = "steelman.spent"  # response extension: 429 of an exhausted account; waiting does not help
 _PIECE = 1 << 16
 # Values of Content-Encoding that mean no compression, mostly names of character sets.
 _PLAIN = re.compile(r"|identity|none|binary|[78]bit|aws-chunked|utf-?(?:8|16)|(?:us-)?ascii|iso-8859-\d+|windows-125\d")
-ATTEMPTS = 3
-FIRST_PAUSE = 0.5
-LONGEST_PAUSE = 30.0
 
 
 def retry_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":

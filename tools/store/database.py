@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tools.budget import batches
 from tools.disk import disk_errors, full_error, keep_private, make_private_folder
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError
+from tools.limits import BUSY_SECONDS
 
-BUSY_SECONDS = 30
 _PAGES_KB = 256
 """Page cache of a connection. Each server thread has a connection; with SQLite's default of 2 MB they would add up. The
 operating system caches the file's pages for all of them."""

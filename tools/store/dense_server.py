@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
-from tools.net.http import CONNECT_SECONDS, is_local, status_error, without_login
+from tools.limits import CHROMA_SECONDS, CONNECT_SECONDS
+from tools.net.http import is_local, status_error, without_login
 from tools.net.route import cause, proxy_transport
 from tools.store.dense import DAMAGED_IDS, ChromaIndex
 from tools.store.index import damaged_error
@@ -47,7 +48,7 @@ class DenseServer(ChromaIndex):
 
     survives = True
 
-    def __init__(self, url: str, namespace: str, token: str = "", seconds: float = 10.0) -> None:
+    def __init__(self, url: str, namespace: str, token: str = "", seconds: float = CHROMA_SECONDS) -> None:
         super().__init__(f"steelman-{namespace}")
         self.address = _address(url)
         self._shown = without_login(self.address)

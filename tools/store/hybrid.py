@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from tools.errors import EncoderMismatchError
 from tools.language.sentences import split_sentences
+from tools.limits import RRF_K
 from tools.models.encoders.encoder import Encoder, encode_with_sentences
 from tools.store.dense import ChromaIndex, DenseIndex
 from tools.store.index_sync import BATCH, IndexSync, Progress, lock_timeout, search_indexes
 from tools.store.lexical import LexicalIndex
 from tools.store.store import Store, check_encoder
 
-_RRF_K = 60
 _MOST_WORD_SCORES = 500
 _COPIES = 3  # hits with the same text at most: enough to show that there are copies
 _DEEPER = 5
@@ -32,7 +32,7 @@ class SearchHit:
     cosine: float
 
 
-def fuse(rankings: Sequence[Sequence[int]], k: int = _RRF_K) -> list[tuple[int, float]]:
+def fuse(rankings: Sequence[Sequence[int]], k: int = RRF_K) -> list[tuple[int, float]]:
     """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): the sum over rankings of 1 / (k + rank), rank from 1.
 
     Ties go to the smaller id, so the order of the rankings does not matter.

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from tools.budget import current_budget, current_log
 from tools.disk import disk_errors, keep_folder_private
 from tools.errors import IndexDamagedError, StoreBusyError
+from tools.limits import INDEX_LOCK_SECONDS
 from tools.store.index import Index, IndexPosition, damaged_error
 from tools.store.store import Store
 
@@ -26,7 +27,6 @@ Progress = Callable[[str, int], None]
 
 BATCH = 1000
 _LOG = logging.getLogger("steelman.store")
-_LOCK_SECONDS = 60.0
 _LONG_WAIT = 5.0  # seconds that a search waits for an index that another process writes
 _REPEAT_SECONDS, _SHORT_WAIT = 60.0, 0.3  # for _REPEAT_SECONDS after that, searches wait only this long
 _MOST_DEAD = 1000  # removals, beyond the number of stored passages, that leave dead places in Chroma's graph
@@ -213,7 +213,7 @@ def search_indexes(
 
 def lock_timeout() -> float:
     """Seconds to wait for a lock: less than the run's time left, so that it can report the wait."""
-    return max(_MARGIN / 10, min(_LOCK_SECONDS, current_budget().seconds_left() - _MARGIN))
+    return max(_MARGIN / 10, min(INDEX_LOCK_SECONDS, current_budget().seconds_left() - _MARGIN))
 
 
 def _failed_again(exc: IndexDamagedError) -> IndexDamagedError:

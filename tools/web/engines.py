@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, urldefrag, urlencode, urlsplit
 from tools.budget import current_budget, current_log
 from tools.dates import date_of_result
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
+from tools.limits import DUCKDUCKGO_SECONDS, LARGEST_REPLY, SEARCH_SECONDS
 from tools.net.http import fault_of_key, fetch_json, is_address, is_local, open_client, status_error
-from tools.net.retries import LARGEST_REPLY
 from tools.net.route import Proxy, cause, proxy_for
 from tools.web.addresses import host_of, normalise_url
 from tools.web.domains import covers
@@ -55,7 +55,7 @@ class SearchEngine(ABC):
     most_results = 100
     patience = 3.0
 
-    def __init__(self, address: str, seconds: float = 20.0, headers: dict[str, str] | None = None) -> None:
+    def __init__(self, address: str, seconds: float = SEARCH_SECONDS, headers: dict[str, str] | None = None) -> None:
         """seconds: longest silence of the server. headers: sent with every request."""
         self.address = address.rstrip("/")
         self._seconds = seconds
@@ -219,7 +219,7 @@ class Serper(SearchEngine):
     name = "serper"
     title = "Serper"
 
-    def __init__(self, key: str, address: str = "https://google.serper.dev", seconds: float = 20.0) -> None:
+    def __init__(self, key: str, address: str = "https://google.serper.dev", seconds: float = SEARCH_SECONDS) -> None:
         super().__init__(address, seconds, {"X-API-KEY": checked_key("Serper", key)})
 
     async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
@@ -254,7 +254,7 @@ class Tavily(SearchEngine):
     longest_query = 400
     most_results = 20
 
-    def __init__(self, key: str, address: str = "https://api.tavily.com", seconds: float = 20.0) -> None:
+    def __init__(self, key: str, address: str = "https://api.tavily.com", seconds: float = SEARCH_SECONDS) -> None:
         super().__init__(address, seconds)
         self._key = checked_key("Tavily", key)
 
@@ -310,7 +310,7 @@ class DuckDuckGo(SearchEngine):
     most_results = 30
     patience = 1.0
 
-    def __init__(self, address: str = "https://html.duckduckgo.com", seconds: float = 10.0) -> None:
+    def __init__(self, address: str = "https://html.duckduckgo.com", seconds: float = DUCKDUCKGO_SECONDS) -> None:
         super().__init__(address, seconds)
 
     def _client(self) -> AbstractAsyncContextManager[Any]:

@@ -16,6 +16,7 @@ from tools.documents.apart import IsCancelled, ReaderPool
 from tools.documents.limits import Limits
 from tools.errors import AddressError, ProviderDownError, SourceError
 from tools.language.identification import language_of
+from tools.limits import LARGEST_PAGE, PAGE_READING_MEGABYTES, PAGE_READING_SECONDS, PAGE_SECONDS
 from tools.net.retries import decompressor
 from tools.net.route import Proxy, cause, environment_proxy, is_private_host, is_proxy, proxy_refusal, tls_context
 from tools.passages import SourceDocument
@@ -58,7 +59,6 @@ _HTML_START = re.compile(
 )
 _XML_START = re.compile(rb"\s*<\?xml\b")
 _SNIFFED = 2048
-_LARGEST = 5_000_000  # bytes of a page, decompressed
 _MOST_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _STATUSES = {
@@ -98,7 +98,7 @@ class PageFetcher:
         permit: Permit = is_public,
         resolver: Resolver = system_resolver,
         ports: Container[int] = WEB_PORTS,
-        seconds: float = 12.0,
+        seconds: float = PAGE_SECONDS,
         concurrency: int = 8,
         trust_proxy: bool = False,
     ) -> None:
@@ -205,8 +205,8 @@ class PageFetcher:
         declared, charset = _declared_type(headers.get("content-type", ""))
         _check_type(address, declared)
         length = headers.get("content-length", "")
-        too_large = f"too large (over {_LARGEST / 1e6:g} MB)"
-        if length.isdecimal() and len(length) < 20 and int(length) > _LARGEST:
+        too_large = f"too large (over {LARGEST_PAGE / 1e6:g} MB)"
+        if length.isdecimal() and len(length) < 20 and int(length) > LARGEST_PAGE:
             raise _failure(address, too_large)
         data = bytearray()
         try:
@@ -214,7 +214,7 @@ class PageFetcher:
             async for part in response.aiter_stream():
                 for piece in unpack(part):
                     data += piece
-                    if len(data) > _LARGEST:
+                    if len(data) > LARGEST_PAGE:
                         raise _failure(address, too_large)
         except ValueError as exc:
             raise _failure(address, str(exc)) from exc
@@ -279,7 +279,7 @@ def _real_type(address: str, declared: str, data: bytes | bytearray) -> str:
     return "application/xml" if _XML_START.match(start) else "text/plain"
 
 
-_LIMITS = Limits(seconds=10.0, megabytes=1024, output=16 << 20, advice="")
+_LIMITS = Limits(seconds=PAGE_READING_SECONDS, megabytes=PAGE_READING_MEGABYTES, output=16 << 20, advice="")
 PAGE_READERS = ReaderPool("tools.web.child", at_once=2)
 
 

@@ -13,16 +13,12 @@ from tools.documents.markup import parse, shorten
 from tools.documents.pdf import pdf_document
 from tools.documents.plain import text_document
 from tools.errors import SourceError
+from tools.limits import FEWEST_PAGE_WORDS, LONGEST_PAGE, MOST_PDF_PAGES
 from tools.passages import SourceDocument
 from tools.web.addresses import host_of, without_tracking
 from tools.web.fetch import FetchedPage
 
-LONGEST_TEXT = 300_000
-"""Characters of a page at most."""
-FEWEST_WORDS = 60
-"""Words of a page at least."""
 _SHORT_PAGE = 250  # words; the free part of a longer text is long enough
-_MOST_PDF_PAGES = 60
 
 # Patterns of pages that ask for something or refuse access, by the reason shown to the user.
 _WALLS = {
@@ -61,22 +57,22 @@ def read_page(page: FetchedPage) -> SourceDocument:
     """The document of a page; its id and address are the page's address without tracking parameters.
 
     The publisher is the site's name, else its host. Time and memory are not limited here: `tools.web.fetch` runs it in
-    a child process. Raises SourceError for a page with less than FEWEST_WORDS words, a page that asks for a login,
+    a child process. Raises SourceError for a page with less than FEWEST_PAGE_WORDS words, a page that asks for a login,
     payment, consent, a captcha or JavaScript instead of showing its text, and an encrypted or damaged PDF.
     """
     url = without_tracking(page.url)
     if page.content_type == "application/pdf":
-        found = pdf_document(page.data, url, most_pages=_MOST_PDF_PAGES)
+        found = pdf_document(page.data, url, most_pages=MOST_PDF_PAGES)
     elif page.content_type == "text/plain":
-        found = text_document(decode_page(page)[:LONGEST_TEXT], url)
+        found = text_document(decode_page(page)[:LONGEST_PAGE], url)
     elif page.content_type in ("text/markdown", "text/x-markdown"):
-        found, _ = markdown_document(decode_page(page)[:LONGEST_TEXT], url)
+        found, _ = markdown_document(decode_page(page)[:LONGEST_PAGE], url)
     else:
         found = _read_html(page, url)
-    if len(found.text.split(maxsplit=FEWEST_WORDS)) < FEWEST_WORDS:
-        raise SourceError(f"{url}: too little text (under {FEWEST_WORDS} words).")
+    if len(found.text.split(maxsplit=FEWEST_PAGE_WORDS)) < FEWEST_PAGE_WORDS:
+        raise SourceError(f"{url}: too little text (under {FEWEST_PAGE_WORDS} words).")
     return replace(
-        truncate_document(found, LONGEST_TEXT),
+        truncate_document(found, LONGEST_PAGE),
         external_id=url,
         url=url,
         title=" ".join(found.title.split())[:300] or _last_part(url),
@@ -96,8 +92,8 @@ def _read_html(page: FetchedPage, url: str) -> SourceDocument:
     except SourceError as exc:
         raise SourceError(f"{url}: {_wall(shown, title) or 'no text was found in this page'}.") from exc
     words = len(found.text.split())
-    asked = _wall(found.text if words >= FEWEST_WORDS else shown, title)
-    if not asked and FEWEST_WORDS <= words < _SHORT_PAGE:
+    asked = _wall(found.text if words >= FEWEST_PAGE_WORDS else shown, title)
+    if not asked and FEWEST_PAGE_WORDS <= words < _SHORT_PAGE:
         asked = _paid(items)
     if asked:
         raise SourceError(f"{url}: {asked}.")
@@ -115,7 +111,7 @@ def _wall(text: str, title: str) -> str:
     if teaser:
         said, words = end, 1
     signs = {what: len(re.findall(pattern, said, re.IGNORECASE)) for what, pattern in _WALLS.items()}
-    enough = sum(signs.values()) >= (2 if words >= FEWEST_WORDS else 1)
+    enough = sum(signs.values()) >= (2 if words >= FEWEST_PAGE_WORDS else 1)
     if enough and sum(signs.values()) * _WORDS_A_SIGN >= words:
         return max(signs, key=signs.__getitem__)
     return "a subscription is asked for" if teaser else ""

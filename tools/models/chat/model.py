@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.limits import CHAT_SECONDS
 from tools.models.chat.refusals import (
     AnswerRefusedError,
     Refusal,
@@ -75,7 +76,7 @@ class ChatModel:
         key: str = "",
         price: Price | None = None,
         temperature: float | None = None,
-        silence: float = 120.0,
+        silence: float = CHAT_SECONDS,
         lengths: bool = False,
     ) -> None:
         """`silence`: longest silence of the server in seconds; with more time left, the stage's rest. `lengths`: the

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from tools.errors import ProviderReplyError
+from tools.limits import LONGEST_CHAT_REPLY
 
-LARGEST_TEXT = 100_000
-"""Characters of one reply at most."""
 _BLANKS = 1000  # characters; in JSON mode some models write blank lines without end
 _MOST_TRIED = 2000  # possible starts of a JSON object in a reply
 _NAMES = r"(?:[\w.]+:)?(?:think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad)"
@@ -55,8 +54,8 @@ class ChatReply:
 
     def check_length(self) -> None:
         """Raises ProviderReplyError for a reply that is too long or continues with blanks."""
-        if len(self.text) > LARGEST_TEXT:
-            raise ProviderReplyError(f"the reply is longer than {LARGEST_TEXT:,} characters.")
+        if len(self.text) > LONGEST_CHAT_REPLY:
+            raise ProviderReplyError(f"the reply is longer than {LONGEST_CHAT_REPLY:,} characters.")
         if len(self.text) > _BLANKS and not self.text[-_BLANKS:].strip():
             raise ProviderReplyError("the reply goes on in blanks without an end.")
 

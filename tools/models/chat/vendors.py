@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import BaseModel
 
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
+from tools.limits import CONNECT_SECONDS
 from tools.models.chat.request_form import RequestForm
 from tools.net.route import environment_proxy
 
@@ -243,8 +244,6 @@ def _openai(asked: ClientOptions) -> "BaseChatModel":
     import httpx
     import openai
     from pydantic import SecretStr
-
-    from tools.net.http import CONNECT_SECONDS
 
     built: BaseChatModel = compatible_class()(
         model=asked.model,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tools.budget import batches, current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
+from tools.limits import ENDPOINT_SECONDS
 from tools.models.chat.refusals import is_about_length
 from tools.models.servers import ModelEndpoint
 
@@ -48,7 +49,7 @@ class EndpointEncoder(ModelEndpoint):
         query_prompt: str = "",
         document_prompt: str = "",
         batch: int = 64,
-        seconds: float = 30.0,
+        seconds: float = ENDPOINT_SECONDS,
     ) -> None:
         super().__init__(url.rstrip("/").removesuffix("/embeddings"), model, key, seconds)
         self.server = f"the encoder {model}"

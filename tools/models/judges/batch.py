@@ -20,6 +20,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from prompts import as_data, load_prompt, one_line
 from tools.budget import NOT_ALL_JUDGED, batches, current_log, run_within
 from tools.errors import BudgetError, PromptTooLongError
+from tools.limits import CLEAR_GRADE, CONCURRENT_CALLS, NO_GRADE, PASSAGES_PER_CALL, WEAK_GRADE
 from tools.models.chat.model import ChatModel
 from tools.models.judges.judge import Judge, Pair, PassageVerdicts, Side, combine_verdicts
 from tools.models.servers import refuse_truncated_prompts
@@ -102,14 +103,9 @@ def passage_line(passage: Passage) -> str:
     return one_line(section + speaker + passage.text)
 
 
-TOGETHER = 40
-"""Passages of a call at most."""
 _CHARACTERS = 24_000  # of the passages of a call at most
 _SIDES = 12  # statements of a call at most
-_MOST_CONCURRENT = 8  # calls
 _ATTEMPTS = 2
-_CLEAR_PROBABILITY, _WEAK_PROBABILITY = 0.95, 0.65
-_NO_SIDE_PROBABILITY = 0.05
 
 Floats = NDArray[np.float32]
 _Label = Annotated[str, AfterValidator(lambda label: label.strip("[] "))]  # the prompt shows labels in brackets
@@ -127,9 +123,9 @@ class Verdict(BaseModel):
 class Verdicts(BaseModel):
     """The model's reply: verdicts, and the labels of the other passages."""
 
-    verdicts: list[Verdict] = Field(default=[], max_length=4 * TOGETHER)
-    no_side: list[_Label] = Field(default=[], max_length=4 * TOGETHER)
-    off_question: list[_Label] = Field(default=[], max_length=4 * TOGETHER)
+    verdicts: list[Verdict] = Field(default=[], max_length=4 * PASSAGES_PER_CALL)
+    no_side: list[_Label] = Field(default=[], max_length=4 * PASSAGES_PER_CALL)
+    off_question: list[_Label] = Field(default=[], max_length=4 * PASSAGES_PER_CALL)
 
 
 class BatchJudge(Judge):
@@ -137,12 +133,12 @@ class BatchJudge(Judge):
 
     reads_documents = True
 
-    def __init__(self, model: ChatModel, threshold: float = 0.5, concurrency: int = _MOST_CONCURRENT) -> None:
-        """concurrency: concurrent calls, at most _MOST_CONCURRENT."""
+    def __init__(self, model: ChatModel, threshold: float = 0.5, concurrency: int = CONCURRENT_CALLS) -> None:
+        """concurrency: concurrent calls, at most CONCURRENT_CALLS."""
         self.chat = self._model = model
         self.threshold = threshold
-        self._concurrency = min(concurrency, _MOST_CONCURRENT)
-        self._splitter = BatchSplitter(TOGETHER)
+        self._concurrency = min(concurrency, CONCURRENT_CALLS)
+        self._splitter = BatchSplitter(PASSAGES_PER_CALL)
         self.address = model.address
         digest = load_prompt("judge_batch").digest
         self.name = f"batch-judge-{model.name}-{sha256(f'{digest}{model.address}'.encode()).hexdigest()[:8]}"
@@ -202,10 +198,10 @@ def _record(said: Verdicts, sides: dict[str, int], passages: dict[str, int], fou
     with_sides = [v for v in said.verdicts if v.passage in passages and sides.keys() & {*v.supported, *v.against}]
     on = {*said.no_side, *(v.passage for v in with_sides)}
     for label in on.union(said.off_question).intersection(passages):
-        found[:-1, passages[label]] = _NO_SIDE_PROBABILITY
+        found[:-1, passages[label]] = NO_GRADE
         found[-1, passages[label]] = label in on
     for v in with_sides:
         for row, named in ((0, v.supported), (len(sides), v.against)):
             for side in sides.keys() & {*named}:
                 place = row + sides[side], passages[v.passage]
-                found[place] = max(found[place], _WEAK_PROBABILITY if side in v.weak else _CLEAR_PROBABILITY)
+                found[place] = max(found[place], WEAK_GRADE if side in v.weak else CLEAR_GRADE)

@@ -10,14 +10,12 @@ from pydantic import BaseModel, Field
 
 from prompts import as_data, load_prompt
 from tools.budget import run_within
+from tools.limits import CLAIMS_PER_CALL, CONCURRENT_CALLS
 from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import BatchSplitter, documents_as_data, passage_line, with_random_labels
 from tools.passages import Passage
 
-TOGETHER = 64
-"""Claims of a call at most."""
 _CHARACTERS = 40_000  # of the passages and claims of a call, approximately
-_CONCURRENT = 8  # calls
 _ATTEMPTS = 2
 _PROBABILITY = {"yes": 0.95, "partly": 0.3, "no": 0.05}
 
@@ -65,8 +63,8 @@ class Checked(BaseModel):
 class CheckedClaims(BaseModel):
     """The model's reply."""
 
-    hold: list[str] = Field(default_factory=list, max_length=4 * TOGETHER)
-    others: list[Checked] = Field(default_factory=list, max_length=4 * TOGETHER)
+    hold: list[str] = Field(default_factory=list, max_length=4 * CLAIMS_PER_CALL)
+    others: list[Checked] = Field(default_factory=list, max_length=4 * CLAIMS_PER_CALL)
 
 
 class ClaimChecker:
@@ -75,7 +73,7 @@ class ClaimChecker:
     def __init__(self, model: ChatModel) -> None:
         self._model = model
         self.name = model.name
-        self._splitter = BatchSplitter(TOGETHER)
+        self._splitter = BatchSplitter(CLAIMS_PER_CALL)
 
     async def check(
         self, claims: Sequence[ClaimCheck], planted: ClaimCheck | None = None
@@ -97,7 +95,7 @@ class ClaimChecker:
         cited = {p for claim in claims for p in claim.passages}
         characters = sum(len(passage_line(p)) for p in cited) + sum(len(claim.text) for claim in claims)
         parts = self._splitter.parts(range(len(claims)), characters, _CHARACTERS)
-        await run_within([partial(self._splitter.ask, ask, part) for part in parts], _CONCURRENT)
+        await run_within([partial(self._splitter.ask, ask, part) for part in parts], CONCURRENT_CALLS)
         return found[: len(claims)], any(fooled)
 
     async def _ask(self, claims: Sequence[ClaimCheck], places: Iterable[int], found: list[ClaimVerdict]) -> None:

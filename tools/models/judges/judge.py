@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tools.budget import current_budget
 from tools.language.sentences import prose_of
+from tools.limits import CLEAR
 from tools.models.worker import WORKER
 
 if TYPE_CHECKING:
@@ -57,10 +58,6 @@ class Pair:
     def affirms(self) -> bool:
         """Whether the answer is affirmative."""
         return self.statement.partition(": ")[0] in AFFIRMING
-
-
-CLEAR = 0.8
-"""Probability above which a judge that reads documents is clear about a passage."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from prompts import Prompt, PromptError, as_data, load_prompt, read_prompt
 from tools.budget import NOT_ALL_JUDGED, batches, current_budget, current_log, run_within
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
+from tools.limits import ENDPOINT_SECONDS
 from tools.models.chat.reply import without_thoughts
 from tools.models.judges.judge import Judge, Pair, best_window_scores, split_into_windows
 from tools.models.servers import ModelEndpoint, Price
@@ -85,7 +86,7 @@ class ServerJudge(ModelEndpoint, Judge, Generic[FormT]):
         key: str = "",
         concurrency: int = 8,
         threshold: float = 0.5,
-        seconds: float = 30.0,
+        seconds: float = ENDPOINT_SECONDS,
         price: Price | None = None,
     ) -> None:
         """together: pairs in one request. concurrency: concurrent requests. The others are those of `ModelEndpoint`."""

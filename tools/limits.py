@@ -1,0 +1,70 @@
+"""Limits and thresholds of `tools` that several modules use or a person tunes, each with its unit and reason.
+
+Fitted values stay in files. `weights/judge/calibration.json`: the judge's calibration, and `threshold`, the probability
+of support. `weights/quoting.json`: the thresholds of quotations (`QuotingWeights`). The weights of the selection stay
+beside their formula in `selection.py`; `language/sentences.py` has the length of a passage.
+"""
+
+# Time, in seconds. A call also ends at its stage's deadline.
+
+CONNECT_SECONDS = 5.0
+"""Longest wait for a connection: servers on the internet answer within one."""
+SEARCH_SECONDS = 20.0
+"""Longest silence of a search engine."""
+DUCKDUCKGO_SECONDS = 10.0
+"""Limit of one request to DuckDuckGo, which is fast or does not answer at all."""
+PAGE_SECONDS = 12.0
+"""Limit of a web page with its redirects: a slow page must not delay the others."""
+PAGE_READING_SECONDS = 10.0
+"""Processor time of the process that reads a page."""
+CHAT_SECONDS = 120.0
+"""Longest silence of a chat model: local models read a long prompt for a minute and more."""
+ENDPOINT_SECONDS = 30.0
+"""Longest silence of a judge or an encoder behind an address."""
+CHROMA_SECONDS = 10.0
+"""Longest silence of a Chroma server."""
+BUSY_SECONDS = 30
+"""Longest wait for another process's write to the database (docs/reliability.md)."""
+INDEX_LOCK_SECONDS = 60.0
+"""Longest wait for another process's write to an index."""
+
+# Retries of HTTP requests
+
+ATTEMPTS = 3
+"""Attempts of one request, the first included."""
+FIRST_PAUSE = 0.5
+"""Seconds before the second attempt. Each further pause doubles."""
+LONGEST_PAUSE = 30.0
+"""Seconds: a longer Retry-After is a failure."""
+
+# Sizes
+
+LARGEST_REPLY = 20_000_000
+"""Bytes of one HTTP reply, decompressed. A hostile server must not fill the memory."""
+LONGEST_CHAT_REPLY = 100_000
+"""Characters of a chat model's reply: several times the longest answer."""
+LARGEST_PAGE = 5_000_000
+"""Bytes of a web page or PDF, decompressed."""
+LONGEST_PAGE = 300_000
+"""Characters of a web page's text: about 50,000 words."""
+FEWEST_PAGE_WORDS = 60
+"""Words: shorter pages are mostly error pages and teasers."""
+MOST_PDF_PAGES = 60
+"""Pages of a PDF from the web."""
+PAGE_READING_MEGABYTES = 1024
+"""Memory of the process that reads a page."""
+
+# Retrieval and judging
+
+RRF_K = 60
+"""Constant of reciprocal rank fusion, as in its paper (Cormack, Clarke and Büttcher 2009)."""
+CLEAR = 0.8
+"""Probability above which a judge that reads documents is clear about a passage."""
+CLEAR_GRADE, WEAK_GRADE, NO_GRADE = 0.95, 0.65, 0.05
+"""Probabilities of a chat model's grades: clear support, weak support, none."""
+PASSAGES_PER_CALL = 40
+"""Passages that a chat model judges in one call; more in a call are judged less carefully."""
+CLAIMS_PER_CALL = 64
+"""Claims that a chat model checks in one call."""
+CONCURRENT_CALLS = 8
+"""Concurrent calls of a chat model that judges or checks."""
