@@ -139,8 +139,8 @@ TELLS: tuple[tuple[str, Door, Reply | Script, str, str], ...] = (
     ("reads too little", chat, error(400, "too many tokens"), "is longer than it reads", "a longer context, or set"),
     ("too many a minute", chat, error(429, "Request too large"), "which is longer than it reads", "set a model"),
     ("a wrong key, 400", chat_of("google_genai"), error(400, "API key bad"), "refused the key", "GOOGLE_API_KEY"),
-    *((f"nothing, from {v}", chat_of(v), EMPTY, f"{v}:m did not give what it was asked for", "") for v in VENDORS),
-    *((f"no text, from {v}", chat_of(v), raw("\ufeff\n", "x"), "did not give what it was", "") for v in VENDORS),
+    *((f"nothing, from {v}", chat_of(v), EMPTY, f"{v}:m did not give a usable answer", "") for v in VENDORS),
+    *((f"no text, from {v}", chat_of(v), raw("\ufeff\n", "x"), "did not give a usable", "") for v in VENDORS),
 )  # fmt: skip
 
 
@@ -215,8 +215,8 @@ JUDGING: tuple[tuple[str, int, Reply, str, str, str], ...] = (
     ("its field says so", 6, error(400, "maximum tokens", param="input_tokens"), "answered", "at most 4 at once", ""),
     ("its status says so", 1, error(413, ""), "answered", "at most 1 at once", ""),
     ("it reads nothing", 0, error(400, "too many tokens"), "failed", "longer than it reads", "set a model that"),
-    ("it cuts to half", 16384, HALF, "degraded", "read only the first or last part", "OLLAMA_CONTEXT_LENGTH=16384"),
-    ("it cuts to all", 16384, CUT, "degraded", "read only the first or last part", "model's num_ctx"),
+    ("it cuts to half", 16384, HALF, "degraded", "truncated the prompt", "OLLAMA_CONTEXT_LENGTH=16384"),
+    ("it cuts to all", 16384, CUT, "degraded", "truncated the prompt", "model's num_ctx"),
 )  # fmt: skip
 ROWS = (
     *(Row(what, door, given, "answered", how) for what, door, given, how in ADAPTS),

@@ -114,9 +114,9 @@ FAILS: tuple[tuple[str, tuple[Door, ...], Place, str, str], ...] = (
     ("later", CLIENTS, says("429 No", met=1, Retry_After=40), "allows no more requests now (status 429", ""),
     ("fails", CLIENTS, says("500 No", "oh dear", met=3), "failed (status 500: oh dear)", ""),
     ("fails", (ddgs,), says("500 No", met=1), "failed (status 500)", ""),
-    ("moved", (*CLIENTS, chroma), says("302 No", met=1, Location=OFF), "is at another address now", "Set the address"),
-    *(("no reply", (*SEARCH, ddgs), says("200 OK", text), "something that is no", "") for text in ("<{", "", "null")),
-    *(("no reply", (chroma,), says("200 OK", text), "is no Chroma server", "CHROMA_URL") for text in ("<{", "null")),
+    ("moved", (*CLIENTS, chroma), says("302 No", met=1, Location=OFF), "redirects to another address", "Set that"),
+    *(("no reply", (*SEARCH, ddgs), says("200 OK", text), "answered with ", "") for text in ("<{", "", "null")),
+    *(("no reply", (chroma,), says("200 OK", text), "no Chroma server", "CHROMA_URL") for text in ("<{", "null")),
 )  # fmt: skip
 ANSWERS: tuple[tuple[str, tuple[Door, ...], Place], ...] = (
     ("an authority that SSL_CERT_FILE names", (chat, judge, page), serves()),

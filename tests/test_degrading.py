@@ -104,7 +104,7 @@ BAD: dict[str, tuple[Reply, str, int | None]] = {
     "wrong key": (Reply(f"no such key: {KEY}", status=401), "refused the key", 1),
     "always failing": (Reply("oh dear", status=500), "failed (status 500", 3),
     "hang": (Reply(hang=True), "did not answer in time", 1),
-    "chatter": (Reply("As a language model, I"), "did not give what it was asked for", None),
+    "chatter": (Reply("As a language model, I"), "did not give a usable answer", None),
 }
 
 

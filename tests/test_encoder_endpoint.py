@@ -75,7 +75,7 @@ def test_dimensions_are_asked_for_once(server: ModelServer) -> None:
     assert encoder.encode([]).shape == encoder.encode_queries([]).shape == (0, 2)
     assert encoder.dimensions == 2
     assert len(bodies(server)) == 1
-    with pytest.raises(ProviderReplyError, match="3 dimensions in the place of 2"):
+    with pytest.raises(ProviderReplyError, match="3 dimensions instead of 2"):
         encoder.encode(["bees"])
 
 

@@ -30,7 +30,7 @@ def test_a_vector_of_other_dimensions_condemns_no_index(
 ) -> None:
     assert house.find("bees dance")[0] == "bees"
     wrong = ToyEncoder(dimensions=dimensions).encode(["bees dance"])[0]
-    with pytest.raises(EncoderMismatchError, match=rf"a vector of {dimensions} dimensions, and what is stored has 32"):
+    with pytest.raises(EncoderMismatchError, match=rf"a vector of {dimensions} dimensions, but stored are 32"):
         house.search.search("bees dance", wrong, ["c"], 3)
     assert house.find("bees dance")[0] == "bees"
     assert "damaged" not in caplog.text

@@ -174,7 +174,7 @@ BAD_DAYS: list[tuple[Kind, Trouble, type[Exception], str]] = [
     ("searxng", Trouble(403, "<h1>Forbidden</h1>"), ProviderDownError, "lists json under search: formats"),
     ("searxng", Trouble(410, "an engine says: status 403"), ProviderDownError, r"failed \(status 410: [^)]+403\)\.$"),
     ("duckduckgo", Trouble(202, "<div class='anomaly-modal'>"), ProviderDownError, "no program now .*TAVILY_API_KEY"),
-    ("duckduckgo", Trouble(body="<p>Welcome to our hotel's network"), ProviderReplyError, "not its page"),
+    ("duckduckgo", Trouble(body="<p>Welcome to our hotel's network"), ProviderReplyError, "unexpected page"),
 ]
 
 

@@ -225,7 +225,7 @@ def without_question(vectors: Floats, question: Floats) -> NDArray[np.float64]:
     """
     square = float(question @ question)
     if square == 0:
-        raise ValueError("the question's vector is zero: nothing can be taken out along it")
+        raise ValueError("the question's vector is zero")
     left = vectors - np.multiply.outer(vectors @ question / square, question)
     lengths = np.linalg.norm(left, axis=1, keepdims=True)
     return np.where(lengths > _ROUNDING, left / np.maximum(lengths, _ROUNDING), 0.0).astype(np.float64)

@@ -113,8 +113,8 @@ def check_prompt_truncation(name: str, characters: int, tokens: int) -> None:
     if tokens < _FEWEST_TOKENS or characters <= a_token * tokens:
         return
     message = (
-        f"The server of {name} read only the first or last part of what it was sent, and did not say so: its context "
-        "is too short. Give it a longer one (Ollama: OLLAMA_CONTEXT_LENGTH=16384 or the model's num_ctx; LM Studio: "
+        f"The server of {name} truncated the prompt silently: its context is too short. "
+        "Give it a longer one (Ollama: OLLAMA_CONTEXT_LENGTH=16384 or the model's num_ctx; LM Studio: "
         "the model's context length)."
     )
     current_log().note("scope", message)

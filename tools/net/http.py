@@ -69,7 +69,7 @@ async def fetch_json(
     except (httpx.HTTPError, httpx.InvalidURL) as exc:
         raise ProviderDownError(f"{name} cannot be reached ({without_key(cause(exc, url), *sent)}).") from exc
     except (ValueError, RecursionError) as exc:
-        raise ProviderReplyError(f"{name} answered with something that is no JSON.") from exc
+        raise ProviderReplyError(f"{name} answered with no JSON.") from exc
     except ProviderReplyError as exc:  # of the transport, which knows no names
         raise ProviderReplyError(str(exc).replace("the server", name, 1)) from exc
     said = without_key(response.content.decode("utf-8", "replace"), *sent)
@@ -92,7 +92,7 @@ def status_error(name: str, status: int, body: bytes | str = b"", key: str = "")
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     said = refusal_text(text)
     if status < 400:
-        return ProviderDownError(f"{name} is at another address now (status {status}). Set the address that it names.")
+        return ProviderDownError(f"{name} redirects to another address (status {status}). Set that address.")
     if status == 401:  # some say back part of the key
         return ProviderDownError(f"{name} refused the key (status 401). Check {key or 'it'} in .env.")
     because = f": {said}" if said else ""

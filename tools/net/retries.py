@@ -133,11 +133,15 @@ def is_cut_short(exc: BaseException | None) -> bool:
     """Whether the error, or one of its causes, is a connection that ended in the middle of a reply."""
     import httpx
 
+    cut = next((e for e in causes_of(exc) if isinstance(e, httpx.ReadError | httpx.RemoteProtocolError)), None)
+    return cut is not None and had_response(cut)
+
+
+def causes_of(exc: BaseException | None) -> Iterator[BaseException]:
+    """The exception and its causes."""
     while exc is not None:
-        if isinstance(exc, httpx.ReadError | httpx.RemoteProtocolError):
-            return had_response(exc)
+        yield exc
         exc = exc.__cause__
-    return False
 
 
 def had_response(exc: Exception) -> bool:

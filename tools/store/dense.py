@@ -82,7 +82,7 @@ class ChromaIndex(Index):
                 result = collection.query(query_embeddings=vector[np.newaxis], n_results=k, include=["distances"])
                 distances = result["distances"] or [[]]
                 if not result["ids"][0] and collection.count():
-                    raise damaged_error(self.name, "of Chroma", ValueError("a search finds nothing of what it holds"))
+                    raise damaged_error(self.name, "of Chroma", ValueError("a search finds none of its passages"))
                 found += [(int(i), 1.0 - float(d)) for i, d in zip(result["ids"][0], distances[0], strict=True)]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
 

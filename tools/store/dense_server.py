@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _GRAPH_AT_FAULT = ("Error loading hnsw index", *DAMAGED_IDS)
 """A server's words for unreadable vector files."""
 _START = "Start it (`chroma run --path FOLDER --port PORT`), or "
-_DATA_SAFE = "Your documents are safe in the store; the index catches up with it by itself."
+_DATA_SAFE = "Your documents are safe in the store; the index catches up automatically."
 
 
 class DenseServer(ChromaIndex):
@@ -97,7 +97,7 @@ class DenseServer(ChromaIndex):
             response = client.get(f"{self.address}/api/v2/version")
         if response.status_code in (404, 405, 410) or (response.is_success and not _is_version(response.text)):
             raise ProviderDownError(
-                f"what answers at {self._shown} is no Chroma server of version 1. Check CHROMA_URL, or start one: "
+                f"no Chroma server of version 1 answers at {self._shown}. Check CHROMA_URL, or start one: "
                 "`chroma run --path FOLDER --port PORT`.",
                 hint=", or start one: `chroma run --path FOLDER --port PORT`",
             )

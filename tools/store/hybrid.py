@@ -85,7 +85,7 @@ class HybridSearch:
         """Raises EncoderMismatchError for another number of dimensions, which an index would report as damage."""
         if (width := self._store.width(collection_ids)) not in (None, len(vector)):
             raise EncoderMismatchError(
-                f"the encoder {self.encoder.name} gave a vector of {len(vector)} dimensions, and what is stored has "
+                f"the encoder {self.encoder.name} gave a vector of {len(vector)} dimensions, but stored are "
                 f"{width}. Set the encoder back, or encode again with `python -m agent rebuild`.",
                 hint=", or encode again with `python -m agent rebuild`",
             )

@@ -148,7 +148,7 @@ class IndexSync:
             if position.removal - position.begun <= passages + _MOST_DEAD:
                 self._opened = position
                 return
-        _LOG.info("From the %s index more was removed than what is stored: it is made again.", self.name)
+        _LOG.info("Most entries of the %s index are removed ones: it is rebuilt.", self.name)
         self.empty()
         self._apply_changes(progress)
 

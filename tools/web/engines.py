@@ -111,7 +111,7 @@ class SearchEngine(ABC):
         """The engine's JSON object. Raises ProviderDownError, ProviderReplyError."""
         reply = await fetch_json(client, method, f"{self.address}{path}", name=self.title, body=body)
         if not isinstance(reply, dict):
-            raise ProviderReplyError(f"{self.title} answered with something that is not its JSON.")
+            raise ProviderReplyError(f"{self.title} answered with unexpected data.")
         return reply
 
 
@@ -286,7 +286,7 @@ class Tavily(SearchEngine):
             TypeError,
             RecursionError,
         ) as exc:
-            raise ProviderReplyError("Tavily answered with something that is not its JSON.") from exc
+            raise ProviderReplyError("Tavily answered with unexpected data.") from exc
         found = reply["results"] if reply["results"] or "query" in reply else None  # the library adds an empty list
         return read_results("Tavily", found, url="url", title="title", snippet="content", date="published_date")
 
@@ -335,7 +335,7 @@ class DuckDuckGo(SearchEngine):
             why = cause(exc, self.address, proxy)
             raise ProviderDownError(f"DuckDuckGo cannot be reached ({why}).") from exc
         except (LxmlError, ValueError) as exc:
-            raise ProviderReplyError("DuckDuckGo answered with something that is not its page.") from exc
+            raise ProviderReplyError("DuckDuckGo answered with an unexpected page.") from exc
         rows = [{"url": _target(r.href), "title": r.title, "body": r.body} for r in found if r.href]
         return read_results("DuckDuckGo", rows, url="url", title="title", snippet="body", date="")
 
@@ -365,7 +365,7 @@ def _reader(address: str, seconds: int, proxy: Proxy | None) -> "BaseSearchEngin
             if len(reply.content) > LARGEST_REPLY:
                 raise ProviderReplyError(f"DuckDuckGo sent more than {LARGEST_REPLY // 1_000_000} MB.")
             if "result" not in reply.text:
-                raise ProviderReplyError("DuckDuckGo answered with something that is not its page.")
+                raise ProviderReplyError("DuckDuckGo answered with an unexpected page.")
             return str(reply.text)
 
     reader = Reader(timeout=seconds)

@@ -120,7 +120,7 @@ class ChatModel:
             except ProviderReplyError as exc:
                 if asked != first:
                     raise ProviderReplyError(
-                        f"{self.name} did not give what it was asked for: {str(exc).rstrip('.')}."
+                        f"{self.name} did not give a usable answer: {str(exc).rstrip('.')}."
                     ) from exc
                 # In the same turn: some chat templates reject two user turns in a row.
                 asked = f"{first}\n\n{_RETRY_INSTRUCTION.format(problem=str(exc).rstrip('.'))}"

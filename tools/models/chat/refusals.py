@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools.errors import ProviderDownError, ProviderError, ProviderReplyError
 from tools.models.chat.reply import read_json
-from tools.net.retries import had_response
+from tools.net.retries import causes_of, had_response
 
 if TYPE_CHECKING:
     import httpx
@@ -67,7 +67,7 @@ def is_about_length(said: str) -> bool:
 
 def refusal_of(exc: BaseException) -> Refusal | None:
     """The refusal behind an error; None without one. An error inside a stream has the status in its code, or 0."""
-    status, bodies = status_of(exc), list(filter(None, map(_body, _chain(exc))))
+    status, bodies = status_of(exc), list(filter(None, map(_body, causes_of(exc))))
     inners = [error if isinstance(error := body.get("error"), dict) else body for body in bodies]
     named = [str(inner[k]) for inner in inners for k in ("code", "type", "status") if inner.get(k)]
     if status is None:
@@ -115,19 +115,19 @@ def _field_in(body: dict[str, Any]) -> str:
 
 def status_of(exc: BaseException) -> int | None:
     """The HTTP status of the refusal behind an error; None without one."""
-    return next((status for one in _chain(exc) if (status := _status(one)) is not None), None)
+    return next((status for one in causes_of(exc) if (status := _status(one)) is not None), None)
 
 
 def connection_failure(exc: BaseException) -> "httpx.HTTPError | httpx.InvalidURL | None":
     """The connection failure behind an error."""
     import httpx
 
-    return next((one for one in _chain(exc) if isinstance(one, httpx.HTTPError | httpx.InvalidURL)), None)
+    return next((one for one in causes_of(exc) if isinstance(one, httpx.HTTPError | httpx.InvalidURL)), None)
 
 
 def provider_error_in(exc: BaseException) -> ProviderError | None:
     """The error of the project's own transport behind a client's error."""
-    return next((one for one in _chain(exc) if isinstance(one, ProviderError)), None)
+    return next((one for one in causes_of(exc) if isinstance(one, ProviderError)), None)
 
 
 def reply_had_begun(exc: BaseException) -> bool:
@@ -136,12 +136,6 @@ def reply_had_begun(exc: BaseException) -> bool:
         return False
     failure = connection_failure(exc)
     return failure is None or had_response(failure)
-
-
-def _chain(exc: BaseException | None) -> Iterator[BaseException]:
-    while exc is not None:
-        yield exc
-        exc = exc.__cause__
 
 
 def _status(exc: BaseException) -> int | None:

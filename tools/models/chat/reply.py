@@ -57,7 +57,7 @@ class ChatReply:
         if len(self.text) > LONGEST_CHAT_REPLY:
             raise ProviderReplyError(f"the reply is longer than {LONGEST_CHAT_REPLY:,} characters.")
         if len(self.text) > _BLANKS and not self.text[-_BLANKS:].strip():
-            raise ProviderReplyError("the reply goes on in blanks without an end.")
+            raise ProviderReplyError("the reply continues with blanks without end.")
 
     def read(self, shape: type[S]) -> S:
         """The reply's JSON object. Some servers return it as reasoning. Raises ProviderReplyError."""

@@ -84,7 +84,7 @@ class EndpointEncoder(ModelEndpoint):
             self._dimensions = known = self._dimensions or vectors.shape[1]
         if vectors.shape[1] != known:
             raise ProviderReplyError(
-                f"the encoder {self.model} gave vectors of {vectors.shape[1]} dimensions in the place of {known}. "
+                f"the encoder {self.model} gave vectors of {vectors.shape[1]} dimensions instead of {known}. "
                 "Set the number that it gives, then encode again with `python -m agent rebuild`.",
                 hint=", then encode again with `python -m agent rebuild`",
             )
@@ -111,7 +111,7 @@ class EndpointEncoder(ModelEndpoint):
                         *(self._split_if_refused(post, p) for p in batches(texts[alone:], self._batch))
                     )
             except TimeoutError as exc:
-                raise DeadlineError(f"{self.server} did not answer within the time of the run.") from exc
+                raise DeadlineError(f"{self.server} did not answer before the deadline.") from exc
         return [rows for part, _ in made for rows in part]
 
     async def _split_if_refused(self, post: _Post, texts: Sequence[str]) -> tuple[list[Rows], bool]:
@@ -136,7 +136,7 @@ class EndpointEncoder(ModelEndpoint):
         """The vector of the first half of a text that the server refuses as too long; most models truncate such texts.
         The answer notes it."""
         rows = await post([text[: max(1, len(text) // 2)]])
-        message = f"The encoder {self.model} refused some texts as too long: of these it was given the first half."
+        message = f"The encoder {self.model} refused some texts as too long, so only their first half was encoded."
         if not self._noted_shortening:
             _LOG.warning("%s", message)
         self._noted_shortening = True
@@ -160,7 +160,7 @@ def _rows(reply: Any, wanted: int) -> NDArray[np.float32]:
             raise ProviderReplyError(f"the encoder's server gave {len(data)} vectors for {wanted} texts.")
         rows = np.asarray([by_index[i] for i in range(wanted)], np.float64)
     except (KeyError, TypeError, ValueError, OverflowError) as exc:
-        raise ProviderReplyError(f"the encoder's server gave something that is no list of vectors ({exc}).") from exc
+        raise ProviderReplyError(f"the encoder's server gave no list of vectors ({exc}).") from exc
     norms = np.linalg.norm(rows, axis=1, keepdims=True) if rows.ndim == 2 else np.zeros(1)
     if not np.isfinite(norms).all() or not norms.all():
         raise ProviderReplyError("the encoder's server gave vectors that are empty, zero or not finite.")

@@ -53,8 +53,8 @@ class HubJudge(LocalJudge):
             kept = np.array([*fit.coef_[0], *fit.intercept_, right], np.float32)
             cache.keep(self.name, {"fit": kept})
         *self._weights, right = map(float, kept)
-        known = f"calibrated on the samples, of which it tells {right:.0%}; on other texts it was not measured"
-        self.answer_note = f"Which side a sentence is on was read by {self._name}, {known}."
+        measured = f"It is right on {right:.0%} of the samples; on other texts it was not measured"
+        self.answer_note = f"{self._name} judged the side of each sentence. {measured}."
 
     def score(self, pairs: Sequence[Pair]) -> Floats:
         return self.score_both(pairs, closely=True)[:, 0]

@@ -268,9 +268,9 @@ class ChatJudge(ServerJudge[ChatJudgeForm]):
         choice = _choice(reply, self.server)
         text = choice["message"].get("content") or ""
         if not isinstance(text, str):
-            raise ProviderReplyError(f"{self.server} answered with something that is no text.")
+            raise ProviderReplyError(f"{self.server} answered with something other than text.")
         if not without_thoughts(text).strip(_AROUND_WORD):
-            raise OtherFormError(f"{self.server} came to no answer within the tokens that it was given.")
+            raise OtherFormError(f"{self.server} came to no answer within its token limit.")
         probability = from_logprobs(choice.get("logprobs"))
         if probability is not None:
             return [probability]
@@ -355,5 +355,5 @@ def _choice(reply: dict[str, Any], server: str) -> dict[str, Any]:
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
-        raise ProviderReplyError(f"{server} answered with something that is no chat reply.")
+        raise ProviderReplyError(f"{server} answered with something other than a chat reply.")
     return choice
