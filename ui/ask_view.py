@@ -13,9 +13,9 @@ from agent.options import EXAMPLE, Depth
 from agent.samples import FOLDER, sample_questions
 from tools.errors import GreetingError
 from tools.store.store import SAMPLES
-from ui import moves, rights, say
+from ui import focus, html, permissions
+from ui.escaping import escaped, text
 from ui.service import PageService, answer_of
-from ui.shown import escaped, text
 
 GONE = "There is no answer at this address. It may have been deleted."
 _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
@@ -32,7 +32,7 @@ def home(open_service: Callable[[], PageService]) -> None:
 
 def lead() -> None:
     """What this is."""
-    say.title("Steelman")
+    html.title("Steelman")
     st.html(
         '<p class="sm-lead">Ask something that people disagree on. Steelman searches for every side, and shows the '
         "strongest case that its sources make for each, in their own words.</p>"
@@ -61,7 +61,7 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
         if pressed:
             ask(open_service(), question, thread, options)
     if not shown:
-        st.html(moves.gently(".st-key-question input"), unsafe_allow_javascript=True)
+        st.html(focus.gently(".st-key-question input"), unsafe_allow_javascript=True)
 
 
 def _options(open_service: Callable[[], PageService], thread: str | None, shown: str) -> dict[str, Any]:
@@ -81,8 +81,8 @@ def _options(open_service: Callable[[], PageService], thread: str | None, shown:
         web = places.get("web", True)
         web = st.checkbox("Search the web too", web, key=f"web{thread}{shown}") if service.has_web else web
         if not service.has_web:
-            how = " Settings tell how to turn one on." if rights.may_set() else ""
-            say.small(f"The web is not searched: no search engine is on.{how}")
+            how = " Settings tell how to turn one on." if permissions.may_set() else ""
+            html.small(f"The web is not searched: no search engine is on.{how}")
         review = st.checkbox("Let me edit the sides first")
     chosen: dict[str, Any] = {"depth": depth or "normal", "web": web, "review": review}
     if where and set(where) != set(usual["collections"]):
@@ -99,7 +99,7 @@ def _scope(open_service: Callable[[], PageService]) -> None:
     parts = [f"{held.get(p, 0):,} {known.get(p) or f'passages of {service.called(p)}'}" for p in places]
     parts += ["the web"] if service.has_web else []
     with st.container(horizontal=True, vertical_alignment="center"):
-        say.small(f"Searched, unless Options say otherwise: {', '.join(parts)}.")
+        html.small(f"Searched, unless Options say otherwise: {', '.join(parts)}.")
         link("Add your documents", "add-documents", view="documents")
 
 
@@ -115,7 +115,7 @@ def _example() -> None:
 
 def _topics(open_service: Callable[[], PageService]) -> None:
     """All questions that the samples answer, without any set-up."""
-    say.small("Or one of the thirty topics of the samples:")
+    html.small("Or one of the thirty topics of the samples:")
     names = {
         question: topic.replace("-", " ").replace("ai ", "AI ").replace("gm ", "GM ")
         for topic, question in sample_questions().items()
@@ -133,7 +133,7 @@ def ask(service: PageService, typed: str, thread: str | None, options: dict[str,
     if before is None:
         begin(service, typed, thread=thread, **options)
         return
-    with rights.told():
+    with permissions.told():
         carry_out(service, before, typed, run_command(typed, before), **options)
 
 
@@ -147,7 +147,7 @@ def carry_out(service: PageService, answer: Answer, asked: str, made: Reply | Se
     replies = st.session_state.setdefault(f"replies-{answer.run_id}", [])
     replies.append((asked, made))
     st.session_state["told"] = True
-    moves.then(clear=f".st-key-reply-{len(replies)}")
+    focus.then(clear=f".st-key-reply-{len(replies)}")
     st.rerun()
 
 
@@ -157,12 +157,12 @@ def begin(
     """Starts the run and goes to its address, or to its comparison with the run that `beside` names among the options;
     says what is wrong with a question that cannot be asked."""
     visitor, beside = st.session_state.setdefault("visitor", object()), options.pop("beside", "")
-    with rights.told():
+    with permissions.told():
         try:
             with st.spinner("Reading the question …"):
                 run_id = service.start(question, depth, thread=thread, visitor=str(id(visitor)), **options)
         except GreetingError as exc:
-            say.warning(str(exc))
+            html.warning(str(exc))
             st.button(f"Ask: {EXAMPLE}", key="example", on_click=_ask_example)
             return
         go(**({"run": beside, "view": "compare", "with": run_id} if beside else {"run": run_id}))
@@ -186,4 +186,4 @@ def go(**query: str) -> None:
     Meant as the callback of a button, which comes before the page is made anew; elsewhere a `st.rerun` has to follow.
     """
     st.query_params.from_dict(query | ({"shared": "1"} if "shared" in st.query_params else {}))
-    moves.then(top=True)
+    focus.then(top=True)

@@ -12,9 +12,9 @@ from agent.answer.model import Answer
 from agent.runs.store import RunRow
 from tools.errors import UnknownRunError
 from tools.language.words import count
-from ui import answer_view, ask_view, rights, say, watch_view
+from ui import answer_view, ask_view, html, permissions, progress_view
+from ui.escaping import escaped, label, text
 from ui.service import PageService, answer_of
-from ui.shown import escaped, label, text
 from ui.vote_view import html_of
 
 _THREADS = 50  # the last ones, whose answers can be chosen
@@ -29,13 +29,13 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
         other = service.rows.get(named) if named else None
     except UnknownRunError:
         other = None
-        say.warning(ask_view.GONE)
+        html.warning(ask_view.GONE)
     second = answer_of(other) if other else None
-    say.title("Plain ranked list" if view == "ranked" else "Two answers" if second else "Compare with another answer")
+    html.title("Plain ranked list" if view == "ranked" else "Two answers" if second else "Compare with another answer")
     if second:
         one, two = ({(c.collection, c.document_id) for c in told.citations} for told in (answer, second))
         alone = f"{len(one - two)} by the left one alone, {len(two - one)} by the right one alone"
-        say.line(f"{count(len(one & two), 'document')} quoted by both answers, {alone}.")
+        html.line(f"{count(len(one & two), 'document')} quoted by both answers, {alone}.")
     if not other and view == "compare":
         _choose(service, run, answer)
         _column(service, run, answer)
@@ -45,19 +45,19 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
         _column(service, run, answer)
     with right:
         if view == "ranked":
-            say.small("What the search found, the best match first, as a search engine lists it.")
+            html.small("What the search found, the best match first, as a search engine lists it.")
             found = html_of(ranked_page(answer, service.ranked(run.id)))
             st.container(border=True).html(found or "<p>What was found is not kept any more.</p>")
         elif other and second:
-            _column(service, other, rights.seen(second, service.settings))
+            _column(service, other, permissions.seen(second, service.settings))
         elif other:
-            watch_view.show(service, other, on_end=st.rerun)
+            progress_view.show(service, other, on_end=st.rerun)
 
 
 def _column(service: PageService, run: RunRow, answer: Answer) -> None:
     st.html(f"<h2>{text(answer.question)}</h2>")
     made = words.closing(answer, asked=run.created_at).removeprefix(words.REMINDER)
-    say.small(f"{answer_view.searched(service, run, answer)}{made}")
+    html.small(f"{answer_view.searched(service, run, answer)}{made}")
     st.container(border=True).html(html_of(answer_page(answer)))
 
 

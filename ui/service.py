@@ -28,7 +28,7 @@ from tools.errors import InputError, RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
 from tools.store.store import SAMPLES
-from ui.indexing import Upload, Uploads, finish_uploads
+from ui.uploads import Upload, Uploads, finish_uploads
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ import streamlit as st
 from agent.answer.model import Citation
 from agent.answer.words import day, kind_of, place_of
 from tools.passages import Passage
-from ui import moves
-from ui.shown import escaped, label, link, marked, text
+from ui import focus
+from ui.escaping import escaped, label, link, marked, text
 
 
 def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -> str:
@@ -49,7 +49,7 @@ def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str]
         shown += f'<p class="sm-small">{text(label(passage.speaker, 120))}</p>' if passage.speaker else ""
         shown += f"<p>{marked(passage.text, quotes)}</p>"
     window = st.dialog(escaped(label(title, 90)), width="large")
-    parts = (f'<div class="sm-source">{shown}</div>', False), (moves.now(shown="[role=dialog] mark"), True)
+    parts = (f'<div class="sm-source">{shown}</div>', False), (focus.now(shown="[role=dialog] mark"), True)
     window(lambda: [st.html(part, unsafe_allow_javascript=ours) for part, ours in parts])()
 
 

@@ -12,8 +12,8 @@ import streamlit as st
 from agent.answer.ballots import CRITERIA, Ballot, Ballots, Choice, Page, Vote
 from tools.language.words import count
 from tools.store.store import Store
-from ui import say
-from ui.shown import text
+from ui import html
+from ui.escaping import text
 
 _CHOICES: dict[Choice, str] = {"left": "Left", "same": "The same", "right": "Right"}
 _CLASSES = {"head": "sm-thesis sm-apart", "strength": "sm-small"}
@@ -34,14 +34,14 @@ def show(ballots: Ballots, person: str) -> None:
     waiting = (i for i, ballot in enumerate(drawn) if ballot.id not in votes or not votes[ballot.id].complete)
     at = int(named) - 1 if named in map(str, range(1, len(drawn) + 1)) else next(waiting, len(drawn))
     if not drawn:
-        say.title("There is nothing to vote on yet")
-        say.line("Whoever runs the study makes the ballots first: python -m evals preference --prepare")
+        html.title("There is nothing to vote on yet")
+        html.line("Whoever runs the study makes the ballots first: python -m evals preference --prepare")
     elif at == len(drawn):
-        say.title("Thank you")
-        say.line(f"Your votes on {count(at, 'question')} are kept. You can still go back and correct them.")
+        html.title("Thank you")
+        html.line(f"Your votes on {count(at, 'question')} are kept. You can still go back and correct them.")
     else:
         st.query_params["n"] = str(at + 1)
-        say.small(f"{at + 1} of {len(drawn)}. Read both pages of results, then say which of them serves you better.")
+        html.small(f"{at + 1} of {len(drawn)}. Read both pages of results, then say which of them serves you better.")
         _ballot(ballots, drawn[at], voter, votes.get(drawn[at].id))
     if at and st.button("Back", type="tertiary"):
         st.query_params["n"] = str(at)
@@ -58,10 +58,10 @@ def _token() -> str:
 
 
 def _ballot(ballots: Ballots, ballot: Ballot, voter: str, known: Vote | None) -> None:
-    say.title(ballot.question)
+    html.title(ballot.question)
     for column, name, page in zip(st.columns(2), ("Left", "Right"), ballot.blinded(voter)[:2], strict=True):
         with column:
-            say.small(name)
+            html.small(name)
             st.container(height=390, border=True).html(html_of(page))  # a window shows the questions as well
     said, reason = (dict(known.choices), known.reason) if known else ({}, "")
     choices: dict[str, Choice] = {}

@@ -12,9 +12,9 @@ from agent.answer.lines import replies, replying, said_by
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.words import called, case, claim_text, numbers, reason_of
 from agent.runs.store import RunRow
-from ui import ask_view, moves, rights, say, source_view
+from ui import ask_view, focus, html, permissions, source_view
+from ui.escaping import escaped, label, text
 from ui.service import PageService
-from ui.shown import escaped, label, text
 
 _OPENED = "source"
 _OPEN = 4  # claims of a side that are not folded
@@ -54,7 +54,7 @@ class Corrector:
         listed = left if left in (ALSO, *(side.id for side in self.answer.perspectives)) else ""
         if (run_id, listed) == (self.run.id, stands):
             with st.container(horizontal=True, vertical_alignment="center", key="undo-places"):
-                say.small(f"Moved to {self._places[at]}.")
+                html.small(f"Moved to {self._places[at]}.")
                 st.button("Undo", "undo-move", on_click=self._undo, type="tertiary")
                 for to, name in self._places.items():
                     if to not in (at, left):
@@ -70,15 +70,15 @@ class Corrector:
         return sides | {ALSO: "‘Also on this question’", OFF: "‘Off the question’"}
 
     def _move(self, words: str, left: str, to: str) -> None:
-        with rights.told():
+        with permissions.told():
             corrections = self.service.corrections(self.run.id)
             # Before the change: Streamlit may start the script anew at any use of its state.
             st.session_state["moved"] = self.run.id, words, left, to
-            moves.then(focus=".st-key-undo-move button")
+            focus.then(focus=".st-key-undo-move button")
             corrections.add(self.run.id, to, self.service.person, text=words)
 
     def _undo(self) -> None:
-        with rights.told():
+        with permissions.told():
             corrections = self.service.corrections(self.run.id)
             st.session_state.pop("moved", None)
             corrections.undo(self.run.id)
@@ -131,7 +131,7 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
                     said = escaped(f"Answered by {replying(by.answer, reply)} {numbers(reply.citations[:1])}")
                     there = f".st-key-{_key(side, reply)}"
                     to = {"focus": there, "clear": there}
-                    st.button(said, f"answered-{key}-{place}", None, moves.then, kwargs=to, type="tertiary")
+                    st.button(said, f"answered-{key}-{place}", None, focus.then, kwargs=to, type="tertiary")
 
 
 def _key(side: AnswerPerspective, claim: AnswerClaim) -> str:
@@ -146,10 +146,10 @@ def _number(answer: Answer, number: int, words: str, key: str) -> None:
     st.button(rf"\[{number}\]", key=key, type="tertiary", on_click=_open, args=(opened, "close-source"))
 
 
-def _open(source: tuple[str, int, str, str], focus: str) -> None:
-    """Shows the source, or with `_NONE` none; the button of the key `focus` gets the focus."""
+def _open(source: tuple[str, int, str, str], button: str) -> None:
+    """Shows the source, or with `_NONE` none. `button`: the key of the button that gets the focus."""
     st.session_state[_OPENED] = source
-    moves.then(focus=f".st-key-{focus} button", clear=f".st-key-{source[3]} button" if source[3] else "")
+    focus.then(focus=f".st-key-{button} button", clear=f".st-key-{source[3]} button" if source[3] else "")
 
 
 def opened(answer: Answer) -> Citation | None:

@@ -5,9 +5,9 @@ import streamlit as st
 from agent.answer.lines import by_file, document_facts, file_line, headline, surest, titled
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument
 from agent.answer.words import DOCUMENTS
-from ui import cited_view, source_view
+from ui import claims_view, source_view
+from ui.escaping import escaped, label, text
 from ui.service import PageService
-from ui.shown import escaped, label, text
 
 _SHOWN = 50  # documents at first, and more with each click
 
@@ -37,4 +37,4 @@ def _row(service: PageService, answer: Answer, document: AnswerDocument, place: 
             source_view.open_document(title, service.store.document_passages(passage), [words])
         cited = AnswerClaim(text="", citations=document.quoted, quoted=False)
         facts = " · ".join(document_facts(answer, document))
-        cited_view.line(answer, f'<p class="sm-small">{text(facts)}</p>', cited, f"list-{place}")
+        claims_view.line(answer, f'<p class="sm-small">{text(facts)}</p>', cited, f"list-{place}")

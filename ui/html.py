@@ -6,7 +6,7 @@ buttons, which must be Markdown, go through it (`shown.escaped`).
 
 import streamlit as st
 
-from ui.shown import text
+from ui.escaping import text
 
 
 def title(words: str) -> None:

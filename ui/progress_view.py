@@ -12,9 +12,9 @@ from agent.runs.store import INTERRUPTED, RunRow
 from agent.state import is_answer
 from tools.errors import UnknownRunError
 from tools.language.words import count
-from ui import rights, say
+from ui import html, permissions
+from ui.escaping import label, text
 from ui.service import AT_ONCE, PageService
-from ui.shown import label, text
 
 STAGES: tuple[tuple[str, str], ...] = (
     ("frame", "question"),
@@ -46,7 +46,7 @@ are read for the answer."""
 
 def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
     """Follows the run until it ends, then calls `on_end`."""
-    say.title(run.question)
+    html.title(run.question)
     if run.status == "waiting":
         edit(service, run.id)
         return
@@ -55,7 +55,7 @@ def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
 
 
 def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits: bool) -> None:
-    with rights.told():
+    with permissions.told():
         try:
             run = service.rows.get(run_id)
         except UnknownRunError:  # deleted meanwhile: the page says so
@@ -67,7 +67,7 @@ def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits:
         if waits and service.ahead(run_id) < AT_ONCE:  # its turn has come: to be looked at more often
             st.rerun()
         if progress.queued:
-            say.line(f"Waiting for its turn, with {count(service.ahead(run_id), 'question')} before it.")
+            html.line(f"Waiting for its turn, with {count(service.ahead(run_id), 'question')} before it.")
         st.html(stages(progress, run.question) + sides(progress))
         _control(service, run)
 
@@ -80,8 +80,8 @@ def _control(service: PageService, run: RunRow) -> None:
             service.cancel(run.id)
         return
     failed = [e.data for e in service.rows.events(run.id, 0) if e.kind == "failed" and run.status == "failed"]
-    failure = rights.cause(RunFailure(**failed[-1]).cause()) if failed else ""
-    say.warning(INTERRUPTED if run.interrupted else failure or "This question was stopped before it had an answer.")
+    failure = permissions.cause(RunFailure(**failed[-1]).cause()) if failed else ""
+    html.warning(INTERRUPTED if run.interrupted else failure or "This question was stopped before it had an answer.")
     if own and st.button("Continue", key="resume"):
         service.resume(run.id)
 
@@ -126,7 +126,7 @@ Side = dict[str, Any]
 def edit(service: PageService, run_id: str) -> None:
     """The sides as fields; the run goes on with those that are ticked."""
     planned = next(e for e in reversed(service.rows.events(run_id, 0)) if e.kind == "waiting").data["sides"]
-    say.small("These sides will be searched for. Change them, untick what is to be left out, add what is missing.")
+    html.small("These sides will be searched for. Change them, untick what is to be left out, add what is missing.")
     key = f"added-{run_id}"
     added = st.session_state.get(key, 0)
     sides = [_row(n, side) for n, side in enumerate([*planned, *({} for _ in range(added))], start=1)]

@@ -14,7 +14,7 @@ from agent.forms import split_list
 from agent.settings import Settings, load_settings
 from tools import errors
 from tools.net.http import without_login
-from ui import people, say
+from ui import html, login
 
 _HERE = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _OF_BROWSERS = "(Accept|Sec)(-.*)?|Cache-Control|Connection|Cookie|Dnt|Host|Origin|Pragma|Priority|Upgrade|User-Agent"
@@ -51,7 +51,7 @@ def may_set() -> bool:
     """Whether the visitor may change settings and see all of a failure. STEELMAN_ADMINS names people by issuer and
     subject, or by an e-mail address; it counts if the login provider verified it, since anybody can claim one."""
     try:
-        if not (person := people.person()):
+        if not (person := login.person()):
             return person == "" and at_machine()
         names, email = _admins(), str(st.user.get("email")).lower()
     except errors.SteelmanError:
@@ -82,7 +82,7 @@ def told() -> Iterator[None]:
     try:
         yield
     except errors.SteelmanError as exc:
-        say.error(cause(exc))
+        html.error(cause(exc))
 
 
 def seen(answer: Answer, settings: Settings) -> Answer:

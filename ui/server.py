@@ -23,10 +23,10 @@ from agent.settings import Settings
 from tools.documents.apart import stop_readers
 from tools.errors import InputError, SteelmanError
 from tools.net.listening import Server, config_of, is_loopback, listen
-from ui import people
+from ui import login
 from ui.guard import Guard, ReceivedFiles
-from ui.indexing import folder_of
 from ui.service import close_service, open_service
+from ui.uploads import folder_of
 
 _HERE = Path(__file__).parent
 _LARGEST_MESSAGE = 1_000_000
@@ -42,7 +42,7 @@ def serve(settings: Settings, host: str, port: int) -> int:
         raise InputError("`streamlit run` started this. Start the page with `python -m ui` (make ui).")
     _configure(settings, host)
     _log_on_one_line()
-    logins = people.logins()
+    logins = login.logins()
     if logins is None and not is_loopback(host):
         raise InputError(
             f"on {host} other machines reach the page, and nobody has to log in.",

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAuthError, StreamlitSecretNotFoundError
 
 from tools.errors import InputError
-from ui import say
+from ui import html
 
 _NAMES = ("name", "preferred_username", "email")
 
@@ -28,10 +28,10 @@ def person() -> str | None:
 
 def show_login() -> None:
     """What this is, and a button for each provider."""
-    from ui import ask_view  # it imports ui.rights, which imports this module
+    from ui import ask_view  # it imports ui.permissions, which imports this module
 
     ask_view.lead()
-    say.small("What you ask and add here is seen by you and whoever runs this page, and by nobody else who logs in.")
+    html.small("What you ask and add here is seen by you and whoever runs this page, and by nobody else who logs in.")
     parts = (logins() or {}).items()
     named: list[str | None] = [name for name, part in parts if isinstance(part, Mapping) and name != "client_kwargs"]
     for name in named or [None]:
@@ -39,12 +39,12 @@ def show_login() -> None:
             try:
                 st.login(name)
             except StreamlitAuthError as exc:
-                say.error(f"nobody can log in as this page is set up. {' '.join(str(exc).split())}")
+                html.error(f"nobody can log in as this page is set up. {' '.join(str(exc).split())}")
 
 
 def show_name() -> None:
     """Who is logged in, and the way out."""
-    say.small(str(next(filter(None, map(st.user.get, _NAMES)), "You are logged in")))
+    html.small(str(next(filter(None, map(st.user.get, _NAMES)), "You are logged in")))
     st.button("Log out", key="log-out", type="tertiary", on_click=st.logout)
 
 
