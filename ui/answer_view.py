@@ -1,5 +1,5 @@
-"""An answer as the page shows it: the sides beside each other, the words behind each claim beside them, what was not
-found, the documents, and what can be done with it."""
+"""Shows an answer: the sides beside each other, the quotations without a side, the documents, and what the reader
+can do next."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -29,7 +29,7 @@ _SOURCES = "How much is shown, not who is right. One publisher, and what says th
 
 
 def show(service: PageService, run: RunRow, answer: Answer) -> None:
-    """The whole answer, with the thread that it belongs to; beside it the source that was opened."""
+    """Shows the whole answer with its thread, and beside it the source that is open."""
     citation = claims_view.opened(answer)
     # Two columns also where one is empty: the answer stays in its place, and so does what has the focus.
     main, aside = st.columns([5, 3] if citation else [1, 0.001], gap="medium" if citation else None)
@@ -67,7 +67,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
 
 
 def _also(by: claims_view.Corrector, answer: Answer) -> None:
-    """What is on the question and stands under no side; and how the sides could be told, where none was."""
+    """Shows the quotations that have no side, and how to get sides if no quotation has one."""
     if answer.also and answer.perspectives:
         st.html(f"<h2>{words.also_heading(answer)}</h2>")
     claims_view.claims(by, answer.also, "also", words.FIRST_ALSO)
@@ -76,7 +76,7 @@ def _also(by: claims_view.Corrector, answer: Answer) -> None:
 
 
 def show_notes(answer: Answer) -> None:
-    """What was not done, in one line, and all else that the notes tell, folded."""
+    """Shows in one line what was not done, and folds all other notes."""
     if line := words.undone(answer.notes):
         html.small(line)
     if more := words.more_about(answer.notes):
@@ -86,14 +86,14 @@ def show_notes(answer: Answer) -> None:
 
 
 def _more_time(service: PageService, run: RunRow, answer: Answer) -> None:
-    """Where the time ran out: the same question with the most time."""
+    """Offers the same question with the longest time limit if the time ran out."""
     late = any(note.kind in _OUT_OF_TIME for note in answer.notes) and run.options.get("depth") != "deep"
     if late and st.button("Search again with more time", key="more-time"):
         ask_view.begin(service, commands.again(answer), "deep", thread=run.id)
 
 
 def _thread(service: PageService, run: RunRow) -> None:
-    """The questions of the thread, each a link to its answer."""
+    """Links to each question of the thread."""
     rows = service.rows.thread(run.thread)
     if len(rows) < 2 or permissions.by_shared_link(service.person):
         return
@@ -108,7 +108,7 @@ def _thread(service: PageService, run: RunRow) -> None:
 
 
 def _sides(by: claims_view.Corrector, answer: Answer) -> None:
-    """Those for and against face each other; the others stand below them, as many in a row as have room."""
+    """Shows the sides for and against beside each other, and the other sides below them."""
     for name, found in groupby(answer.perspectives, lambda side: "others" if side.stance == "other" else "facing"):
         sides = list(found)
         rows = rows_by_reason(sides) if name == "facing" else []
@@ -126,7 +126,7 @@ def _sides(by: claims_view.Corrector, answer: Answer) -> None:
 
 
 def _row(by: claims_view.Corrector, sides: Sequence[AnswerPerspective], row: Row, place: int) -> None:
-    """A reason, and below it what each side says of it, beside each other or below each other."""
+    """Shows a reason, and below it the claims of each side for that reason."""
     st.html(f"<h4>{text(label(row.reason) or 'Without a named reason')}</h4>")
     with st.container(key=f"sides-row-{place}"):
         for side, cell in zip(sides, row.cells, strict=True):
@@ -153,7 +153,7 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
 
 
 def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *, claims: bool) -> None:
-    """A side; claims: with its case, which stands in rows below both sides otherwise."""
+    """Shows a side. claims: with its claims; rows below both sides show them otherwise."""
     strength = words.strength_of(answer, side)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
         st.html(f"<b>{text(words.label(answer, side))}</b>", width="content")
@@ -185,7 +185,7 @@ def _nearest(service: PageService, answer: Answer) -> None:
 
 
 def _conversation(answer: Answer) -> None:
-    """What was asked of this answer in this visit, and what it told, the newest last."""
+    """Shows the commands of this visit and their replies, the newest last."""
     replies = st.session_state.get(f"replies-{answer.run_id}", [])
     for place, (asked, reply) in enumerate(replies, start=1):
         with st.container(border=True, key=f"reply-{place}"):
@@ -198,7 +198,7 @@ def _conversation(answer: Answer) -> None:
 
 
 def _suggested(service: PageService, answer: Answer) -> None:
-    """What can be done with the answer at a click, and follow-ups to ask."""
+    """Offers commands and follow-ups as buttons."""
     with st.container(horizontal=True, key="suggested"):
         if answer.citations:
             for name, command in (("Summarise", commands.summarised), ("Only newer sources", commands.newer)):

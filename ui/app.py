@@ -98,7 +98,7 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
 
 
 def _arrived() -> None:
-    """The answer comes: its heading gets the focus, which readers of screens announce."""
+    """Moves the focus to the heading of the new answer, which screen readers announce."""
     focus.then(focus=".stColumn h1")
     st.rerun()
 

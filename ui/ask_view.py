@@ -1,4 +1,4 @@
-"""The question: its field, how and where it is searched for, and on the empty page what this is and its topics."""
+"""The question's field, its options, and the empty page with the topics of the samples."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing"
 
 
 def home(open_service: Callable[[], PageService]) -> None:
-    """The empty page: what this is, the field, a small real answer, all topics of the samples."""
+    """Shows the empty page: an introduction, the field, a small real answer and all topics of the samples."""
     lead()
     form(open_service)
     _scope(open_service)
@@ -31,7 +31,6 @@ def home(open_service: Callable[[], PageService]) -> None:
 
 
 def lead() -> None:
-    """What this is."""
     html.title("Steelman")
     st.html(
         '<p class="sm-lead">Ask something that people disagree on. Steelman searches for every side, and shows the '
@@ -40,9 +39,9 @@ def lead() -> None:
 
 
 def form(open_service: Callable[[], PageService], thread: str | None = None, shown: str = "") -> None:
-    """The field; what is asked in a thread may follow up on it. `shown`: the run that is on the screen, at whose lower
-    edge the field stays; what was typed for another is not kept. An address with `?q=` fills the field and asks
-    nothing."""
+    """Shows the field. thread: a run that the question may follow up on. shown: the run on the screen; the field
+    stays at its lower edge and keeps nothing that was typed for another run. An address with `?q=` fills the field
+    and asks nothing."""
     label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
     if asked := st.query_params.get("q"):
         st.session_state.setdefault("question", asked)
@@ -65,8 +64,8 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
 
 
 def _options(open_service: Callable[[], PageService], thread: str | None, shown: str) -> dict[str, Any]:
-    """How and where to search, as RunOptions names it: in a thread at first where the answer on the screen did, else
-    where the question before it did."""
+    """Returns the chosen depth and places as RunOptions names them. A follow-up starts with the places of its
+    answer, a new question with those of the last question."""
     service = open_service()
     usual = service.places(thread)
     places = usual if thread else usual | st.session_state.get("places", {})
@@ -91,7 +90,7 @@ def _options(open_service: Callable[[], PageService], thread: str | None, shown:
 
 
 def _scope(open_service: Callable[[], PageService]) -> None:
-    """What is searched."""
+    """Says which collections a question searches."""
     service = open_service()
     held = {c.name: c.passages for c in service.store.collections()}
     known = {SAMPLES: "sample passages, written for this project"}
@@ -104,7 +103,7 @@ def _scope(open_service: Callable[[], PageService]) -> None:
 
 
 def _example() -> None:
-    """One quotation for each side of one question, as they stand in the samples."""
+    """Shows one quotation for each side of one sample question."""
     shown = json.loads((FOLDER / "example.json").read_text(encoding="utf-8"))
     sides = ""
     for side in shown["sides"]:
@@ -114,7 +113,7 @@ def _example() -> None:
 
 
 def _topics(open_service: Callable[[], PageService]) -> None:
-    """All questions that the samples answer, without any set-up."""
+    """Offers every question that the samples answer."""
     html.small("Or one of the thirty topics of the samples:")
     names = {
         question: topic.replace("-", " ").replace("ai ", "AI ").replace("gm ", "GM ")
@@ -126,7 +125,7 @@ def _topics(open_service: Callable[[], PageService]) -> None:
 
 
 def ask(service: PageService, typed: str, thread: str | None, options: dict[str, Any]) -> None:
-    """Asks it; under an answer a command such as '/against 2' is carried out."""
+    """Starts a run, or carries out a command such as '/against 2' that follows up on an answer."""
     if not thread:
         st.session_state["places"] = {name: options[name] for name in ("collections", "web") if name in options}
     before = answer_of(service.rows.get(thread)) if thread and typed.strip().startswith("/") else None
@@ -138,7 +137,7 @@ def ask(service: PageService, typed: str, thread: str | None, options: dict[str,
 
 
 def carry_out(service: PageService, answer: Answer, asked: str, made: Reply | Search, **options: Any) -> None:
-    """Shows below the answer what a command found in it, or begins the run that it wants."""
+    """Shows the reply to a command below the answer, or starts the run that the command needs."""
     if isinstance(made, Search):
         options |= {"depth": made.depth} if made.depth else {}
         typed = asked.casefold().startswith("/against")
@@ -154,8 +153,8 @@ def carry_out(service: PageService, answer: Answer, asked: str, made: Reply | Se
 def begin(
     service: PageService, question: str, depth: Depth = "normal", *, thread: str | None = None, **options: Any
 ) -> None:
-    """Starts the run and goes to its address, or to its comparison with the run that `beside` names among the options;
-    says what is wrong with a question that cannot be asked."""
+    """Starts the run and opens its address, or the comparison with the run that the option `beside` names. Shows an
+    error for a question that cannot be asked."""
     visitor, beside = st.session_state.setdefault("visitor", object()), options.pop("beside", "")
     with permissions.told():
         try:
@@ -170,20 +169,19 @@ def begin(
 
 
 def _ask_example() -> None:
-    """As if its topic were chosen on the empty page."""
     st.session_state["topic"] = EXAMPLE
     go()
 
 
 def link(words: str, key: str, **query: str) -> None:
-    """A button that looks like a link, to another view of the page."""
+    """Shows a button that looks like a link to another view."""
     st.button(words, key=key, type="tertiary", on_click=go, kwargs=query)
 
 
 def go(**query: str) -> None:
-    """To another view of the page, with an address of its own.
+    """Opens another view at its own address.
 
-    Meant as the callback of a button, which comes before the page is made anew; elsewhere a `st.rerun` has to follow.
+    Use it as a button's callback, which runs before the page is drawn; call `st.rerun` after it anywhere else.
     """
     st.query_params.from_dict(query | ({"shared": "1"} if "shared" in st.query_params else {}))
     focus.then(top=True)

@@ -1,4 +1,4 @@
-"""Claims, below each who says it and where; and the numbers of citations, the source that each opens beside them."""
+"""Shows claims with their sources, the numbers that open a source beside the answer, and 'Wrong side?'."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,15 +23,16 @@ _NONE = "", 0, "", ""
 
 @dataclass(frozen=True)
 class Corrector:
-    """'Wrong side?' beside quotations: the answer's owner moves them to where they belong, and can take it back."""
+    """Moves quotations to another side at one click, and back. Only the owner of the answer may do so."""
 
     service: PageService
     run: RunRow
     answer: Answer
 
     def buttons(self, claim: AnswerClaim, stands: str, key: str) -> None:
-        """Each moves the claim at one click: from a side to the one that faces it, or to `ALSO` if several do; from
-        `ALSO` to any side. stands: the list that holds the claim, a side's id or `ALSO`; key: of its line."""
+        """Shows the places that one click moves the claim to: the facing side if there is exactly one, else `ALSO`;
+        from `ALSO` any side or off the question. stands: the list that holds the claim, a side's id or `ALSO`. key:
+        of the claim's line."""
         if self.run.person != self.service.person:
             return
         facing = [side.id for side in self.answer.perspectives if side.stance != "other" and side.id != stands]
@@ -45,8 +46,8 @@ class Corrector:
             st.button(f":small[{words}]", f"move-{to}-{key}", told, self._move, moved, type="tertiary")
 
     def undo(self, stands: str = "") -> None:
-        """In the list that a claim has just left, or below all lists if that list is gone: where the claim is now, the
-        way back, and the other places for it. Below all lists also the way back from earlier changes."""
+        """Shows the new place of a claim in the list that it left, with Undo and the other places; below all lists
+        if that list is gone. Below all lists it also offers to undo earlier changes."""
         changed = any(note.kind == "corrected" for note in self.answer.notes)
         if not changed or self.run.person != self.service.person:
             return
@@ -85,7 +86,8 @@ class Corrector:
 
 
 def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
-    """Words, and beside them their numbers; each opens its source beside the answer, with this claim's words marked."""
+    """Shows text and its citation numbers. A number opens its source beside the answer and marks this claim's words
+    there."""
     said = claim.text if claim.quoted else ""
     with st.container(horizontal=True, vertical_alignment="bottom", gap=None):
         st.html(words, width="content")
@@ -94,7 +96,7 @@ def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
 
 
 def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OPEN) -> None:
-    """Claims, each with its reason and what it replies to; all but the first ones are folded."""
+    """Shows claims, and folds all but the first `opened`."""
     for number, claim in enumerate(of[:opened]):
         one(by, claim, f"{key}-{number}")
     if len(of) > opened:
@@ -105,7 +107,7 @@ def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OP
 
 
 def one(by: Corrector, claim: AnswerClaim, key: str, *, named: bool = True) -> None:
-    """A claim; named: with its reason, which stands above it otherwise."""
+    """Shows a claim. named: with its reason, which the row above it shows otherwise."""
     reason = f'<span class="sm-reason why">{text(reason_of(claim))}</span> ' if claim.reason and named else ""
     met = f' <span class="sm-reason">(answers&nbsp;{numbers(claim.answers)})</span>' if claim.answers else ""
     said, role = text(claim_text(claim, speaker="")), claim.role if named else ""
@@ -113,7 +115,7 @@ def one(by: Corrector, claim: AnswerClaim, key: str, *, named: bool = True) -> N
 
 
 def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
-    """A claim's words, and below them who says them, where and when, each source beside its number."""
+    """Shows a claim, and below it one line for each source: number, speaker, publisher, kind, date and page."""
     with st.container(gap=None, key=f"claim-{key}"):
         st.html(words)
         for number, told in said_by(by.answer, claim):
@@ -153,13 +155,13 @@ def _open(source: tuple[str, int, str, str], button: str) -> None:
 
 
 def opened(answer: Answer) -> Citation | None:
-    """The source of the answer that is open."""
+    """Returns the open source of this answer."""
     run_id, number, *_ = st.session_state.get(_OPENED, _NONE)
     return next((c for c in answer.citations if c.number == number), None) if run_id == answer.run_id else None
 
 
 def source(service: PageService, run: RunRow, answer: Answer, citation: Citation) -> None:
-    """The open source: its passage, and what can be done with it."""
+    """Shows the open source: its passage and what the reader can do with it."""
     *_, words, opener = st.session_state[_OPENED]
     passages = service.passages([citation.passage_id, *(q.passage_id for q in citation.more)])
     with st.container(horizontal=True, vertical_alignment="center"):

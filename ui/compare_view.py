@@ -1,5 +1,4 @@
-"""Two answers beside each other, the second one chosen from what was asked, or asked now in other places; or an answer
-beside the ranked passages of its run, as a search engine would list them."""
+"""Shows two answers beside each other, or an answer beside the plain ranked list of its run."""
 
 from datetime import datetime
 from typing import Any
@@ -21,8 +20,8 @@ _THREADS = 50  # the last ones, whose answers can be chosen
 
 
 def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
-    """The answer on the left; on the right the run that the address names by `with`, or in the view 'ranked' what its
-    search found, in its order. Where no run is named, one is to be chosen."""
+    """Shows the answer on the left. On the right it shows the run that the address names by `with`, or the ranked
+    passages in the view 'ranked'; if no run is named, the reader chooses one."""
     ask_view.link("Back to the answer", "back", run=run.id)
     named = st.query_params.get("with", "") if view == "compare" else ""
     try:
@@ -62,7 +61,7 @@ def _column(service: PageService, run: RunRow, answer: Answer) -> None:
 
 
 def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
-    """Another answer from the history, or the same question again in other places."""
+    """Lets the reader choose another answer, or ask the same question in other places."""
     threads = (service.rows.thread(thread.id) for thread in service.threads.latest(_THREADS))
     known = {r.id: _told(service, r) for rows in threads for r in rows if r.status == "done" and r.id != run.id}
     hint = "Choose an earlier question" if known else "There is no other question yet"

@@ -1,4 +1,4 @@
-"""The documents that were read for an answer: what each was taken for, and whether it is quoted or why it is not."""
+"""Lists the documents that were read for an answer: which side each argues for, and whether the answer quotes it."""
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ _SHOWN = 50  # documents at first, and more with each click
 
 
 def show(service: PageService, answer: Answer) -> None:
-    """The list, folded; on paper it is open."""
+    """Shows the list folded; a print shows it open."""
     if not (files := by_file(answer)):
         return
     key = f"read-{answer.run_id}"
@@ -29,7 +29,7 @@ def show(service: PageService, answer: Answer) -> None:
 
 
 def _row(service: PageService, answer: Answer, document: AnswerDocument, place: int) -> None:
-    """Its title, which opens it at its surest sentence; what is known of it, and its numbers."""
+    """Shows a document. Its title opens it at its surest sentence."""
     with st.container(gap=None, horizontal_alignment="left", key=f"read-{place}"):
         title = titled(document, document.id, filed=False)
         if st.button(escaped(label(title, 120)), key=f"open-read-{place}", type="tertiary"):

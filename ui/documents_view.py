@@ -1,4 +1,4 @@
-"""Documents: what is in the collections, and more of them, from files and addresses."""
+"""The page of documents: what the collections hold, and how to add files and web pages."""
 
 import re
 from collections.abc import Callable
@@ -22,7 +22,6 @@ _EVERY = 0.5  # seconds between looks at an upload
 
 
 def show(service: PageService) -> None:
-    """The whole page of documents."""
     html.title("Documents")
     html.small("What you add is searched instead of the samples, on this machine. A question can choose where to look.")
     if service.person:
@@ -52,7 +51,7 @@ def _add(service: PageService) -> None:
 
 
 def _progress(service: PageService, upload: Upload) -> None:
-    """How far an upload is; once it has ended what came of it, and what could not be read and why."""
+    """Shows how far an upload is, and at its end the files that could not be read and why."""
     report = upload.report
     if not upload.ended:
         done = max(0, report.begun - 1)
@@ -79,7 +78,7 @@ def _progress(service: PageService, upload: Upload) -> None:
 
 
 def _ask_columns(service: PageService, upload: Upload) -> None:
-    """Asks which column of each table is its text, and reads the tables again so."""
+    """Asks for the text columns of each table, and reads the tables again with them."""
     with st.form("columns"):
         chosen: dict[str, list[str]] = {}
         for name in upload.unsure:
@@ -120,7 +119,7 @@ def _collections(service: PageService) -> None:
 
 
 def _line(service: PageService, collection: str, row: dict[str, object], own: bool) -> None:
-    """A document: title, kind, date, passages; opened and deleted."""
+    """Shows a document with buttons to open and to delete it."""
     name, number = str(row["shown_id"]), str(row["number"])
     kind, passages = str(row["kind"]).replace("unknown", ""), count(int(str(row["passages"])), "passage")
     with st.container(horizontal=True, vertical_alignment="center", key=f"document-{number}"):
@@ -134,7 +133,7 @@ def _line(service: PageService, collection: str, row: dict[str, object], own: bo
 
 
 def _delete(service: PageService, delete: Callable[[], object], key: str, words: str, told: str) -> None:
-    """A button that says what goes, and asks once more."""
+    """Shows a button that asks once more before it deletes."""
     with st.popover(words, key=f"drop-{key}", type="tertiary"):
         html.small(told)
         if st.button(f"{words} for good", key=f"delete-{key}"):

@@ -1,4 +1,4 @@
-"""The sidebar: a new question, documents and settings, the threads asked before by days."""
+"""The sidebar: new question, documents, settings and the earlier threads by day."""
 
 from datetime import date, datetime, timedelta
 from itertools import groupby
@@ -19,9 +19,9 @@ _THREADS = 15  # shown at first, and more with each click on "Older"
 
 
 def known(person: str, run_id: str) -> str:
-    """The script by which a browser is known that was at the page's own address. Without it, a window that begins with
-    an answer's address was opened by a shared link, and its address says so from now on. Where people log in,
-    everybody has a history of their own."""
+    """Returns a script that marks a browser which opened the page's own address. A browser without the mark that
+    starts at an answer's address came by a shared link; its address then says so. With logins, each person has a
+    history anyway."""
     st.session_state.setdefault("at home", not run_id)
     if not (person or st.session_state["at home"] or _COOKIE in st.context.cookies):
         st.query_params["shared"] = "1"
@@ -29,8 +29,8 @@ def known(person: str, run_id: str) -> str:
 
 
 def show(service: PageService, run_id: str) -> None:
-    """What was asked before, newest first; each thread can be opened, named and deleted. A window that a shared link
-    opened shows none of it."""
+    """Lists the earlier threads, newest first; each can be opened, renamed and deleted. A window opened by a shared
+    link lists none."""
     st.button("New question", key="new", width="stretch", on_click=go)
     if permissions.by_shared_link(service.person):
         html.small("A shared link opened this window. What else was asked here is listed at the page's own address.")
@@ -99,7 +99,7 @@ def _delete(service: PageService, thread: Thread, shown: str) -> None:
 
 
 def _undo(service: PageService) -> None:
-    """What was deleted last in this window can be put back."""
+    """Offers to restore the thread that this window deleted last."""
     if "removed" not in st.session_state:
         return
     thread, shown = st.session_state["removed"]
@@ -114,7 +114,7 @@ def _undo(service: PageService) -> None:
 
 
 def _day(iso: str) -> str:
-    """'Today', 'Yesterday' or '27 November 2026' by the clock of the machine that serves the page."""
+    """Returns 'Today', 'Yesterday' or '27 November 2026' by the server's clock."""
     at, today = datetime.fromisoformat(iso).astimezone().date(), date.today()
     return {today: "Today", today - timedelta(days=1): "Yesterday"}.get(at) or day(at.isoformat())
 

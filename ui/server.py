@@ -1,4 +1,4 @@
-"""The page as a server: Streamlit's application behind the guard (ui/guard.py), with no options but this project's."""
+"""Serves the page: Streamlit's application behind the guard (ui/guard.py), with this project's options only."""
 
 import contextlib
 import logging
@@ -36,7 +36,7 @@ _LONGEST_LINE = 2_000
 def serve(settings: Settings, host: str, port: int) -> int:
     """Listens until it is stopped.
 
-    Raises InputError where other machines could reach it without a login, and SteelmanError where it cannot listen.
+    Raises InputError if other machines could reach the page without a login, and SteelmanError if it cannot listen.
     """
     if Runtime.exists():
         raise InputError("`streamlit run` started this. Start the page with `python -m ui` (make ui).")
@@ -65,8 +65,8 @@ def serve(settings: Settings, host: str, port: int) -> int:
 
 
 def _configure(settings: Settings, host: str) -> None:
-    """Sets Streamlit's options. Its other files and its variables are ignored: those of the current folder may be
-    somebody else's, and could open the page to others."""
+    """Sets Streamlit's options. It ignores Streamlit's other files and variables: those of the current folder may
+    belong to somebody else and open the page to others."""
     config.get_config_files = lambda file_name: [str(_HERE / ".streamlit" / file_name)]
     files = [_HERE.parent / ".streamlit" / "secrets.toml", settings.data_dir / "secrets.toml"]  # the last one counts
     own = {
@@ -84,7 +84,7 @@ def _configure(settings: Settings, host: str) -> None:
 
 
 def _log_on_one_line() -> None:
-    """Has log lines hold no control characters and no long texts: Streamlit logs what visitors send."""
+    """Removes control characters from log lines and shortens them: Streamlit logs what visitors send."""
     made = logging.getLogRecordFactory()
 
     def record(*args: Any, **named: Any) -> logging.LogRecord:

@@ -1,4 +1,4 @@
-"""The settings: what is on and answers, and what can be set here for as long as the page's server runs."""
+"""The settings: what is on, what responds, and what can be changed until the server stops."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
@@ -48,8 +48,8 @@ _KEYS = {"openai_base_url": "openai_api_key", "judge_url": "judge_api_key"}  # t
 
 
 def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
-    """The form, and beside it what `python -m agent doctor` finds, for those who may change settings. Others see which
-    providers serve; none is asked for them, since that may cost something."""
+    """Shows the form, and beside it what `python -m agent doctor` finds, to those who may change settings. Others
+    see which providers are on; the page sends these nothing, because that may cost money."""
     html.title("Settings")
     form, found = st.columns([2, 3], gap="large")
     with form:
@@ -93,7 +93,7 @@ def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
 
 
 def _check_keys(settings: Settings, changed: Settings, stored: Sequence[str]) -> None:
-    """Raises SettingsError where a stored key would go to a new address. stored: the keys that nobody typed now."""
+    """Raises SettingsError if a stored key would be sent to a new address. stored: the keys that nobody typed now."""
     for name, key in _KEYS.items():
         moved = getattr(changed, name) != getattr(settings, name)
         if moved and key in stored and getattr(changed, key).get_secret_value():
@@ -105,7 +105,7 @@ def _check_keys(settings: Settings, changed: Settings, stored: Sequence[str]) ->
 
 
 def _field(settings: Settings, name: str, called: str) -> Any:
-    """The field of one setting, and its value; a key that nobody typed stays a SecretStr."""
+    """Shows the field of one setting and returns its value; an untouched key stays a SecretStr."""
     about, now = Settings.model_fields[name], getattr(settings, name)
     told = f"{about.description} In .env: `{variable_of(name)}`"
     choices = get_args(about.annotation)
@@ -120,7 +120,7 @@ def _field(settings: Settings, name: str, called: str) -> Any:
 
 
 def _serving(settings: Settings, part: str) -> str:
-    """The model or provider that serves a part, for visitors."""
+    """Returns the model or provider of a part, for visitors."""
     judge, engine = build_judge(settings), build_engine(settings)
     names = {
         "chat model": settings.model or DEFAULT_MODEL,

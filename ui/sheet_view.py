@@ -17,7 +17,7 @@ _CALLED = dict(zip(SHEET_ENDINGS, ("Markdown", "Word"), strict=True))
 
 
 def show(run: RunRow, answer: Answer) -> None:
-    """The whole sheet; what is printed is the sheet alone."""
+    """Shows the whole sheet; a print holds the sheet alone."""
     with st.container(horizontal=True, key="end"):
         ask_view.link("Back to the answer", "back", run=run.id)
         for ending, called in _CALLED.items():

@@ -1,4 +1,4 @@
-"""A citation's card: the passage with the words marked, who says and who published it; and a whole document."""
+"""A citation's card with the quoted words marked, and a whole document in a window."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,8 +12,8 @@ from ui.escaping import escaped, label, link, marked, text
 
 
 def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -> str:
-    """The card as HTML; passages: by id, of which those that were deleted are missing. words: the sentence that alone
-    is marked, where it stands in one of them; else all that the answer quotes of the source is."""
+    """Returns the card as HTML. passages: by id, without deleted ones. words: the one sentence to mark; without it,
+    the card marks all quotations of this source."""
     head = f"<h2>{link(citation.url, label(citation.title or citation.document_id, 160))}</h2>"
     head += f'<p class="sm-small">{text(about)}</p>' if (about := about_of(citation)) else ""
     return f'<div class="sm-source">{head}{_passages(citation, passages, words)}</div>'
@@ -40,7 +40,7 @@ def _passages(citation: Citation, passages: Mapping[int, Passage], words: str) -
 
 
 def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str] = ()) -> None:
-    """A whole document in a window over the page, its passages in order under their headings, the quotes marked."""
+    """Opens a window with the whole document, its headings and its marked quotations."""
     shown, heading = "" if passages else "<p>The document is gone since.</p>", ""
     for passage in passages:
         if passage.section != heading:

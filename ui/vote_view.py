@@ -1,6 +1,7 @@
-"""The preference study: one ballot at a time, two pages beside each other, four questions and a reason. Each choice is
-stored as it is made, so that a reload loses nothing. Votes belong to the person who logged in, or without logins to a
-random token in a cookie of the voter's browser.
+"""The preference study: one ballot at a time, two pages side by side, four questions and a reason.
+
+Each choice is stored at once, so that a reload loses nothing. Votes belong to the logged-in person, or without
+logins to a random token in a cookie.
 """
 
 import re
@@ -26,7 +27,7 @@ document.cookie = '{_COOKIE}=%s; path=/; max-age=31536000; samesite=strict' + se
 
 
 def show(ballots: Ballots, person: str) -> None:
-    """The ballot that is next for the voter, or thanks. person: who logged in, empty without logins."""
+    """Shows the voter's next ballot, or thanks. person: who logged in; empty without logins."""
     secret = f"{Store(ballots.database).store_id()} {person or _token()}"  # figures name voters: no name may be guessed
     voter = f"voter-{sha256(secret.encode()).hexdigest()[:32]}"
     drawn, votes = ballots.drawn_for(voter), {vote.ballot: vote for vote in ballots.votes(voter)}
@@ -49,7 +50,7 @@ def show(ballots: Ballots, person: str) -> None:
 
 
 def _token() -> str:
-    """The secret of this browser, the same in each visit."""
+    """Returns this browser's secret, the same on each visit."""
     kept = st.context.cookies.get(_COOKIE, "")
     new = kept if re.fullmatch(r"[\w-]{43}", kept, re.ASCII) else secrets.token_urlsafe(32)
     token: str = st.session_state.setdefault("voter", new)
@@ -79,7 +80,6 @@ def _ballot(ballots: Ballots, ballot: Ballot, voter: str, known: Vote | None) ->
 
 
 def html_of(page: Page) -> str:
-    """A page as HTML."""
     shown = ""
     for kind, said, sources in page:
         shown += f'<p class="{_CLASSES.get(kind, "sm-claim")}">{text(said)}</p>'
