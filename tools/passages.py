@@ -48,6 +48,7 @@ class SourceDocument:
     `key` is its identity within a collection, where that is more than its name: the whole path of a file, with the id
     of the row in it. Reading the same source again yields the same key, so ingesting twice replaces.
     `origin` is the file it was read from, as a whole path, or empty.
+    `kind` is one of `SOURCE_KINDS`, or what the document calls itself ('letter').
     `date` is ISO (`2026-03-12`, `2026-03`, `2026`) or empty.
     `blocks` holds the text with its structure, where the format has one; `text` is then what the blocks say.
     `left_out` counts what the reader did not take over, by its name in the plural ('running headers').
@@ -62,7 +63,7 @@ class SourceDocument:
     title: str = ""
     url: str = ""
     publisher: str = ""
-    kind: SourceKind = "unknown"
+    kind: str = "unknown"
     date: str = ""
     key: str = ""
     origin: str = ""
@@ -116,7 +117,7 @@ class Passage:
     title: str = ""
     url: str = ""
     publisher: str = ""
-    kind: SourceKind = "unknown"
+    kind: str = "unknown"
     date: str = ""
     position: int = 0
     original: str = ""

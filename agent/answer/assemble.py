@@ -42,7 +42,7 @@ from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.addressed import has_prompt_injection
 from tools.language.grounding import content_overlap, verbatim
-from tools.language.speech import UNNAMED, reported_speaker
+from tools.language.speech import speaker_of
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
@@ -115,16 +115,6 @@ def _place(claim: Claim) -> tuple[str, bool]:
 
 def _told(claim: Claim) -> str:
     return f"{claim.get('reason', '')} {claim['text']}"
-
-
-def speaker_of(passage: Passage, quote: str) -> str:
-    """Who says the quote: the passage's speaker, else whom it reports to say it, by whose word, else its author."""
-    if passage.speaker or not (reported := reported_speaker(quote, passage.text)):
-        return passage.speaker or passage.author
-    surnames = {name.split()[-1].casefold() for name in passage.author.split(", ") if name.strip()}
-    of_self = not surnames or not surnames.isdisjoint(reported.casefold().split())
-    by_author = f"{reported}{' by' if reported == UNNAMED else ', quoted by'} {passage.author}"
-    return reported if of_self else by_author
 
 
 def citation_of(number: int, passage: Passage, quote: str, support: float | None) -> Citation:

@@ -10,12 +10,15 @@ from typing import NamedTuple
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, Quotation
 from agent.answer.retrieved import Evidence
 from agent.answer.summary import is_read
-from agent.answer.words import called, case, day, kind_of, numbers, pages_of, plain, reason_of
+from agent.answer.words import called, case, day_beside, kind_of, numbers, pages_of, plain, reason_of
 from tools.language.grounding import stems
 from tools.language.words import count
 
 _LONGEST = 80  # characters of a name
 _LONGEST_IN_SHORT = 46
+_RECORD = re.compile(
+    r"(?i)\b(?:minutes|transcripts?|hearings?|proceedings|meeting|interview|evidence|debate|panel|hansard)\b"
+)
 _PART = re.compile(r"(.+), ((?:row|message) .+)")  # the id of a document that is a part of a file
 _WHY_NOT = {
     "repeats": "says the same as another",
@@ -85,7 +88,7 @@ def reason_key(reason: str) -> Sequence[str]:
 def in_short(answer: Answer, claim: AnswerClaim) -> str:
     """Who says a quotation, for a rendering that lists its sources below; of one for no side also where and when."""
     cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
-    facts = [fact for c in cited for fact in (claim.speaker, _published(c), day(c.date))]
+    facts = [fact for c in cited for fact in (claim.speaker, _published(c), day_beside(_published(c), c.date))]
     told = [shorten(fact, _LONGEST_IN_SHORT, placeholder=" …") for fact in dict.fromkeys(facts)]
     return ", ".join(filter(None, told)) if facts else claim.speaker
 
@@ -94,9 +97,10 @@ def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
     quoted: list[Citation | Quotation] = [source, *source.more]
     places = [where for where in quoted if where.quote == claim.text or len(quoted) == 1]
     pages = [pages_of(where) for where in places[:1]]
-    name = _published(source)
-    on = "" if day(source.date) in name else day(source.date)  # minutes have it in their title
-    facts = dict.fromkeys((source.speaker or claim.speaker, name, kind_of(source, source.document_id), on, *pages))
+    who, kind, named = source.speaker or claim.speaker, kind_of(source, source.document_id), [_published(source)]
+    if who and source.title and _RECORD.search(f"{source.title} {kind}"):  # its publisher employs no speaker
+        named = [f"in {source.title}", source.publisher]
+    facts = dict.fromkeys((who, *named, kind, day_beside(" ".join(named), source.date), *pages))
     return ", ".join(shorten(plain(fact), _LONGEST, placeholder=" …") for fact in facts if fact)
 
 
@@ -148,7 +152,7 @@ def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     author = shorten(plain(document.author), _LONGEST_IN_SHORT, placeholder=" …")
     kind = kind_of(document, document.id)
     quoted = "quoted" if document.quoted else f"not quoted: {_WHY_NOT.get(document.not_quoted, '')}".rstrip(": ")
-    on = "" if day(document.date) in document.title else day(document.date)
+    on = day_beside(document.title, document.date)
     return list(filter(None, (author, document.publisher, kind, on, taken_as(answer, document), quoted)))
 
 

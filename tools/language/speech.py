@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from tools.language.lexicon import is_name
 from tools.language.names import from_title, fullest, is_entitled, is_person, pattern
 from tools.language.sentences import GAP
-from tools.passages import PROBABLY
+from tools.passages import PROBABLY, Passage
 
 UNNAMED = "somebody quoted"
 """The speaker of a sentence inside quotation marks whose speaker the passage does not name. The document's author must
 not stand for it."""
 
 
+_WORD = re.compile(r"\w+")
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]urs?|us)\b")
 
 
@@ -64,7 +65,8 @@ def _subject(left: str) -> str:
     if left.endswith(","):
         *chunks, last = [chunk.strip(" “”\"'") for chunk in left[:-1].split(",")]
         last = re.sub(r"^the ", "", last)
-        named = [last] if chunks and pattern("PERSON").fullmatch(last) else []
+        named = [name for name in chunks[-1:] if pattern("PERSON").fullmatch(name) and is_entitled(name)]
+        named += [last] if chunks and pattern("PERSON").fullmatch(last) else []
         named += [from_title(m[0]) for chunk in chunks if (m := pattern("PERSON").match(chunk))]
         named += [m["who"] for chunk in chunks if (m := pattern("BY_TRADE").match(chunk[:1].lower() + chunk[1:]))]
         if person := next(filter(is_person, named), ""):
@@ -88,7 +90,21 @@ def _subject(left: str) -> str:
     return found[0] if (found := pattern("DESCRIBED").search(left[-80:])) else ""
 
 
-def reported_speaker(sentence: str, passage: str) -> str:
+def speaker_of(passage: Passage, quote: str) -> str:
+    """Who says the quote: whom the passage reports to say it, by whose word, else its speaker, else its author."""
+    own, reported = passage.said_by, reported_speaker(quote, passage.text, spoken=bool(passage.speaker))
+    if not reported:
+        return own
+    words = set(_WORD.findall(reported.casefold()))
+    others = [name for name in own.split(", ") if words.isdisjoint(_WORD.findall(name.casefold())[-1:])]
+    of_self = not own or len(others) < len(own.split(", "))
+    if passage.speaker and (of_self or not words.isdisjoint(_WORD.findall(own.casefold()))):
+        return own
+    by = " by" if reported == UNNAMED else ", quoted by"
+    return reported if of_self else f"{reported}{by} {own}"
+
+
+def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> str:
     """The person or body that the passage reports to say the sentence: 'Ana Pereira' of '"…", said Ana Pereira'.
 
     sentence: one or two sentences of the passage, word for word but for spaces; of two that stand apart (`GAP`) the
@@ -96,7 +112,7 @@ def reported_speaker(sentence: str, passage: str) -> str:
     itself, so that its author says it; `UNNAMED` where it stands inside quotation marks of somebody whom the passage
     does not name. A name that is not certain begins with `tools.passages.PROBABLY`.
 
-    For passages without a speaker of their own: `passage.speaker or reported_speaker(text, passage.text) or author`.
+    spoken: the passage has one speaker; 'he' and 'she' are that one, as in minutes, and 'they say' is nobody's word.
     """
     text = "\n".join(" ".join(line.split()) for line in passage.splitlines())
     said = " ".join(sentence.split())
@@ -108,7 +124,13 @@ def reported_speaker(sentence: str, passage: str) -> str:
     quotations = _quotations(text)
     shares = [max(0, min(end, begin + len(said)) - max(start, begin)) for start, end in quotations]
     if sum(shares) * 2 >= len(said):
-        who, place = _attribution(text, quotations, shares.index(max(shares)))
+        most = shares.index(max(shares))
+        start, end = quotations[most]
+        if spoken and text[:start].strip(" “«„\"‘'") == text[end:].strip(" ”»“\"’'") == "":  # all of the turn
+            return ""
+        who, place = _attribution(text, quotations, most)
+        if spoken and _is_one(who):
+            return ""
         led = pattern("LED").search(text[:place].rstrip("“«„\"‘' ")) if not who else None
         if led and is_person(led["who"]):
             return PROBABLY + fullest(led["who"], text)
@@ -118,12 +140,29 @@ def reported_speaker(sentence: str, passage: str) -> str:
     clause = outside[begin:last]
     paragraph = outside[outside.rfind("\n", 0, begin) + 1 :].partition("\n")[0]
     own = pattern("OF_SELF").search(paragraph) and not pattern("IN_DIALOGUE").search(clause)
+    if spoken and pattern("GENERIC").match(clause):
+        return UNNAMED
     if not sum(shares) and own:  # its author speaks, of what others say too
         return ""
     ends = [end.end() for end in pattern("SENTENCE_END").finditer(outside)]  # of a part the whole sentence may tell it
     whole = outside[max((e for e in ends if e <= begin), default=0) : min((e for e in ends if e >= last), default=None)]
-    found = _named(reporter(clause) or reporter(whole), begin, text, quotations)
+    who = reporter(clause) or reporter(whole)
+    if spoken and _is_one(who):
+        return ""
+    starts = [0, *(end.end() for end in pattern("SENTENCE_END").finditer(clause))]
+    place = next((start for start in reversed(starts) if re.search(rf"\b{re.escape(who)}\b", clause[start:])), 0)
+    found = _named(who, begin + place, text, quotations)
     return "" if found == UNNAMED and pattern("GENERAL").search(clause) else found
+
+
+def _is_one(who: str) -> bool:
+    return who.lower() in ("he", "she")
+
+
+def said_of_others(sentence: str, after: str) -> bool:
+    """Whether a sentence gives the view of nobody in particular, which the one after it denies: 'They say it is cheap.
+    It is not.'"""
+    return bool(pattern("GENERIC").match(sentence) and pattern("DENIED").fullmatch(after))
 
 
 def _quotations(text: str) -> list[tuple[int, int]]:
