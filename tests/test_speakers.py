@@ -207,7 +207,24 @@ SAID = {
     "talk.md": (
         "# Locks\n\n*The Bell, spring. Una Marsh, head of rowing, talks to Per Roe (Year 13).*\n\n**Q. You row?**\n\n"
         "A. I do.\n\n**Q. Why?**\n\nA. I like it.",
-        ": Q. You row?|Una Marsh: I do.|: Q. Why?|Una Marsh: I like it.",
+        "Per Roe: You row?|Una Marsh: I do.|Per Roe: Why?|Una Marsh: I like it.",
+    ),
+    "asked.txt": (
+        "Locks\n\nInterview with Una Marsh\n\nQ: You row? Many say no.\n\nA: I do.\n\nQ: Why?\n\nA: I like it.",
+        "Interviewer: You row?|Una Marsh: I do.|Interviewer: Why?|Una Marsh: I like it.",
+    ),
+    "posts.txt": (
+        "Locks?\n\nida_6\nJoined: 2016 Posts: 41\n3 Feb 2025, 08:14\n\nI row.\n\nold_per\nJoined: 2011 Posts: 2,208\n"
+        "3 Feb 2025, 08:51\n\nYou do not.",
+        "ida_6: I row.|old_per: You do not.",
+    ),
+    "sides.txt": (
+        "A toll?\n\nYES - Una Marsh, pilot\n\nI would pay it, as we do.\n\nNO - Per Roe, rower\n\nMy boat is small.",
+        "Una Marsh: I would|Per Roe: My boat",
+    ),
+    "notes.txt": (
+        "Board meeting\n\nNotes by: Per Roe\n\n1. Tolls\nUna Marsh, Mill Farm, was against a toll.\n\nIt is dear.",
+        ": |Una Marsh: Una Marsh, Mill Farm|: ",
     ),
     "trial.txt": (
         "UNA MARSH,\n\ncalled as a witness, sworn:\n\nBY MS ROE:\n\nQ. You row?\n\nA. I do.\n\nTHE COURT: I see."

@@ -73,7 +73,8 @@ def signature(blocks: Sequence[Block]) -> dict[str, str]:
         last = pattern("SIGNED_BY").fullmatch(blocks[-1].text)
         signed = [last["who"]] if last else []
     names = [re.split(r"[,(|]| [–—-] ", text.strip(" *_–—-"))[0].strip() for text in signed]
-    people = [name for name in names if is_entitled(name) and not is_body(name)]
+    named = [name for text in signed for name in pattern("SIGNER").findall(text)]
+    people = [name for name in named if is_entitled(name) and not is_body(name)]
     if len(people) > _SIGNERS + 1:
         people = [*people[:_SIGNERS], f"{len(people) - _SIGNERS} others"]
     bodies = [name for name in names if is_body(name)]
@@ -82,13 +83,13 @@ def signature(blocks: Sequence[Block]) -> dict[str, str]:
 
 def is_byline(line: str) -> bool:
     """Whether a line of a head tells an author, a date or a publisher."""
-    return any(byline([Block(line)]).values())
+    return any(byline([Block(line.replace("*", ""))]).values())
 
 
 def _publisher(blocks: Sequence[Block]) -> str:
     """The body whose name is a line of the head, alone or beside a date, or whom a line calls the publisher."""
     for block in blocks:
-        if block.form in _NO_HEAD or is_running(block.text):
+        if block.form != "heading" and (block.form in _NO_HEAD or is_running(block.text)):
             return ""
         for line in _lines(block.text):
             if (named := pattern("PUBLISHED").search(line)) and is_body(named["who"].strip()):

@@ -108,9 +108,12 @@ def _has_title(text: str, blocks: Sequence[Block]) -> bool:
     first, *below = (" ".join(line.split()) for line in text.lstrip().split("\n", 2)[:2])
     if len(blocks) < 2 or blocks[0].text != first or len(first.split()) > _LONGEST_TITLE:
         return False
-    is_words = first[0].isalnum() and not _SENTENCE_END.search(first.rstrip("?"))
+    is_words = (first[0].isalnum() or (first[0] in '“"' and first[-1] in '”"')) and not _SENTENCE_END.search(
+        first.rstrip("?")
+    )
     told = bool(date_of_cell(first) or byline([Block(first)])["author"])
-    return is_words and not told and (not below[0] or any(byline([Block(below[0])]).values()))
+    headed = not below[0] or any(byline([Block(below[0])]).values()) or pattern("INTERVIEW").search(below[0])
+    return bool(is_words and not told and headed)
 
 
 def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:

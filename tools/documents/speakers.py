@@ -78,7 +78,7 @@ class _Speech:
             if len(block.text) < SHORT:
                 self._note_sides(block.text)
                 self._note_sides(f"{blocks[i - 1].text} {block.text}" if i and blocks[i - 1].text.endswith(",") else "")
-            if tag and self._sides.get(tag.who, tag.who):
+            if tag and self._side(tag.who):
                 yield from self._begin(block, tag)
             elif tag:
                 self._who = ""
@@ -86,21 +86,28 @@ class _Speech:
             elif not (self._stamped and self._is_system(block.text)):
                 yield self._go_on(block, i < self._last)
 
+    def _side(self, label: str) -> str:
+        """Who a label stands for: 'Q' in an interview that names only whom it asks for the interviewer."""
+        asked = self._sides["A"]
+        unnamed = "Interviewer" if label == "Q" and asked and "Witness" not in asked else ""
+        return self._sides.get(label, label) or unnamed
+
     def _note_sides(self, text: str) -> None:
-        sworn = pattern("WITNESS").fullmatch(text)
+        sworn, examined = pattern("WITNESS").fullmatch(text), pattern("EXAMINER").fullmatch(text)
         for side, found in (
-            ("Q", pattern("EXAMINER").fullmatch(text)),
+            ("Q", examined or pattern("ASKER").search(text)),
             ("A", sworn or pattern("INTERVIEW").search(text)),
         ):
             who = next(filter(None, found.groupdict().values()), "") if found else ""
             if is_person(who):
                 name = self._names.full(who)
                 self._sides[side] = labelled(name, "The Witness") if side == "A" and sworn else name
-                if side == "Q" and not self._sides["A"]:
+                if side == "Q" and examined and not self._sides["A"]:
                     self._sides["A"] = "The Witness"
 
     def _begin(self, block: Block, tag: Tag) -> Iterator[Block]:
-        named = self._sides.get("A" if tag.who.upper() == "THE WITNESS" else tag.who)
+        side = "A" if tag.who.upper() == "THE WITNESS" else tag.who
+        named = self._side(side) if side in self._sides else ""
         self._quoting = self._who if tag.shape in ("quoted", "quoting") else ""
         likely = PROBABLY if tag.who.startswith(PROBABLY) else ""
         full = self._names.full(tag.who.removeprefix(PROBABLY))

@@ -60,6 +60,7 @@ def _is_described(who: str) -> bool:
 
 def _subject(left: str) -> str:
     """The subject that ends there: 'Ms J. Birkett' of 'Ms J. Birkett, team leader,'."""
+    left = pattern("RELATIVE").sub("", left)
     if pattern("PASSIVE").search(left):
         return ""
     if left.endswith(","):
@@ -151,6 +152,8 @@ def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> st
         return ""
     starts = [0, *(end.end() for end in pattern("SENTENCE_END").finditer(clause))]
     place = next((start for start in reversed(starts) if re.search(rf"\b{re.escape(who)}\b", clause[start:])), 0)
+    if sum(shares) and _is_described(who) and who.lower().startswith("the "):
+        return who[0].upper() + who[1:]
     found = _named(who, begin + place, text, quotations)
     return "" if found == UNNAMED and pattern("GENERAL").search(clause) else found
 
@@ -200,7 +203,8 @@ def _named(who: str, place: int, text: str, quotations: list[tuple[int, int]]) -
         return _antecedent(who.lower(), _outside(text, quotations)[:place])
     if who and _is_described(who):
         named = who[0].upper() + who[1:] if who.lower().startswith("the ") else UNNAMED
-        return named if pattern("SOURCE").search(who) else ""
+        some = pattern("INDEFINITE").match(who) and not pattern("THING").search(who)
+        return named if pattern("SOURCE").search(who) or some else ""
     return fullest(who, text)
 
 
