@@ -451,6 +451,13 @@ def test_nobody_wrote_what_several_people_say() -> None:
         ("According to nurse Ida Roe, it is late.", "Ida Roe"),
         ("According to official figures Shelter has, it is late.", ""),
         ("Mr Roe feared that the lock would close.", "Mr Roe"),
+        ("Mr Ida Roe, Mill Farm, said it was late.", "Mr Ida Roe"),
+        ("Ida Roe accused the guild of “hiding”.", "Ida Roe"),
+        ("A baker, who asked for no name, warned that it was late.", UNNAMED),
+        ('"It is late," the baker chirped in the long dark hall.', UNNAMED),
+        ('"It is late," said Guild chair Ida Roe.', "Ida Roe"),
+        ("Not so, says the hire firm.", "The hire firm"),
+        ('The operator says that it is "late".', "The operator"),
         *(
             (claim, "")
             for claim in ("A fine says that the harm was slight.", "The law warns them.", "She says nothing.")
@@ -468,7 +475,9 @@ MAIL = 'I have not signed. Mr Roe says that sixty are enough. "Sixty will do," M
     ("sentence", "passage", "who"),
     [
         ("We vote no.", 'It was put.\n- Miss Ida Pell, for the fund: "We vote no."', "probably Miss Ida Pell"),
-        ("Mr Roe says that sixty are enough.", MAIL, ""),  # who writes in person says it
+        ("Mr Roe says that sixty are enough.", MAIL, "Mr Roe"),
+        ("I have not signed.", MAIL, ""),
+        ("He was late, he said.", "The police said no. Cllr Roe called it “a bet”. He was late, he said.", "Cllr Roe"),
         ('"Sixty will do," Mr Roe told us.', MAIL, "Mr Roe"),
         ('"Sixty will do," Mr Roe told us. … Elsewhere.', MAIL, "Mr Roe"),
     ],

@@ -18,7 +18,7 @@ _LONGEST = 160  # characters
 _NO_HEAD = ("table", "note")
 _SIGNED, _SIGNERS = 12, 3  # blocks below a closing; signers that are named
 _DATED = re.compile(
-    r"(?i)(?:^\W*|(?<=[|·•,;.(])\s*|\s[–—-]+\s|\b(?:published|posted|written|dated?|issued|held|minutes|meeting|hearing):?\s)"
+    r"(?i)(?:^\W*|(?<=[|·•,;.(])\s*|\s[–—-]+\s|\b(?:published|posted|written|dated?|issued|release|held|minutes|meeting|hearing):?\s)"
     rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in)\s)"
 )
 _OTHER_DATE = re.compile(

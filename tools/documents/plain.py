@@ -95,7 +95,8 @@ def part_head_and_signature(text: str) -> str:
     lines = text.split("\n")
     closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
     begun = next((i for i, line in enumerate(lines) if is_running(line)), len(lines))
-    told = (i for i, line in enumerate(lines[: min(begun, _HEAD)]) if 0 < len(line) <= _WIDEST and is_byline(line))
+    told = [i for i, line in enumerate(lines[: min(begun, _HEAD)]) if 0 < len(line) <= _WIDEST and is_byline(line)]
+    told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # title and what is below it
     names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
     apart = {*told, *(names if len(lines) - closing < _HEAD else ())}
     parted = [f"\n{line}\n" if i in apart and line.strip() else line for i, line in enumerate(lines)]
@@ -105,15 +106,13 @@ def part_head_and_signature(text: str) -> str:
 def _has_title(text: str, blocks: Sequence[Block]) -> bool:
     """Whether a text begins with a short line that ends no sentence, is no day and names no author, and an empty line
     or a byline follows."""
-    first, *below = (" ".join(line.split()) for line in text.lstrip().split("\n", 2)[:2])
+    first, *below = (" ".join(line.split()) for line in text.lstrip().split("\n", 4)[:4])
     if len(blocks) < 2 or blocks[0].text != first or len(first.split()) > _LONGEST_TITLE:
         return False
-    is_words = (first[0].isalnum() or (first[0] in '“"' and first[-1] in '”"')) and not _SENTENCE_END.search(
-        first.rstrip("?")
-    )
+    named = first[0].isalnum() or (first[0] in '“"' and first[-1] in '”"')
     told = bool(date_of_cell(first) or byline([Block(first)])["author"])
-    headed = not below[0] or any(byline([Block(below[0])]).values()) or pattern("INTERVIEW").search(below[0])
-    return bool(is_words and not told and headed)
+    headed = not below[0] or pattern("INTERVIEW").search(below[0]) or any(map(is_byline, filter(None, below)))
+    return bool(named and headed and not told and not _SENTENCE_END.search(first.rstrip("?")))
 
 
 def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:

@@ -17,6 +17,7 @@ not stand for it."""
 
 
 _WORD = re.compile(r"\w+")
+_MARKS = " “”«»„\"‘’'"
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]urs?|us)\b")
 
 
@@ -40,7 +41,7 @@ def reporter(clause: str, verbs: str = "VERB") -> str:
         who, after = inverted["who"].strip(), (inverted["next"] or "").strip()
         if not is_person(who) and pattern("PERSON").fullmatch(after) and is_person(after):
             return after
-        if trade := pattern("BY_TRADE").match(who):
+        if (trade := pattern("BY_TRADE").match(who) or pattern("BY_ROLE").match(who)) and is_person(trade["who"]):
             return trade["who"]
         found = next((m for name in ("PERSON", "DESCRIBED", "PRONOUN") if (m := pattern(name).match(who))), None)
         return found[0] if found else ""
@@ -49,7 +50,7 @@ def reporter(clause: str, verbs: str = "VERB") -> str:
         if before.endswith(",") and (said_by := pattern("SAID_BY").match(clause, verb.start())):
             return said_by["who"]
         who = _subject(pattern("ADVERBS").sub("", before))
-        if who and (not _is_described(who) or pattern("VERB").match(verb[0])):
+        if who and (not _is_described(who) or pattern("VERB").match(clause, verb.start())):
             return who
     return ""
 
@@ -124,35 +125,45 @@ def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> st
         return ""
     quotations = _quotations(text)
     shares = [max(0, min(end, begin + len(said)) - max(start, begin)) for start, end in quotations]
-    if sum(shares) * 2 >= len(said):
-        most = shares.index(max(shares))
-        start, end = quotations[most]
-        if spoken and text[:start].strip(" “«„\"‘'") == text[end:].strip(" ”»“\"’'") == "":  # all of the turn
-            return ""
-        who, place = _attribution(text, quotations, most)
-        if spoken and _is_one(who):
-            return ""
-        led = pattern("LED").search(text[:place].rstrip("“«„\"‘' ")) if not who else None
-        if led and is_person(led["who"]):
-            return PROBABLY + fullest(led["who"], text)
-        return _named(who, place, text, quotations) or UNNAMED
-    outside = _outside(text, quotations)
-    last = begin + len(said)
-    clause = outside[begin:last]
-    paragraph = outside[outside.rfind("\n", 0, begin) + 1 :].partition("\n")[0]
-    own = pattern("OF_SELF").search(paragraph) and not pattern("IN_DIALOGUE").search(clause)
-    if spoken and pattern("GENERIC").match(clause):
-        return UNNAMED
-    if not sum(shares) and own:  # its author speaks, of what others say too
+    opens = said[0] in _MARKS and any(first == begin + 1 and text[last - 1] in ",.!?" for first, last in quotations)
+    if sum(shares) * 2 >= len(said) or (opens and any(shares)):
+        return _of_quotation(text, quotations, shares.index(max(shares)), spoken)
+    return _of_clause(text, quotations, begin, begin + len(said), spoken)
+
+
+def _of_quotation(text: str, quotations: list[tuple[int, int]], index: int, spoken: bool) -> str:
+    """Who says what stands inside quotation marks."""
+    start, end = quotations[index]
+    if spoken and text[:start].strip(_MARKS) == text[end:].strip(_MARKS) == "":  # all of the turn
         return ""
-    ends = [end.end() for end in pattern("SENTENCE_END").finditer(outside)]  # of a part the whole sentence may tell it
-    whole = outside[max((e for e in ends if e <= begin), default=0) : min((e for e in ends if e >= last), default=None)]
-    who = reporter(clause) or reporter(whole)
+    who, place = _attribution(text, quotations, index)
     if spoken and _is_one(who):
         return ""
-    starts = [0, *(end.end() for end in pattern("SENTENCE_END").finditer(clause))]
+    led = pattern("LED").search(text[:place].rstrip(_MARKS)) if not who else None
+    if led and is_person(led["who"]):
+        return PROBABLY + fullest(led["who"], text)
+    return _named(who, place, text, quotations) or UNNAMED
+
+
+def _of_clause(text: str, quotations: list[tuple[int, int]], begin: int, end: int, spoken: bool) -> str:
+    """Whom the words from begin to end, which are not a quotation for the most part, report."""
+    outside = _outside(text, quotations)
+    clause, quotes = outside[begin:end], any(first < end and last > begin for first, last in quotations)
+    paragraph = outside[outside.rfind("\n", 0, begin) + 1 :].partition("\n")[0]
+    if spoken and pattern("GENERIC").match(clause):
+        return UNNAMED
+    who = reporter(clause)
+    named = who and not pattern("PRONOUN").fullmatch(who) and not pattern("OF_SELF").search(clause)
+    if not (quotes or named) and pattern("OF_SELF").search(paragraph) and not pattern("IN_DIALOGUE").search(clause):
+        return ""  # its author speaks, of what others say too
+    ends = [m.end() for m in pattern("SENTENCE_END").finditer(outside)]  # of a part the whole sentence may tell it
+    first, last = max((e for e in ends if e <= begin), default=0), min((e for e in ends if e >= end), default=None)
+    who = who or reporter(outside[first:last])
+    if spoken and _is_one(who):
+        return ""
+    starts = [0, *(m.end() for m in pattern("SENTENCE_END").finditer(clause))]
     place = next((start for start in reversed(starts) if re.search(rf"\b{re.escape(who)}\b", clause[start:])), 0)
-    if sum(shares) and _is_described(who) and who.lower().startswith("the "):
+    if quotes and _is_described(who) and who.lower().startswith("the "):
         return who[0].upper() + who[1:]
     found = _named(who, begin + place, text, quotations)
     return "" if found == UNNAMED and pattern("GENERAL").search(clause) else found
