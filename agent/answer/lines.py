@@ -88,7 +88,8 @@ def reason_key(reason: str) -> Sequence[str]:
 def in_short(answer: Answer, claim: AnswerClaim) -> str:
     """Who says a quotation, for a rendering that lists its sources below; of one for no side also where and when."""
     cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
-    facts = [fact for c in cited for fact in (claim.speaker, _published(c), day_beside(_published(c), c.date))]
+    named = [(c, _where_said(c, claim.speaker)[0]) for c in cited]
+    facts = [fact for c, name in named for fact in (claim.speaker, name, day_beside(name, c.date))]
     told = [shorten(fact, _LONGEST_IN_SHORT, placeholder=" …") for fact in dict.fromkeys(facts)]
     return ", ".join(filter(None, told)) if facts else claim.speaker
 
@@ -97,11 +98,21 @@ def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
     quoted: list[Citation | Quotation] = [source, *source.more]
     places = [where for where in quoted if where.quote == claim.text or len(quoted) == 1]
     pages = [pages_of(where) for where in places[:1]]
-    who, kind, named = source.speaker or claim.speaker, kind_of(source, source.document_id), [_published(source)]
-    if who and source.title and _RECORD.search(f"{source.title} {kind}"):  # its publisher employs no speaker
-        named = [f"in {source.title}", source.publisher]
-    facts = dict.fromkeys((who, *named, kind, day_beside(" ".join(named), source.date), *pages))
+    who, kind = source.speaker or claim.speaker, kind_of(source, source.document_id)
+    named = _where_said(source, who)
+    told = "" if kind and kind in named[0] else kind
+    facts = dict.fromkeys((who, *named, told, day_beside(" ".join(named), source.date), *pages))
     return ", ".join(shorten(plain(fact), _LONGEST, placeholder=" …") for fact in facts if fact)
+
+
+def _where_said(source: Citation, who: str) -> list[str]:
+    """Publisher or title; of a record of what people say the record, so that nobody takes its publisher for who employs
+    the speaker: 'in the minutes of Hill Council'."""
+    if not (who and source.title and _RECORD.search(f"{source.title} {source.kind}")):
+        return [_published(source)]
+    if source.kind == "minutes" and source.publisher:
+        return [f"in the minutes of {source.publisher}"]
+    return [f"in {source.title}", source.publisher]
 
 
 def _published(source: Citation) -> str:

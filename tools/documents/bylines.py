@@ -13,7 +13,7 @@ from tools.language.lexicon import lookup
 from tools.language.names import is_body, is_entitled, pattern
 from tools.passages import Block
 
-_HEAD, _TOP, _MOST = 3, 8, 500  # blocks
+_HEAD, _TOP, _MINUTES, _MOST = 3, 8, 12, 500  # blocks
 _LONGEST = 160  # characters
 _NO_HEAD = ("table", "note")
 _SIGNED, _SIGNERS = 12, 3  # blocks below a closing; signers that are named
@@ -79,6 +79,14 @@ def signature(blocks: Sequence[Block]) -> dict[str, str]:
         people = [*people[:_SIGNERS], f"{len(people) - _SIGNERS} others"]
     bodies = [name for name in names if is_body(name)]
     return {"author": ", ".join(people), "publisher": "" if people else next(iter(bodies), "")}
+
+
+def kind_told(blocks: Sequence[Block]) -> str:
+    """What a document calls itself in its first lines: 'minutes', or a line such as 'PRESS RELEASE'; else empty."""
+    head = [block.text for block in blocks[:_MINUTES] if len(block.text) < 300]
+    if any(pattern("MINUTES").search(text) for text in head):
+        return "minutes"
+    return next((found["kind"].lower() for text in head[:_HEAD] if (found := pattern("KIND").fullmatch(text))), "")
 
 
 def is_byline(line: str) -> bool:

@@ -13,7 +13,7 @@ from textwrap import shorten
 from typing import Any, cast
 
 from tools.dates import date_of_cell
-from tools.documents.bylines import byline, signature, stated
+from tools.documents.bylines import byline, kind_told, signature, stated
 from tools.documents.encodings import Decoded, decode_text
 from tools.documents.speakers import with_speakers
 from tools.errors import ReaderFailedError, SourceError
@@ -182,7 +182,7 @@ def document_of_blocks(
     spoken = tuple(with_speakers(taken, found))
     if title == heading and all(b.text != heading for b in spoken):  # it was the name of a speaker
         title = next((b.text for b in spoken if b.form == "heading"), "")
-    values = {**fields, "title": _unlinked(str(title or untitled))}
+    values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or kind_told(taken)}
     alone = {} if len({b.speaker for b in spoken} - {""}) < 2 else {"author": ""}  # nobody wrote what several say
     add_fields(values, "byline", **{**byline(taken), **alone})
     if not values.get("author"):

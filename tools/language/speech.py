@@ -166,6 +166,8 @@ def _of_clause(text: str, quotations: list[tuple[int, int]], begin: int, end: in
     if quotes and _is_described(who) and who.lower().startswith("the "):
         return who[0].upper() + who[1:]
     found = _named(who, begin + place, text, quotations)
+    if not found and pattern("INDEFINITE").match(who) and not pattern("THING").search(who):
+        found = UNNAMED if quotes or pattern("ASSERTED").search(clause) else ""
     return "" if found == UNNAMED and pattern("GENERAL").search(clause) else found
 
 
@@ -214,8 +216,7 @@ def _named(who: str, place: int, text: str, quotations: list[tuple[int, int]]) -
         return _antecedent(who.lower(), _outside(text, quotations)[:place])
     if who and _is_described(who):
         named = who[0].upper() + who[1:] if who.lower().startswith("the ") else UNNAMED
-        some = pattern("INDEFINITE").match(who) and not pattern("THING").search(who)
-        return named if pattern("SOURCE").search(who) or some else ""
+        return named if pattern("SOURCE").search(who) else ""
     return fullest(who, text)
 
 
