@@ -81,10 +81,15 @@ def signature(blocks: Sequence[Block]) -> dict[str, str]:
     return {"author": ", ".join(people), "publisher": "" if people else next(iter(bodies), "")}
 
 
+def is_minuted(blocks: Sequence[Block]) -> bool:
+    """Whether the first lines tell that a document reports a meeting."""
+    return any(pattern("MINUTES").search(block.text) for block in blocks[:_MINUTES] if len(block.text) < 300)
+
+
 def kind_told(blocks: Sequence[Block]) -> str:
     """What a document calls itself in its first lines: 'minutes', or a line such as 'PRESS RELEASE'; else empty."""
     head = [block.text for block in blocks[:_MINUTES] if len(block.text) < 300]
-    if any(pattern("MINUTES").search(text) for text in head):
+    if is_minuted(blocks) and re.search(r"(?i)\b(?:minutes|notes by)\b", " ".join(head)):
         return "minutes"
     return next((found["kind"].lower() for text in head[:_HEAD] if (found := pattern("KIND").fullmatch(text))), "")
 

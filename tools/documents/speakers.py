@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tools.documents.bylines import kind_told
+from tools.documents.bylines import is_minuted
 from tools.documents.tags import SHORT, Tag, find_tags, table_turns
 from tools.language.names import Names, is_entitled, is_named, is_person, labelled, ordinary_case, pattern
 from tools.language.sentences import split_sentences
@@ -31,7 +31,7 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block
         tags = find_tags(blocks, names)
         lettered = list(_Speech(tags, names, left_out).spoken(blocks)) if any(tags) else blocks
     blocks = _led(lettered)
-    return list(_minuted(blocks, names)) if kind_told(blocks) == "minutes" else blocks
+    return list(_minuted(blocks, names)) if is_minuted(blocks) else blocks
 
 
 def _mailed(blocks: Sequence[Block]) -> Iterator[Block]:

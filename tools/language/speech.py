@@ -50,6 +50,8 @@ def reporter(clause: str, verbs: str = "VERB") -> str:
         if before.endswith(",") and (said_by := pattern("SAID_BY").match(clause, verb.start())):
             return said_by["who"]
         who = _subject(pattern("ADVERBS").sub("", before))
+        if not who and before.endswith((" and", " but")) and (first := pattern("SUBJECT_OF_TWO").match(clause)):
+            who = first["who"] if is_person(first["who"]) else ""  # 'Una Roe agreed but added'
         if who and (not _is_described(who) or pattern("VERB").match(clause, verb.start())):
             return who
     return ""
@@ -142,7 +144,21 @@ def _of_quotation(text: str, quotations: list[tuple[int, int]], index: int, spok
     led = pattern("LED").search(text[:place].rstrip(_MARKS)) if not who else None
     if led and is_person(led["who"]):
         return PROBABLY + fullest(led["who"], text)
-    return _named(who, place, text, quotations) or UNNAMED
+    return _named(who, place, text, quotations) or (not who and _of_the_one_before(text, start)) or UNNAMED
+
+
+def _of_the_one_before(text: str, start: int) -> str:
+    """The one person whom the sentence before a quotation that names nobody is about, with a doubt."""
+    *_, before = pattern("SENTENCE_END").split(text[text.rfind("\n", 0, start) + 1 : start].strip(_MARKS))
+    person = _subject_of(before)
+    return PROBABLY + fullest(person, text) if person else ""
+
+
+def _subject_of(sentence: str) -> str:
+    """The person whom a sentence begins with: 'Ingrid' of 'His sister Ingrid is less patient'; empty for others."""
+    about = pattern("ABOUT").match(sentence.strip())
+    name = from_title(about["who"]) if about else ""
+    return name if about and (about["role"] or is_person(name) or is_name(name)) else ""
 
 
 def _of_clause(text: str, quotations: list[tuple[int, int]], begin: int, end: int, spoken: bool) -> str:
@@ -230,7 +246,8 @@ def _antecedent(pronoun: str, before: str) -> str:
         if told and not (told.isupper() or pattern("PRONOUN").fullmatch(told) or wrong.search(told)):
             return fullest(told, before)
         named = [from_title(m[0]) for m in pattern("PERSON").finditer(sentence)]
-        people = [p for p in named if is_person(p) and not wrong.search(p)]
+        people = [p for p in named if is_person(fullest(p, before)) and not wrong.search(p)]
+        people = people or [p for p in [_subject_of(sentence)] if p and not wrong.search(p)]
         if people:
             alone = distance < 2 and len({person.split()[-1] for person in people}) == 1
             sure = alone and sentence.find(people[0]) < 30
