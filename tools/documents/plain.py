@@ -110,7 +110,7 @@ def _has_title(text: str, blocks: Sequence[Block]) -> bool:
     if len(blocks) < 2 or blocks[0].text != first or len(first.split()) > _LONGEST_TITLE:
         return False
     named = first[0].isalnum() or (first[0] in '“"' and first[-1] in '”"')
-    told = bool(date_of_cell(first) or byline([Block(first)])["author"])
+    told = bool(date_of_cell(first) or (len(first.split()) < 7 and byline([Block(first)])["author"]))
     headed = not below[0] or pattern("INTERVIEW").search(below[0]) or any(map(is_byline, filter(None, below)))
     return bool(named and headed and not told and not _SENTENCE_END.search(first.rstrip("?")))
 

@@ -9,12 +9,13 @@ from dataclasses import replace
 
 from tools.documents.bylines import is_minuted
 from tools.documents.tags import SHORT, Tag, find_tags, table_turns
-from tools.language.names import Names, is_entitled, is_named, is_person, labelled, ordinary_case, pattern
+from tools.language.names import Names, is_entitled, is_handle, is_named, is_person, labelled, ordinary_case, pattern
 from tools.language.sentences import split_sentences
 from tools.language.speech import UNNAMED, reporter
 from tools.passages import PROBABLY, Block
 
 _COMPARED, _QUOTED = 40, 12  # blocks that a post may quote, and characters of a quotation
+_LEAST_SIGNED = 2  # blocks that end with their writers' names
 _FARTHEST = 3  # blocks that a turn goes on for without a sign of speech
 
 
@@ -23,7 +24,7 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block
 
     Blocks that have a speaker stay as they are. What a chat's program writes is left out and counted.
     """
-    blocks = list(_mailed(blocks))
+    blocks = _signed_below(list(_mailed(blocks)))
     names = Names(b.text for b in blocks)
     blocks = [part for block in blocks for part in table_turns(block, left_out)]
     lettered = _lettered(blocks)
@@ -56,6 +57,19 @@ def _mailed(blocks: Sequence[Block]) -> Iterator[Block]:
             if head:
                 who = name if len(known) > 1 or name.count(" ") < 2 else PROBABLY + name
                 begin = head.end()
+
+
+def _signed_below(blocks: list[Block]) -> list[Block]:
+    """The blocks, each of several that end with a name and a time said by that one, as on a wiki's talk page."""
+    ends = [pattern("SIGNED_AT").search(b.text) if b.form in ("paragraph", "item") else None for b in blocks]
+    if sum(bool(end and is_handle(end["who"])) for end in ends) < _LEAST_SIGNED:
+        return blocks
+    return [
+        replace(block, text=block.text[: end.start()].rstrip(), speaker=end["who"], bold=0)
+        if end and is_handle(end["who"]) and end.start() and not block.speaker
+        else block
+        for block, end in zip(blocks, ends, strict=True)
+    ]
 
 
 class _Speech:

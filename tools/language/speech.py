@@ -141,10 +141,20 @@ def _of_quotation(text: str, quotations: list[tuple[int, int]], index: int, spok
     who, place = _attribution(text, quotations, index)
     if spoken and _is_one(who):
         return ""
-    led = pattern("LED").search(text[:place].rstrip(_MARKS)) if not who else None
-    if led and is_person(led["who"]):
-        return PROBABLY + fullest(led["who"], text)
+    if not who and (leading := _leading(text[:place])):
+        return PROBABLY + fullest(leading, text)
     return _named(who, place, text, quotations) or (not who and _of_the_one_before(text, start)) or UNNAMED
+
+
+def _leading(text: str) -> str:
+    """The one person whom the words that lead to a quotation name: 'The landlord, Una Roe, was angry:'."""
+    led = pattern("LED").search(text.rstrip(_MARKS))
+    if led and is_person(led["who"]):
+        return led["who"]
+    lead = pattern("LEAD").search(text)
+    named = {from_title(m[0]) for m in pattern("PERSON").finditer(lead["lead"])} if lead else set[str]()
+    people = [name for name in named if is_person(name)]
+    return people[0] if len(people) == 1 else ""
 
 
 def _of_the_one_before(text: str, start: int) -> str:
@@ -158,7 +168,7 @@ def _subject_of(sentence: str) -> str:
     """The person whom a sentence begins with: 'Ingrid' of 'His sister Ingrid is less patient'; empty for others."""
     about = pattern("ABOUT").match(sentence.strip())
     name = from_title(about["who"]) if about else ""
-    return name if about and (about["role"] or is_person(name) or is_name(name)) else ""
+    return name if about and not name.isupper() and (about["role"] or is_person(name) or is_name(name)) else ""
 
 
 def _of_clause(text: str, quotations: list[tuple[int, int]], begin: int, end: int, spoken: bool) -> str:
@@ -175,6 +185,11 @@ def _of_clause(text: str, quotations: list[tuple[int, int]], begin: int, end: in
     ends = [m.end() for m in pattern("SENTENCE_END").finditer(outside)]  # of a part the whole sentence may tell it
     first, last = max((e for e in ends if e <= begin), default=0), min((e for e in ends if e >= end), default=None)
     who = who or reporter(outside[first:last])
+    if not who and (by := pattern("BY_SURNAME").match(clause)) and is_person(full := fullest(by["who"], text)):
+        return full
+    inside = [start for start, stop in quotations if begin <= start and stop <= end]
+    if not who and inside and (leading := _leading(text[begin : inside[0]])):
+        return PROBABLY + fullest(leading, text)
     if spoken and _is_one(who):
         return ""
     starts = [0, *(m.end() for m in pattern("SENTENCE_END").finditer(clause))]
