@@ -218,6 +218,18 @@ SAID = {
         "3 Feb 2025, 08:51\n\nYou do not.",
         "ida_6: I row.|old_per: You do not.",
     ),
+    "talk.txt": (
+        "Locks\n\nThey leak. --Una (talk) 09:12, 3 March 2025 (UTC)\n\nI row. --old_per 11:40, 3 March 2025 (UTC)",
+        "Una: They leak.|old_per: I row.",
+    ),
+    "reviews.md": (
+        "# Locks\n\n### Fine – by Una P., 3 May 2024\nI row.\n\n### No, says Per Roe\nThey leak.\n\n# Notes\n\nTea.",
+        "Una P.: I row.|: No|Per Roe: They|: Notes|: Tea",
+    ),
+    "council.md": (
+        "# Tolls\n\n**Question 1 from Mr Per Roe, Hill**\n\nWill you row?\n\n**Answer from Cllr Una Marsh**\n\nI will.",
+        "Mr Per Roe: Will|Cllr Una Marsh: I will",
+    ),
     "sides.txt": (
         "A toll?\n\nYES - Una Marsh, pilot\n\nI would pay it, as we do.\n\nNO - Per Roe, rower\n\nMy boat is small.",
         "Una Marsh: I would|Per Roe: My boat",
@@ -457,6 +469,9 @@ def test_nobody_wrote_what_several_people_say() -> None:
         ('"It is late," the baker chirped in the long dark hall.', UNNAMED),
         ('"It is late," said Guild chair Ida Roe.', "Ida Roe"),
         ("Not so, says the hire firm.", "The hire firm"),
+        ('Ida Roe, a cook, was angry: "It is late."', "probably Ida Roe"),
+        ("Coach Ida Roe agreed with Ann but added that it was late.", "Ida Roe"),
+        ('"I was late," said mother of three Ida Roe.', "Ida Roe"),
         ('The operator says that it is "late".', "The operator"),
         *(
             (claim, "")
@@ -477,6 +492,8 @@ MAIL = 'I have not signed. Mr Roe says that sixty are enough. "Sixty will do," M
         ("We vote no.", 'It was put.\n- Miss Ida Pell, for the fund: "We vote no."', "probably Miss Ida Pell"),
         ("Mr Roe says that sixty are enough.", MAIL, "Mr Roe"),
         ("I have not signed.", MAIL, ""),
+        ('"It is late,"', 'Ida Roe said no. "It is late," was the verdict of a baker.', UNNAMED),
+        ('"He is late."', 'His sister Ingrid, a cook, is angry. "He is late."', "probably Ingrid"),
         ("He was late, he said.", "The police said no. Cllr Roe called it “a bet”. He was late, he said.", "Cllr Roe"),
         ('"Sixty will do," Mr Roe told us.', MAIL, "Mr Roe"),
         ('"Sixty will do," Mr Roe told us. … Elsewhere.', MAIL, "Mr Roe"),

@@ -29,7 +29,7 @@ _LATER = re.compile(r"(?i)\b(?:next|previous|last) (?:meeting|hearing|session)|d
 _SENTENCE = re.compile(r"\w{2}[.!?][\"'”’)*_]*(?!\S)")
 _PART = re.compile(r"\s[–—-]+\s|,\s+|(?<=[^\W\d_]{2})\.\s+")
 _BY = re.compile(
-    r"(?i)(?:^|[|·•,;.])\W*(?:(?:(?:words|text|story|report|column|opinion|interview|essay|speech|article|letter|remarks|address|lecture|sermon|talk|keynote|"
+    r"(?i)(?:^|[|·•,;.])\W*(?:(?:(?:words|text|story|report|column|opinion|interview|essay|speech|article|letter|remarks|round-?up|feature|review|analysis|address|lecture|sermon|talk|keynote|"
     r"written|posted|submitted|prepared) ){0,2}by:?|letter (?:to the \w+ )?from|(?:author|text|words|from)s?:) +"
     r"([^|·•;(]+)"
 )

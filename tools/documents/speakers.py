@@ -31,7 +31,7 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block
     if lettered == blocks:
         tags = find_tags(blocks, names)
         lettered = list(_Speech(tags, names, left_out).spoken(blocks)) if any(tags) else blocks
-    blocks = _led(lettered)
+    blocks = _led(_headed(lettered))
     return list(_minuted(blocks, names)) if is_minuted(blocks) else blocks
 
 
@@ -206,6 +206,22 @@ def _lettered(blocks: Sequence[Block]) -> list[Block]:
                     text = pattern("SALUTATION").sub("", text, 1) or text
                     found[j] = replace(found[j], text=text, speaker=who)
                     found[i] = replace(block, speaker=who)
+    return found
+
+
+def _headed(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, those below each of several headings of one level that name a writer by that one: 'No, says Una'."""
+    named = [pattern("HEADED").search(b.text) if b.form == "heading" else None for b in blocks]
+    whose = [who if m and (is_entitled(who := m["who"]) or is_handle(who)) else "" for m in named]
+    level, count = next(
+        iter(Counter(b.level for b, who in zip(blocks, whose, strict=True) if who).most_common(1)), (0, 0)
+    )
+    found, speaker = list(blocks), ""
+    for i, (block, who) in enumerate(zip(blocks, whose, strict=True) if count >= _LEAST_SIGNED else ()):
+        if block.form == "heading":
+            speaker = who if block.level == level else speaker if block.level > level else ""
+        elif not block.speaker and block.form in ("paragraph", "item"):
+            found[i] = replace(block, speaker=speaker)
     return found
 
 

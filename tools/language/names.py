@@ -137,10 +137,16 @@ def is_entitled(label: str) -> bool:
 
 def is_body(name: str) -> bool:
     """Whether a line is the name of an organisation: 'Harnley Students' Union', 'University of Leeds'."""
+    name = ordinary_case(name) if name.isupper() else name
     words = [bare for word in re.sub(r"(?i)^the ", "", name).split() if (bare := word.strip("'’(),"))]
-    if not 1 < len(words) < 9 or not all(word[0].isupper() or pattern("JOINING").fullmatch(word) for word in words):
+    if not 1 < len(words) < 9 or not all(
+        word[0].isupper() or pattern("JOINING").fullmatch(word.lower()) for word in words
+    ):
         return False
-    joined = next((i for i, word in enumerate(words) if pattern("JOINING").fullmatch(word) and word != "and"), None)
+    joined = next(
+        (i for i, word in enumerate(words) if pattern("JOINING").fullmatch(word.lower()) and word.lower() != "and"),
+        None,
+    )
     return bool(words[:joined] and pattern("BODY_NOUN").fullmatch(words[:joined][-1]))
 
 

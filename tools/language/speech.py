@@ -85,7 +85,9 @@ def _subject(left: str) -> str:
     found = pattern("NAME_AT_END").search(left)
     if found and (place := pattern("PREPOSITION").search(left[: found.start()])):
         who = left[: place.start()].rstrip() if place[0] in ("of ", "from ", "for ") else ""
-        return who if pattern("NAME_AT_END").fullmatch(who) and is_person(who) else ""  # 'Una Roe of Mill Lane'
+        return (
+            who if pattern("NAME_AT_END").fullmatch(who) and (is_person(who) or is_name(who)) else ""
+        )  # 'Una Roe of Mill Lane'
     if found:
         if found[0].lower().startswith("the ") and not pattern("TITLES").search(found[0]):
             return found[0]
@@ -143,7 +145,8 @@ def _of_quotation(text: str, quotations: list[tuple[int, int]], index: int, spok
         return ""
     if not who and (leading := _leading(text[:place])):
         return PROBABLY + fullest(leading, text)
-    return _named(who, place, text, quotations) or (not who and _of_the_one_before(text, start)) or UNNAMED
+    alone = not who and text[end - 1 : end] != ","
+    return _named(who, place, text, quotations) or (alone and _of_the_one_before(text, start)) or UNNAMED
 
 
 def _leading(text: str) -> str:
@@ -233,6 +236,8 @@ def _attribution(text: str, quotations: list[tuple[int, int]], index: int) -> tu
     after = pattern("SENTENCE_END").split(text[end + 1 : following], 1)[0]
     if text[end - 1 : end] not in ".…" and (who := reporter(after)):
         return who, end
+    if text[end - 1 : end] == ",":  # what follows names somebody by words that are not known
+        return "", start
     between = text[quotations[index - 1][1] + 1 if index else 0 : start - 1].strip()
     *others, lead = pattern("SENTENCE_END").split(between)
     who = reporter(lead)
