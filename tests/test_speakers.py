@@ -470,7 +470,7 @@ def test_nobody_wrote_what_several_people_say() -> None:
         ('"It is late," said Guild chair Ida Roe.', "Ida Roe"),
         ("Not so, says the hire firm.", "The hire firm"),
         ('Ida Roe, a cook, was angry: "It is late."', "probably Ida Roe"),
-        ("Coach Ida Roe agreed with Ann but added that it was late.", "Ida Roe"),
+        ("Coach Ida Roe agreed with Ann but added that it was late.", "Coach Ida Roe"),
         ('"I was late," said mother of three Ida Roe.', "Ida Roe"),
         ('The operator says that it is "late".', "The operator"),
         *(

@@ -50,8 +50,9 @@ def reporter(clause: str, verbs: str = "VERB") -> str:
         if before.endswith(",") and (said_by := pattern("SAID_BY").match(clause, verb.start())):
             return said_by["who"]
         who = _subject(pattern("ADVERBS").sub("", before))
-        if not who and before.endswith((" and", " but")) and (first := pattern("SUBJECT_OF_TWO").match(clause)):
-            who = first["who"] if is_person(first["who"]) else ""  # 'Una Roe agreed but added'
+        first = pattern("SUBJECT_OF_TWO").match(clause) if before.endswith((" and", " but")) else None
+        if first and is_person(first["who"]):  # 'Una Roe agreed but added'
+            return first["who"]
         if who and (not _is_described(who) or pattern("VERB").match(clause, verb.start())):
             return who
     return ""

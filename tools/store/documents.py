@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tools.passages import PassageText, SourceDocument
 from tools.store.index import log_removals
 
-READERS_VERSION = 2
+READERS_VERSION = 3
 """Raised when a reader makes other documents of the same files, which are then stored anew."""
 
 
