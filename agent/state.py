@@ -73,6 +73,10 @@ class Target(TypedDict):
     contrary: Perspective | None
 
 
+Stand = tuple[Perspective, str]
+"""What words are quoted for, and the statement that it opposes, or empty."""
+
+
 class FramingState(TypedDict):
     """What is asked: the question as it was typed, or of a follow-up that needs its thread the thread's, with what was
     typed, or what a model made of it, as the `focus`. `alternatives` are the names of what a choice names.

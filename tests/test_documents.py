@@ -208,15 +208,15 @@ def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
     if form != "html":
         assert "highway. [2] (answers [5])" in flat
     assert f"nswered by Mill Owners{' [3])' if form == 'terminal' else ' [3]'}" in flat
-    listed = "Reader 13 · news · 13 March 2025 · read as No · not quoted: not among the surest"
+    listed = "Reader 13 · news · 13 March 2025 · read as No · not quoted: clearer quotations were chosen"
     assert (listed in flat) is (form in ("markdown", "html", "docx"))
     if listed in flat:
         assert "Reader 11 · news · 11 March 2025 · read as No · not quoted: says the same as another" in flat
-        assert "Upper Farm · news · 8 March 2025 · side not clear · quoted" in flat
-        assert "Read 13 of 14, quoted 9." in flat
+        assert "Upper Farm · news · 8 March 2025 · no clear side · quoted" in flat
+        assert "Read 13 of the 14 documents found, quoted 9." in flat
         assert "part 15" not in flat
     explained = to_terminal(answer, 104, False, explain=True)
-    assert "part 9 · Post Office · news · 9 March 2025 · side not clear · not quoted" in explained
+    assert "part 9 · Post Office · news · 9 March 2025 · no clear side · not quoted" in explained
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
         ("p1 p2", "", "read as both"),
         ("p1 p2 p3", "", "read as both, A yearly pass"),
         ("p1 p3", "", "read as Yes, A yearly pass"),
-        ("", "no_side", "side not clear"),
+        ("", "no_side", "no clear side"),
         ("", "off_question", ""),
         ("", "repeats", ""),
     ],
@@ -253,7 +253,7 @@ def test_rows_of_one_file_stand_together_below_its_name() -> None:
         ("", ["c.csv, row 9"]),
         ("", ["d"]),
     ]
-    assert headline(listed) == "Read 6 of 7, quoted 6."
+    assert headline(listed) == "Read 6 of the 7 documents found, quoted 6."
     markdown = to_markdown(listed).replace("\\", "")
     first = "row 1 · Valley Courier · news · 1 March 2025 · read as Yes · quoted [1]"
     assert f"- a.csv · 2 documents, 2 quoted\n  - {first}" in markdown

@@ -18,10 +18,18 @@ HELLO = f"Hello! Ask something that people disagree on, such as: {EXAMPLE}"
             (said, "Hello!")
             for said in ("Hello", "hi there!", "Hey, how are you?", "GOOD MORNING all", "Moin", "👋 hello")
         ),
+        *(
+            (said, "Hello! Steelman shows the strongest case that documents make for each side of a dispute.")
+            for said in ("Good morning! who are you?", "What can you do?", "hi, how does this work?", "help")
+        ),
         *((said, "You are welcome!") for said in ("thanks", "Thank you very much!", "Cheers")),
         *(
             (said, "")
             for said in ("Hello, should phones be banned?", "Good", "Is a good day's work enough?", "hi " * 40)
+        ),
+        *(
+            (said, "")  # under an answer it is a follow-up
+            for said in ("How does it work?", "Who are you to judge?", "What is this law about?", "Is help good?")
         ),
     ],
 )

@@ -156,12 +156,12 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     assert ":small[Against it:]" in [m.value for m in app.markdown]
     assert '<span class="sm-reason why">Safety</span> Carters' in html(app)
     assert '<span class="sm-reason">(answers&nbsp;[5])</span>' in html(app)
-    assert "<h2>Also on this question, side not clear</h2>" in html(app)
+    assert "<h2>Also on this question, taking no clear side</h2>" in html(app)
     assert documents.label == "Documents: read 13 of 14, quoted 9."
     assert [b.label for b in documents.button][:2] == ["On the bridge, part 1", r"\[1\]"]
     listed = "".join(e.proto.body for e in documents.get("html"))
     assert listed.startswith('<p class="sm-small">Valley Courier · news · 1 March 2025 · read as Yes · quoted</p>')
-    assert "read as No · not quoted: not among the surest</p>" in listed
+    assert "read as No · not quoted: clearer quotations were chosen</p>" in listed
     (copied,) = (c.value for c in app.code if "A yearly pass" in c.value)
     assert copied.index("Against it:") < copied.index("44 of 46 shops") < copied.index("[8] On the bridge")
 
@@ -310,7 +310,7 @@ def test_the_debate_sheet_has_three_quotations_a_side_and_what_is_not_known(
     assert sorted(heads, key=shown.index) == heads
     assert shown[shown.index(heads[1]) : shown.index(heads[2])].count("sm-apart") == 3
     assert "“A toll would keep heavy carts on the highway.” Ford Gazette, news, 2 March 2025</p>" in shown
-    assert "is not clear: ‘On the bridge, part " in shown
+    assert "Without a clear side: " in shown
     assert len(app.get("download_button")) == 2
     assert f"<h1>{toll_answer().question}</h1>" in html(click(app, "Back to the answer"))
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from agent.answer.commands import Reply, like
 from agent.answer.corrections import Corrections
+from agent.answer.followups import stand_of
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence, search_order
 from agent.commands.doctor import Part, parts
@@ -180,8 +181,10 @@ class PageService:
         """Returns other sentences of the documents that are similar to a quotation."""
         from agent.stages.lookup import more_like  # with it comes LangGraph, for which the page's start does not wait
 
-        options = RunOptions.from_dict(run.options)
-        return like(answer, self._wait(more_like(self._runs.providers, answer.neutral_question, words, options)))
+        options, stand = RunOptions.from_dict(run.options), stand_of(answer, words)
+        scored_by = self._wait(self._runs.state(run.id)).get("scored_by")
+        asked = answer.neutral_question, words, options, stand, scored_by
+        return like(answer, self._wait(more_like(self._runs.providers, *asked)), sided=stand is not None)
 
     def remove_thread(self, thread: str) -> None:
         """Hides the thread from the person's history. It can be restored for a while; then their runs of it are
