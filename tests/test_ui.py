@@ -75,7 +75,10 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     assert shown_run(app)
     until(app, answered)
     assert f"<h1>{QUESTION}</h1>" in html(app)
-    assert [e.label for e in app.expander] == ["More about how this was made", "Documents: read 40 of 40, quoted 4."]
+    assert [e.label for e in app.expander] == [
+        "More about how this was made",
+        "Documents: read 40 documents, quoted 4.",
+    ]
     again = page(run=shown_run(app))  # a reload, or the link in another browser
     assert answered(again)
     assert f"<h1>{QUESTION}</h1>" in html(again)
@@ -133,7 +136,7 @@ def test_where_nothing_is_sure_the_sides_are_listed_without_a_sentence(
     assert 'class="sm-claim thesis"' not in html(app)
     assert "one source" in app.markdown[0].help  # what counts is explained where they stand
     assert [e.label for e in app.expander] == [
-        "Documents: read 40 of 40, quoted 1."
+        "Documents: read 40 documents, quoted 1."
     ]  # no more of a side without a case
 
 
@@ -157,7 +160,7 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     assert '<span class="sm-reason why">Safety</span> Carters' in html(app)
     assert '<span class="sm-reason">(answers&nbsp;[5])</span>' in html(app)
     assert "<h2>Also on this question, taking no clear side</h2>" in html(app)
-    assert documents.label == "Documents: read 13 of 14, quoted 9."
+    assert documents.label == "Documents: read 13 of the 14 documents found, quoted 9."
     assert [b.label for b in documents.button][:2] == ["On the bridge, part 1", r"\[1\]"]
     listed = "".join(e.proto.body for e in documents.get("html"))
     assert listed.startswith('<p class="sm-small">Valley Courier · news · 1 March 2025 · read as Yes · quoted</p>')
