@@ -160,8 +160,7 @@ def check_question(text: str, *, english_only: bool = True) -> str:
 
 
 def check_form(form: Form, question: str) -> None:
-    """Raises GreetingError for what begins with a greeting and asks nothing else, QuestionError for an order or text in
-    no language."""
+    """Raises GreetingError for what only greets and talks, QuestionError for an order or text in no language."""
     if form == "none":
         if opens_with_greeting(question):
             raise GreetingError(f"Hello! {_EXAMPLE}")

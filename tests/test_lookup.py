@@ -9,11 +9,11 @@ from instant_providers import framer
 from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.service import Runs
-from agent.stages.lookup import parts_of
 from tools.documents.files import find_files
 from tools.documents.ingest import IngestReport, read_all
 from tools.passages import Passage
 from tools.passages import PassageForm as Form
+from tools.selection.sentences import parts_of
 
 QUESTION = "Should the village pool be closed?"
 FILES = {

@@ -304,8 +304,7 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     quoted |= cited_passages(state)
     passages = await asyncio.to_thread(providers.passages, found_passages(state) | quoted)
     stored = await asyncio.to_thread(providers.store.passages, quoted)
-    originals = originals_of(passages)
-    nearest, same = list[str](), originals
+    nearest, same = list[str](), (originals := originals_of(passages))
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
     within = Budget(deadline_at=ends_at(options, "verify"))
     with contextlib.suppress(DeadlineError), budget_scope(within):  # courtesies that an answer does not wait for

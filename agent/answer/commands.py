@@ -79,16 +79,14 @@ def only(answer: Answer, what: str) -> Reply:
     return _resting(answer, kept, f"source [{what}] says")
 
 
-def like(answer: Answer, found: Sequence[tuple[str, Passage]], *, sided: bool = False) -> Reply:
-    """What else the documents say that is like a quotation: sentences, each with who says it. sided: the quotation
-    stands under a side, and so do they."""
+def like(answer: Answer, found: Sequence[tuple[str, Passage]]) -> Reply:
+    """What else the documents say that is like a quotation: sentences, each with who says it."""
     numbered = {i: c.number for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
     lines = []
     for said, passage in found:
         by = f" – {passage.said_by or passage.title}" if passage.said_by or passage.title else ""
         lines.append((f"{in_quotes(said)}{by}", [numbered[passage.id]] if passage.id in numbered else []))
-    nothing = f"The documents say nothing else that is like this{' for the same side' if sided else ''}."
-    return Reply("More like this" if lines else nothing, lines)
+    return Reply("More like this" if lines else "The documents say nothing else like this that argues the same.", lines)
 
 
 def more(answer: Answer, what: str) -> Reply | Search:

@@ -1,7 +1,7 @@
 """The documents that a run found: what each argues, by which numbers it is quoted, or why it is not."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from agent.answer.model import AnswerDocument, Citation, in_order, shared_fields
 from agent.answer.retrieved import judged_passages
@@ -18,18 +18,6 @@ _Stance = tuple[str, str]
 def found_passages(state: RunState) -> set[int]:
     """The ids of all passages that were read, were candidates or are cited."""
     return (judged_passages(state) | cited_passages(state)).union(*state.get("candidates", {}).values())
-
-
-def read_passages(state: RunState) -> set[int]:
-    """The ids of the passages that this answer read: those that were judged for its sides, or of a follow-up on a focus
-    and of what was looked up those that were chosen for it."""
-    judged, chosen = judged_passages(state), set[int]().union(*state.get("selected", {}).values())
-    return judged if judged and not is_focused(state) else chosen | cited_passages(state)
-
-
-def is_focused(state: RunState) -> bool:
-    """Whether the run follows up on one point of its thread's question."""
-    return bool(state["framing"]["focus"]) and "against" not in state
 
 
 def cited_passages(state: RunState) -> set[int]:
@@ -56,33 +44,29 @@ def documents_of(
     """Each document once: the quoted ones by their numbers, then those that take a side, then the others.
 
     same: for each passage the first that says the same. by_verdicts: the judge's verdict on a passage is its stance;
-    otherwise a document has the stance of all its sentences together. Of a follow-up on a focus it argues what it is
-    quoted for: what the rest of it argues is on the whole question.
+    otherwise a document has the stance of all its sentences together. A follow-up on a focus, and what is looked up,
+    read the passages that were chosen; by the focus a document argues what it is quoted for, and nothing else.
     """
     texts = {i: same.get(i, i) for i in sorted(found_passages(state)) if i in passages}
+    judged, chosen = judged_passages(state), cited_passages(state).union(*state.get("selected", {}).values())
+    focused = bool(state["framing"]["focus"]) and "against" not in state
     read, off, quoted = (
         {texts.get(i, i) for i in ids}
-        for ids in (read_passages(state), state.get("off_question", []), cited_passages(state))
+        for ids in (chosen if focused or not judged else judged, state.get("off_question", []), cited_passages(state))
     )
-    argued = _stances(state, texts) if by_verdicts else _document_stances(state, passages)
-    if focused := is_focused(state):
-        argued = _by_passage(_cited_stances(state))
+    weighed = RunState(**{**state, "document_stances": {}}) if focused else state
+    argued = _stances(state, texts) if by_verdicts and not focused else _document_stances(weighed, passages)
     documents: dict[tuple[str, str], list[int]] = defaultdict(list)
     for i in texts:
         documents[passages[i].document].append(i)
     found = list[AnswerDocument]()
     for key, ids in documents.items():
         own, stances = {texts[i] for i in ids}, sorted({stance for i in ids for stance in argued[i]})
-        silent = "unread" if not own & read else "off_question" if own & read <= off else "no_side"
+        silent = "off_question" if own & read <= off else "no_side"
+        silent = "unread" if not own & read else "no_claim" if focused and state["perspectives"] else silent
         argued_by = {texts[i] for i in ids if argued[i]}  # a repeat says nothing else for or against a side
         repeats = own.isdisjoint(ids) or (own & quoted and argued_by <= quoted)
-        unquoted = (
-            "repeats"
-            if repeats
-            else "no_claim"
-            if stances or (focused and state["perspectives"] and own & read)
-            else silent
-        )
+        unquoted = "repeats" if repeats else "no_claim" if stances else silent
         first, told = passages[ids[0]], [{"perspective": side, "argues": argues} for side, argues in stances]
         cited = [c.number for c in citations if passages[c.passage_id].document == key]
         known = shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": told, "quoted": cited}
@@ -119,17 +103,10 @@ def _document_stances(state: RunState, passages: Mapping[int, Passage]) -> Mappi
     """What each passage argues, by the stance of its document; a document without one argues what it is cited for."""
     told = {(i, (side, "for")) for side, ids in state.get("document_stances", {}).items() for i in ids}
     known = {passages[i].document for i, _ in told if i in passages}
-    return _by_passage(
-        (i, stance)
-        for i, stance in told | _cited_stances(state)
-        if (i, stance) in told or (i in passages and passages[i].document not in known)
-    )
-
-
-def _by_passage(found: Iterable[tuple[int, _Stance]]) -> Mapping[int, set[_Stance]]:
     argued: dict[int, set[_Stance]] = defaultdict(set)
-    for i, stance in found:
-        argued[i].add(stance)
+    for i, stance in told | _cited_stances(state):
+        if (i, stance) in told or (i in passages and passages[i].document not in known):
+            argued[i].add(stance)
     return argued
 
 
@@ -139,6 +116,8 @@ def _stances(state: RunState, texts: Mapping[int, int]) -> Mapping[int, set[_Sta
     judged = judged_passages(state)
     # What is only weakly for a side does not make it the document's.
     stated = _verdicts(state, CLEAR) | _cited_stances(state)
-    shared = _by_passage((texts.get(i, i), stance) for i, stance in stated)
+    shared: dict[int, set[_Stance]] = defaultdict(set)
+    for i, stance in stated:
+        shared[texts.get(i, i)].add(stance)
     found = stated | _verdicts(state)
     return {i: {s for s in shared[first] if (i, s) in found or i not in judged} for i, first in texts.items()}

@@ -155,11 +155,10 @@ def stand_of(answer: Answer, words: str) -> Stand | None:
     claims = [(side, claim) for side in answer.perspectives for claim in side.all_claims]
     quoted = [found for found in claims if found[1].text == words]
     for side, claim in quoted or [f for f in claims if not f[1].quoted and cited & {*f[1].citations}]:
-        facing, said = contrary_of(answer, side), side.statement
-        own = Perspective(**{**_planned(side.name, said, side), "id": side.id, "contrary": side.contrary})
-        if claim in side.objections:  # they argue for no to the side
-            return Perspective(**{**own, "name": "No", "statement": f"No: {said}"}), f"Yes: {said}"
-        return own, facing["statement"] if facing else ""
+        if claim in side.objections:
+            return _planned("No", f"No: {side.statement}", side), f"Yes: {side.statement}"
+        facing = contrary_of(answer, side)
+        return _planned(side.name, side.statement, side), facing["statement"] if facing else ""
     return None
 
 

@@ -142,13 +142,11 @@ def deleted_source_notes(passages: Sequence[Passage]) -> list[Note]:
 
 
 def repeat_notes(state: RunState, originals: Mapping[int, int]) -> list[Note]:
-    """How many passages were not judged, as near copies of others. originals: of each passage the first that says the
-    same."""
+    """How many passages were not judged, as near copies of others. originals: of each the first of its copies."""
     judged = {i for scores in state.get("support", {}).values() for i in scores}
     if not (copies := sum(i not in judged and first in judged for i, first in originals.items())):
         return []
-    one, several = "repeats another one nearly word for word, and was", "repeat others nearly word for word, and were"
-    return [Note(kind="scope", text=f"{count(copies, 'passage')} {one if copies == 1 else several} not read again.")]
+    return [Note(kind="scope", text=f"Passages that repeat others nearly word for word, and were read once: {copies}.")]
 
 
 def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:

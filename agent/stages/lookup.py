@@ -6,16 +6,13 @@ sides nothing was found.
 """
 
 import asyncio
-import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from langgraph.runtime import Runtime
-from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from agent.evidence.coverage import FilteredPassages, search_store, similarity_to
@@ -30,13 +27,10 @@ from prompts import as_data
 from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, JudgeError
 from tools.language.addressed import has_prompt_injection
-from tools.language.grounding import stems, verbatim
-from tools.language.quotable import LONGEST_PAIR, is_prose, needs_context
-from tools.language.sentences import is_heading, split_sentences, without_mark
-from tools.language.words import LIGHT_WORDS, QUERY_FILLERS
 from tools.models.chat.model import ChatModel
 from tools.models.judges.together import as_documents
 from tools.passages import Passage
+from tools.selection.sentences import Part, distinct, figures_asked, parts_of, share_known, words_held
 
 _POOL = 60  # passages of each query
 _POOLS = _POOL, 3 * _POOL  # the second where a model finds no answer in the first
@@ -63,29 +57,13 @@ _ON_SUBJECT = 0.25  # cosine of a passage to the thread's question with the type
 _RELATED = 0.2  # cosine of a passage to the same from which its sentences are listed
 _NEAR = 0.4  # least cosine of the nearest sentence; below it the documents do not speak of the question
 _KNOWN = 0.5  # share of a follow-up's words that the documents hold, from which they are about it, near or not
-_LIGHT = QUERY_FILLERS | LIGHT_WORDS | {"say", "says", "said", "think", "much", "many", "tell", "really"}
-_ASKS_FIGURE = re.compile(
-    r"\bhow (?:many|much|long|old|often|far|high|big|large)\b|\b(?:cost|price|percent|share|number|figure|when)\w*",
-    re.I,
-)
-_HAS_FIGURE = re.compile(
-    r"\d|\b(?:hundred|thousand|million|dozen|half|third|two|three|four|five|six|seven|eight|nine|ten)\b", re.I
-)
-
-
-class _Part(NamedTuple):
-    """A sentence or a table row as it is quoted, and as it is shown: a row after its table's head."""
-
-    passage: Passage
-    text: str
-    shown: str = ""
 
 
 class _Found(NamedTuple):
     """The sentences to show, best first; all that were compared, or shown to a model; and the passages found."""
 
-    parts: list[_Part]
-    read: list[_Part]
+    parts: list[Part]
+    read: list[Part]
     left: FilteredPassages
 
 
@@ -112,32 +90,22 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
 async def _looked_up(providers: Providers, framing: FramingState, options: RunOptions) -> _Found:
     """The sentences that a chat model chooses, or the best ranked."""
-    shown, read = set[_Part](), list[_Part]()
+    read = list[Part]()
     for pool in _POOLS:
         ranked = await _ranked(providers, framing, options, pool)
         if providers.pick is None:
             break
-        new = _as_in_documents([part for part in ranked.read if part not in shown][:_SHOWN])
+        new = [part for part in ranked.read if part not in read][:_SHOWN]
+        new.sort(key=lambda p: (p.passage.document, p.passage.position, p.passage.text.find(p.text)))
         picked = await providers.pick(framing, [replace(p.passage, text=p.shown or p.text) for p in new]) if new else []
         if picked is None:  # the model failed
             break
-        shown, read = shown | {*new}, [*read, *new]
-        ranked = _Found(_distinct(new[i] for i in picked), read, ranked.left)
+        read += new
+        ranked = _Found(distinct((new[i] for i in picked), _PICKED), read, ranked.left)
         if picked:
             break
     await _keep(providers, [part.passage for part in ranked.parts])
     return ranked
-
-
-def _as_in_documents(parts: list[_Part]) -> list[_Part]:
-    return sorted(parts, key=lambda p: (p.passage.document, p.passage.position, p.passage.text.find(p.text)))
-
-
-def _distinct(parts: Iterable[_Part]) -> list[_Part]:
-    kept = list[_Part]()
-    for part in parts:
-        kept += [] if any(_repeats(part, other) for other in kept) else [part]
-    return kept
 
 
 class PickedSentences(BaseModel):
@@ -158,8 +126,7 @@ async def pick_by_chat(model: ChatModel, framing: FramingState, sentences: Seque
         sentences=as_documents(numbered),
         most=str(_PICKED),
     )
-    known = [n - 1 for n in dict.fromkeys(reply.sentences) if str(n) in numbered]
-    return known[:_PICKED]
+    return [n - 1 for n in dict.fromkeys(reply.sentences) if str(n) in numbered]
 
 
 async def pick_none(_: FramingState, sentences: Sequence[Passage]) -> None:
@@ -183,40 +150,22 @@ async def _ranked(providers: Providers, framing: FramingState, options: RunOptio
     if not parts:
         return _Found([], [], found)
     to_typed, to_whole = np.array([near[p.passage.id] for p in parts]).T
-    figures = np.array([bool(_ASKS_FIGURE.search(typed) and _HAS_FIGURE.search(p.text)) for p in parts])
-    lengths = np.log([len(p.text.split()) for p in parts])
+    lengths, figures = np.log([len(p.text.split()) for p in parts]), figures_asked(typed, parts)
     by = _FOLLOW_UP if framing["focus"] else _FACT
     fit = cosine + by.passage * to_typed + by.length * lengths + by.words * held + by.figure * figures
     fit += np.minimum(to_whole, _ON_SUBJECT)
     listed = to_whole >= min(_RELATED, to_whole.max() / 2)  # another encoder's cosines may all be small
-    chosen, shown = list[_Part](), Counter[int]()
     order = [int(at) for at in np.argsort(-fit, kind="stable")]
-    for part in (parts[at] for at in order if listed[at] and (known or cosine.max() >= _NEAR)):
-        repeats = any(_repeats(part, other) for other in chosen)
-        if len(chosen) < _MOST and shown[part.passage.id] < by.most and not repeats:
-            shown[part.passage.id] += 1
-            chosen.append(part)
-    return _Found(chosen, [parts[at] for at in order], found)
-
-
-def _repeats(part: _Part, other: _Part) -> bool:
-    """Whether they are the same words, or one of two sentences of a passage holds the other."""
-    within = part.passage.id == other.passage.id and not part.shown
-    return part.text == other.text or (within and (part.text in other.text or other.text in part.text))
+    fitting = (parts[at] for at in order if listed[at] and (known or cosine.max() >= _NEAR))
+    return _Found(distinct(fitting, _MOST, by.most), [parts[at] for at in order], found)
 
 
 async def more_like(
-    providers: Providers,
-    question: str,
-    words: str,
-    options: RunOptions,
-    stand: Stand | None,
-    scored_by: str | None = None,
+    providers: Providers, question: str, words: str, options: RunOptions, stand: Stand | None, judge: str | None
 ) -> list[tuple[str, Passage]]:
     """Sentences near to a quotation of an answer to the question, the nearest first, with their passages. The quotation
     itself and what stands next to it in its sentence are left out. stand: what it is quoted for, which they must argue
-    for too; scored_by: the name of the run's judge, if that is
-    known."""
+    for too; judge: the name of the run's, if that is known."""
     models = providers.models
     found, passages = await search_store(providers, words, replace(options, pool=_POOL))
     parts = [part for i in found.ids for part in parts_of(passages[i]) if words not in part.text]
@@ -225,20 +174,16 @@ async def more_like(
     near = await similarity_to(providers, [words, question], list({p.passage.id for p in parts}))
     parts = [part for part in parts if part.passage.id in near and near[part.passage.id][1] >= _RELATED]
     vectors = await models.encode([words, *(p.text for p in parts)])
-    cosine, chosen = vectors[1:] @ vectors[0], dict[int, _Part]()
-    for at in np.argsort(-cosine, kind="stable"):
-        if cosine[at] >= _NEAR and len(chosen) < (_WEIGHED if stand else _LIKE):
-            chosen.setdefault(parts[int(at)].passage.id, parts[int(at)])
-    alike = list(chosen.values())
+    cosine = vectors[1:] @ vectors[0]
+    nearest = (parts[int(at)] for at in np.argsort(-cosine, kind="stable") if cosine[at] >= _NEAR)
+    alike = distinct(nearest, _WEIGHED, 1)
     if stand and alike:
-        judge = models.judge(models.own_judge.name if scored_by is None else scored_by)
-        alike = await _on_the_same_side(models, question, alike, stand, judge)
+        by = models.judge(models.own_judge.name if judge is None else judge)
+        alike = await _agreeing(models, question, alike, stand, by)
     return [(part.text, part.passage) for part in alike[:_LIKE]]
 
 
-async def _on_the_same_side(
-    models: Models, question: str, parts: Sequence[_Part], stand: Stand, judge: RunJudge
-) -> list[_Part]:
+async def _agreeing(models: Models, question: str, parts: list[Part], stand: Stand, judge: RunJudge) -> list[Part]:
     """The sentences that a judge of documents finds to argue for what the words are quoted for; by the embedded judge
     those that are as sure as the quotations of a side."""
     said, contrary = stand
@@ -267,52 +212,12 @@ async def _searched(
     return left, known
 
 
-def parts_of(passage: Passage) -> list[_Part]:
-    """What can be quoted of a passage: sentences, each with the one before where it leans on that; a table's rows."""
-    if passage.form == "table":
-        head, *rows = [line for line in passage.text.split("\n") if line.strip()]
-        return [_Part(passage, row, f"[{head}] {row}") for row in rows]
-    parts, before, sentences = list[_Part](), "", split_sentences(passage.text)
-    for sentence in sentences:
-        own = without_mark(sentence)
-        heading = is_heading(sentence) and len(sentences) > 1  # a row's text often has no full stop
-        if not heading and is_prose(own) and not own.endswith("?"):
-            pair = f"{before} {own}"
-            leans = before and needs_context(own) and len(pair.split()) <= LONGEST_PAIR
-            parts.append(_Part(passage, pair if leans and verbatim(pair, passage.text) else own))
-        before = "" if heading else own
-    return parts
-
-
-def words_held(typed: str, parts: list[_Part]) -> NDArray[np.float64]:
-    """The share of the typed words that each part holds, (n,). Rarer words count more (idf)."""
-    wanted, texts = _telling(typed), [{*stems(f"{p.text} {p.passage.section} {p.passage.said_by}")} for p in parts]
-    weight = {word: np.log((len(texts) + 1) / (1 + sum(word in own for own in texts))) for word in wanted}
-    whole = sum(weight.values()) or 1.0
-    return np.array([sum(weight[word] for word in wanted & own) / whole for own in texts])
-
-
-def share_known(typed: str, passages: Iterable[Passage]) -> float:
-    """The share of the typed words that stand in any of the passages; 1 without a word that tells anything."""
-    wanted = _telling(typed)
-    return (
-        len(wanted & {*stems(" ".join(f"{p.title} {p.section} {p.text}" for p in passages))}) / len(wanted)
-        if wanted
-        else 1.0
-    )
-
-
-def _telling(typed: str) -> set[str]:
-    """The stems of the typed words that tell what is asked about."""
-    return {*stems(" ".join(w for w in re.findall(r"[\w'’-]+", typed) if w.casefold() not in _LIGHT))}
-
-
 async def _keep(providers: Providers, passages: list[Passage]) -> None:
     """Keeps the passages that the answer quotes with the run."""
     stored = await asyncio.to_thread(providers.store.vectors, [p.id for p in passages])
     await asyncio.to_thread(providers.store.kept.put, run_id(), [p for p in passages if p.id in stored], stored)
 
 
-def _claim(part: _Part) -> Claim:
+def _claim(part: Part) -> Claim:
     claim = Claim(perspective="", text=part.text, passages=[part.passage.id], support=0.0, role="also")
     return Claim(**{**claim, "shown": part.shown}) if part.shown else claim
