@@ -18,11 +18,12 @@ from agent.answer.lines import by_file, document_line, headline, taken_as
 from agent.answer.model import Answer, DocumentStance
 from agent.answer.outline import copied, to_terminal
 from agent.answer.sheet import sheet_file
+from agent.answer.summary import repeat_notes
 from agent.answer.words import strength_of
 from agent.models.inference import Models
 from agent.runs.progress import Progress, progress_of
 from agent.runs.store import Event
-from agent.state import Perspective
+from agent.state import FramingState, Perspective, RunState
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
 from tools.passages import Passage
@@ -78,6 +79,28 @@ def test_where_sentences_were_read_a_verdict_on_a_passage_is_no_stance() -> None
     answer = assemble("toll", state, PASSAGES, {"all": "test"}, [], 1.0)
     assert {i: stances for i, (stances, _, _) in told(answer).items() if stances} == {"01": "for p1", "03": "for p2"}
     assert told(answer)["04"] == ("", [], "no_side")
+
+
+def test_a_follow_up_on_a_focus_counts_what_it_read_and_quotes() -> None:
+    whole, chosen = toll_run(), {"p1": [1, 2], "p2": [3, 4]}
+    framing = FramingState(**{**whole["framing"], "focus": "carts?"})
+    run = RunState(**{**toll_run(claims=[CLAIMS[0]]), "framing": framing, "selected": chosen})
+    found = toll_answer(run)
+    assert found.summary == "On carts, of 2 documents quoted here, 1 argues yes; for 1 Steelman could not tell."
+    assert {d.not_quoted for d in found.documents if d.quoted == [] and d.stances == []} == {
+        "no_claim",
+        "unread",
+        "repeats",
+    }
+    assert headline(found) == "Read 6 of the 14 documents found, quoted 2."
+
+
+def test_passages_that_were_read_once_with_their_near_copies_are_counted() -> None:
+    state = RunState(support={"p1": {1: 0.9, 3: 0.1}})
+    assert [n.text for n in repeat_notes(state, {1: 1, 2: 1, 3: 3, 4: 4})] == [
+        "Passages that repeat others nearly word for word, and were read once: 1."
+    ]
+    assert repeat_notes(state, {1: 1, 3: 3}) == []
 
 
 def test_a_document_may_argue_for_several_sides() -> None:

@@ -1,6 +1,8 @@
 """The page itself over instant providers: ask, watch, edit, stop, follow up, the history and the settings."""
 
+import asyncio
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -25,6 +27,7 @@ from agent.answer.model import Answer
 from agent.answer.words import day
 from agent.options import RunOptions
 from agent.runs import service as session
+from agent.runs.executor import RunExecutor
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
@@ -537,6 +540,35 @@ def test_a_double_click_is_one_question(page: Callable[..., AppTest], settings: 
     finally:
         service.close()
     assert len(runs) == 2
+
+
+def test_what_stops_is_not_what_is_asked_again(
+    page: Callable[..., AppTest], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page()
+    stopping, carry_out = threading.Event(), RunExecutor._carry_out
+
+    async def slow_to_stop(*args: Any) -> None:
+        try:
+            await asyncio.sleep(0.1)
+            await carry_out(*args)
+        except asyncio.CancelledError:
+            stopping.set()
+            await asyncio.sleep(0.3)
+            raise
+
+    monkeypatch.setattr(RunExecutor, "_carry_out", slow_to_stop)
+    service = PageService(settings)
+    try:
+        first = service.start(QUESTION, visitor="one")
+        time.sleep(0.05)
+        stop = threading.Thread(target=service.cancel, args=(first,))
+        stop.start()
+        assert stopping.wait(5)
+        assert service.start(QUESTION, visitor="one") != first
+        stop.join()
+    finally:
+        service.close()
 
 
 def test_what_was_answered_within_a_moment_is_asked_anew(page: Callable[..., AppTest]) -> None:
