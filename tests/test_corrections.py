@@ -128,6 +128,17 @@ def test_off_the_question_takes_the_source_with_it_and_also_keeps_it() -> None:
     assert {c.role for c in from_also.perspectives[1].claims} == {"case"}
 
 
+def test_a_document_is_read_as_what_a_reader_left_of_its_quotations() -> None:
+    before = quoting()
+    told = [DocumentStance(perspective=side, argues="for") for side in ("p1", "p3")]
+    documents = [d.model_copy(update={"stances": told}) for d in before.documents]
+    after = moving(before.model_copy(update={"documents": documents}), (TEXTS[8], "p2"))
+    argued = {d.id: (d.not_quoted, [s.perspective for s in d.stances]) for d in after.documents}
+    assert argued["bridge/08.md"] == ("", ["p2"])
+    assert {tuple(sides) for why, sides in argued.values() if why == "repeats"} == {()}  # their original may have moved
+    assert argued["bridge/13.md"] == ("no_claim", ["p1", "p3"])
+
+
 def test_an_objection_is_moved_too() -> None:
     after = moving(quoting(), (TEXTS[7], "p3"))
     assert (texts(after, "p3"), after.perspectives[2].objections) == ([TEXTS[6], TEXTS[7]], [])

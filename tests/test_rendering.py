@@ -290,7 +290,7 @@ def test_the_sheet_is_the_question_the_strongest_of_each_side_and_what_is_not_kn
         "*nothing sure enough to quote for this side*",
         "## What is not known",
         "- No: nothing sure enough to quote for this side",
-        "- The side of 4 documents is not clear: ‘Letter 0’, ‘Letter 1’, ‘Letter 2’, 1 more",
+        "- Without a clear side: 4 documents, ‘Letter 0’, ‘Letter 1’, ‘Letter 2’, 1 more",
     ]
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from agent.answer.commands import Reply, like
 from agent.answer.corrections import Corrections
+from agent.answer.followups import stand_of
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence, search_order
 from agent.commands.doctor import Part, parts
@@ -121,7 +122,7 @@ class PageService:
         key = visitor, question, thread, depth, repr(sorted(options.items()))
         with self._beginning:
             at, run_id = self._begun.get(key, (0.0, ""))
-            if visitor and time.monotonic() - at < _DOUBLE_CLICK and run_id in self._runs.executor.tasks:
+            if visitor and time.monotonic() - at < _DOUBLE_CLICK and run_id in self._runs.at_work:
                 return run_id
             before = self.rows.get(thread) if thread else None
             chosen = usual_options(self._runs, depth, person=self.person, before=before, **options)
@@ -180,8 +181,9 @@ class PageService:
         """Returns other sentences of the documents that are similar to a quotation."""
         from agent.stages.lookup import more_like  # with it comes LangGraph, for which the page's start does not wait
 
-        options = RunOptions.from_dict(run.options)
-        return like(answer, self._wait(more_like(self._runs.providers, answer.neutral_question, words, options)))
+        options, judge = RunOptions.from_dict(run.options), self._wait(self._runs.state(run.id)).get("scored_by")
+        asked = answer.neutral_question, words, options, stand_of(answer, words), judge
+        return like(answer, self._wait(more_like(self._runs.providers, *asked)))
 
     def remove_thread(self, thread: str) -> None:
         """Hides the thread from the person's history. It can be restored for a while; then their runs of it are

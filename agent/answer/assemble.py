@@ -31,6 +31,7 @@ from agent.answer.summary import (
     deleted_source_notes,
     notes_of,
     query_notes,
+    repeat_notes,
     summarise,
 )
 from agent.evidence.coverage import originals_of
@@ -293,7 +294,7 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     quoted |= cited_passages(state)
     passages = await asyncio.to_thread(providers.passages, found_passages(state) | quoted)
     stored = await asyncio.to_thread(providers.store.passages, quoted)
-    nearest, same = list[str](), originals_of(passages)
+    nearest, same = list[str](), (originals := originals_of(passages))
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
     within = Budget(deadline_at=ends_at(options, "verify"))
     with contextlib.suppress(DeadlineError), budget_scope(within):  # courtesies that an answer does not wait for
@@ -302,4 +303,5 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
             nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))
     answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
     gone = [p for i, p in passages.items() if i in quoted and i not in stored]
-    return answer.model_copy(update={"notes": [*answer.notes, *deleted_source_notes(gone)]})
+    noted = [*answer.notes, *repeat_notes(state, originals), *deleted_source_notes(gone)]
+    return answer.model_copy(update={"notes": noted})

@@ -20,9 +20,10 @@ _RECORD = re.compile(
     r"(?i)\b(?:minutes|transcripts?|hearings?|proceedings|meeting|interview|evidence|debate|panel|hansard)\b"
 )
 _PART = re.compile(r"(.+), ((?:row|message) .+)")  # the id of a document that is a part of a file
+NO_CLEAR_SIDE = "no clear side"
 _WHY_NOT = {
     "repeats": "says the same as another",
-    "no_claim": "not among the surest",
+    "no_claim": "clearer quotations were chosen",
     "no_side": "",
     "off_question": "about something else",
     "unread": "not read",
@@ -138,9 +139,10 @@ def _file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, st
 
 
 def headline(answer: Answer) -> str:
-    """'Read 9 of 9, quoted 6.'"""
+    """'Read 9 documents, quoted 6.', or 'Read 7 of the 9 documents found, quoted 6.'"""
     read, quoted = sum(map(is_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
-    return f"Read {read:,} of {len(answer.documents):,}, quoted {quoted:,}."
+    found = count(len(answer.documents), "document")
+    return f"Read {found if read == len(answer.documents) else f'{read:,} of the {found} found'}, quoted {quoted:,}."
 
 
 def by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
@@ -168,12 +170,12 @@ def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
 
 
 def taken_as(answer: Answer, document: AnswerDocument) -> str:
-    """'read as Yes', 'read as both', 'side not clear'; empty where the question has no sides, or why the document is
+    """'read as Yes', 'read as both', 'no clear side'; empty where the question has no sides, or why the document is
     not quoted tells enough."""
     sides = {side.id: side for side in answer.perspectives}
     told = [(s.argues, sides[s.perspective]) for s in document.stances if s.perspective in sides]
     if not told:
-        return "side not clear" if sides and document.not_quoted not in ("off_question", "repeats") else ""
+        return NO_CLEAR_SIDE if sides and document.not_quoted in ("", "no_side", "unread") else ""
     facing = {side.stance for argues, side in told if argues == "for"} >= {"supports", "opposes"}
     named = [_named(answer, argues, side) for argues, side in told if not (facing and side.stance != "other")]
     return f"read as {', '.join([*(['both'] if facing else []), *named])}"

@@ -134,7 +134,7 @@ def is_sideless(answer: Answer) -> bool:
 
 def also_heading(answer: Answer) -> str:
     """What stands above `also`."""
-    return "On this question" if is_sideless(answer) else "Also on this question, side not clear"
+    return "On this question" if is_sideless(answer) else "Also on this question, taking no clear side"
 
 
 def how_to_get_sides(answer: Answer) -> str:

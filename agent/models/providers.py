@@ -97,6 +97,8 @@ QueryWriter = Callable[[Perspective, FramingState, Sequence[str], Sequence[str]]
 passages that support it best so far."""
 Writer = Callable[[Brief], Awaitable[list[Claim]]]
 """The claims for one perspective, best first; where it has no contrary, objections to it too."""
+Picker = Callable[[FramingState, Sequence[Passage]], Awaitable[list[int] | None]]
+"""Which of some sentences answer a question of fact, by their places, best first; None where no model chose."""
 CruxWriter = Callable[[FramingState, Sequence[tuple[Perspective, Sequence[Claim]]]], Awaitable[Claim | None]]
 """What the dispute of two perspectives turns on, from their accepted claims, citing passages of both; None where they
 share no point."""
@@ -146,6 +148,7 @@ class Providers:
     plan: Planner | None = None  # frames and expands in one request; `frame` and `expand` stand in for it
     quote: Writer | None = None  # quotes for a perspective of whose written claims none passed the checks
     crux: CruxWriter | None = None  # where a judge can check what it says
+    pick: Picker | None = None  # where a chat model is set
     web: "WebSearch | None" = None
     english_only: bool = True
     remotes: tuple[RemoteService, ...] = ()
