@@ -193,8 +193,7 @@ async def _agreeing(models: Models, question: str, parts: list[Part], stand: Sta
             return [p for p, (own, other) in zip(parts, stances, strict=True) if own >= judge.threshold and own > other]
         judge = models.judge(models.own_judge.name)
     framing = FramingState(form="polar", question=question, alternatives=[], focus="")
-    passages = list({p.passage.id: p.passage for p in parts}.values())
-    brief = Brief(said, contrary, framing, passages, {}, limit=_LIKE, judge=judge)
+    brief = Brief(said, contrary, framing, [p.passage for p in parts], {}, limit=_LIKE, judge=judge)
     reading = (await score_sentences(models, [brief]))[0]
     sure = [(unit.passage.id, unit.text) for unit, case in zip(reading.units, reading.case, strict=True) if case]
     return [p for p in parts if any(i == p.passage.id and (text in p.text or p.text in text) for i, text in sure)]
