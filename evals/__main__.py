@@ -77,9 +77,8 @@ def _listed() -> str:
 
 
 def _module(name: str) -> ModuleType:
-    if name in GROUPS["Train"]:
-        return importlib.import_module(f"evals.training.{name.removeprefix('judge-')}")
-    return importlib.import_module(f"evals.suites.{name}")
+    package = "training" if name.startswith("judge-") else "suites"
+    return importlib.import_module(f"evals.{package}.{name.removeprefix('judge-')}")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from agent.runs.store import RunStore
 from agent.settings import Settings
 from agent.state import Claim
 from evals.__main__ import main
-from evals.training.corrections import statement_of
+from evals.suites.corrections import statement_of
 from evals.training.data import load_corpus, rows_of
 from tools.errors import InputError
 from tools.store.database import FROM_3, SCHEMA_VERSION, Database

@@ -1,4 +1,4 @@
-"""No evaluation data in what a judge is trained on; and that an overlap would be seen."""
+"""The judge's training data share nothing with evaluation data or with held-out data."""
 
 import gzip
 import json
@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from evals.datasets.overlap import Evaluated, read_evaluated
-from evals.training.data import load_corpus
-from evals.training.examples import Example
+from evals.training.data import Example, load_corpus
 from evals.training.text import key, shingles
 
 PASSAGE = (
@@ -31,8 +30,7 @@ THIRD = "A toll of four coins a crossing pays for the lamps, the keeper and the 
 
 
 def overlaps(training: Mapping[str, Sequence[Example]], evaluated: Iterable[Evaluated]) -> Iterator[str]:
-    """A line for every file and data set that share something: a question or statement, by its words alone, or a
-    passage, by the runs of words that only copies share."""
+    """A line for each file and data set that share questions, statements or runs of words."""
     for one in evaluated:
         questions, passages = {key(text) for text in one.asked}, runs(one.passages)
         for name, taught in training.items():
@@ -45,7 +43,6 @@ def overlaps(training: Mapping[str, Sequence[Example]], evaluated: Iterable[Eval
 
 
 def runs(texts: Iterable[str]) -> dict[int, str]:
-    """Each run of words to a text that has it."""
     return {run: text for text in set(texts) for run in shingles(text)}
 
 
@@ -54,7 +51,7 @@ def example(text: str, group: str = "Boats", statement: str = "Boats last.") -> 
 
 
 def made_up(folder: Path) -> Path:
-    """Data in which the first training rows share something each with what is measured with, and the others nothing."""
+    """Data whose first seven training rows share something with evaluation data."""
     for part in ("judge/train", "retrieval", "newscope", "pir"):
         (folder / part).mkdir(parents=True)
     with zipfile.ZipFile(folder / "newscope/LocalNews.zip", "w") as news:
@@ -85,7 +82,7 @@ def made_up(folder: Path) -> Path:
     return folder
 
 
-def test_the_loader_leaves_out_what_is_measured_with(tmp_path: Path) -> None:
+def test_the_loader_leaves_out_evaluation_data(tmp_path: Path) -> None:
     data = made_up(tmp_path)
     unsplit = [example(PASSAGE), example(OTHER), example(APART, "Should the boats stop?"), example(NEWS)]
     unsplit += [example(VIEW), example(APART, "Why row?"), example(APART, "A harbour is closed.")]
@@ -107,16 +104,14 @@ def test_the_loader_leaves_out_what_is_measured_with(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # a million words, two minutes on a slow machine
-def test_no_judge_is_trained_on_evaluation_data() -> None:
+@pytest.mark.timeout(600)
+def test_no_judge_is_trained_on_evaluation_data_or_held_out_data() -> None:
     folder = Path(os.environ.get("STEELMAN_EVAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
     if not folder.is_dir():
         pytest.skip("needs ../shared/data, or STEELMAN_EVAL_DATA")
-    evaluated = list(read_evaluated(folder))
-    assert evaluated[0].passages
+    evaluated, corpus = list(read_evaluated(folder)), load_corpus(folder)
     assert all(one.asked and one.passages for one in evaluated)
-    assert ("LocalNews" in {one.name for one in evaluated}) == (folder / "newscope").is_dir()
-    assert ("pir perspectrum" in {one.name for one in evaluated}) == (folder / "pir").is_dir()
-    training = load_corpus(folder).training
-    assert sum(map(len, training.values())) > 1000
-    assert list(overlaps(training, evaluated)) == []
+    held = [e for examples in corpus.held_out.values() for e in examples]
+    questions, texts = frozenset(e.group for e in held), frozenset(e.text for e in held)
+    assert sum(map(len, corpus.training.values())) > 1000
+    assert list(overlaps(corpus.training, [*evaluated, Evaluated("held out", questions, texts)])) == []

@@ -13,7 +13,7 @@ from test_answers_suite import sided, write_set
 from agent.settings import Settings
 from evals.__main__ import main
 from evals.metrics.quoting import CASE_RIGHT, MOST, NEAR, TOLD_RIGHT, Question, fit, measures
-from evals.training import quotes
+from evals.suites import quotes
 from tools.models.judges.judge import Pair
 from tools.models.judges.quoting import RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
 

@@ -31,7 +31,7 @@ class SentenceScores:
     on_topic: whether it speaks of what is asked, (n,). case: whether it is of the perspective's case, (n,).
     quality: how good a quotation it makes, (n,). vectors: unit, (n, dimensions). question_vector: (dimensions,).
 
-    For the training of the rule (`evals/training/quotes.py`): features, the leanings of each, of its passage and of its
+    For the training of the rule (`evals/suites/quotes.py`): features, the leanings of each, of its passage and of its
     document, in log odds, (n, 3); grounds, what tells whether it speaks to the dispute, (n, RELEVANCE_FEATURES), as in
     `tools.models.judges.quoting`; rescored, whether the larger judge read it, (n,).
     """

@@ -145,9 +145,9 @@ def fitted_elsewhere(judge: PairJudge, data: Path, with_contrary: bool, seed: in
     """The threshold of the highest F1 on held-out passages, as many with support as the human-labelled pairs have, and
     where it is from. Raises InputError where the folder has none."""
     from evals.training.data import load_corpus
-    from evals.training.pack import held_out_cases
+    from evals.training.pack import held_out_pairs
 
-    cases = held_out_cases(load_corpus(data))
+    cases = held_out_pairs(load_corpus(data))
     truth = np.array([supports for _, supports in cases], bool)
     if not truth.any() or truth.all():
         raise InputError(

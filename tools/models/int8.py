@@ -1,6 +1,6 @@
 """The models that ship with the project, as they run: int8 graphs in `tools/weights` under ONNX Runtime.
 
-`python -m evals.training.ship` makes the encoder's files, `python -m evals judge-pack` the judges'.
+`python -m evals.training.artifacts` makes the encoder's files, `python -m evals judge-pack` the judges'.
 """
 
 import hashlib
