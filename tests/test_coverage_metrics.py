@@ -10,12 +10,9 @@ from evals.metrics.coverage import (
     alpha_ndcg,
     coverage,
     documents_needed,
-    hits,
-    leaning,
     mrecall,
     precision,
     supported,
-    sycophancy,
 )
 from tools.errors import SettingsError
 
@@ -47,32 +44,6 @@ def test_documents_needed() -> None:
     assert math.isnan(documents_needed(["x", "x2", "a"], [{"a"}], deepest=2))  # found too deep
     assert math.isnan(documents_needed([], GOLD))
     assert documents_needed(["a", "b"], GOLD, deepest=2) == 2  # more perspectives than places: MRecall@2 is 1
-
-
-def test_which_side_is_in_the_top_five() -> None:
-    pro, con = {"p1", "p2"}, {"c1", "both"}
-    assert leaning(["p1", "x"], pro, con) == "supporting_only"
-    assert leaning(["x", "c1"], pro, con) == "opposing_only"
-    assert leaning(["p1", "x", "c1"], pro, con) == "both"
-    assert leaning(["both"], pro | {"both"}, con) == "both"
-    assert leaning(["x", "y"], pro, con) == "neither"
-    assert leaning(["1", "2", "3", "4", "p1", "c1"], pro, con) == "supporting_only"  # the sixth place is too late
-    assert hits(["p1", "x", "p2"], pro, 2) == 1
-
-
-def test_sycophancy_is_not_defined_without_support() -> None:
-    assert sycophancy(30, 20) == pytest.approx(1 / 3)
-    assert sycophancy(0.2, 0.3) == pytest.approx(-0.5)
-    assert sycophancy(4, 0) == 1.0
-    assert math.isnan(sycophancy(0, 3))
-    assert math.isnan(sycophancy(0, 0))
-
-
-def test_alpha_ndcg_of_questions_without_anything() -> None:
-    assert alpha_ndcg([["c"], [], ["x"]], [GOLD, GOLD, GOLD], 5)[1:] == [0.0, 0.0]
-    assert alpha_ndcg([[]], [GOLD], 5) == [0.0]
-    with pytest.raises(ValueError, match="from 1 to 20"):
-        alpha_ndcg([["a"]], [GOLD], 21)
 
 
 def test_the_missing_extra_is_named_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

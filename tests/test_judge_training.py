@@ -78,20 +78,6 @@ def test_inputs_are_rounded_as_int8_does_and_the_gradient_passes() -> None:
     assert (in_256_steps(large) - large)[..., others].abs().max() < 0.03
 
 
-def test_the_mean_of_the_weights_is_kept_and_resumed(data: Path, tmp_path: Path) -> None:
-    from evals.training import cross_encoder
-    from evals.training.data import load_corpus
-    from evals.training.train import Plan
-
-    plan, corpus = Plan(millions=0.09, mean_from=0.2), load_corpus(data)
-    run = cross_encoder.start(plan, corpus, tmp_path)
-    cross_encoder.train(run)
-    assert run.best is run.mean.module
-    again = cross_encoder.start(plan, corpus, tmp_path)
-    for kept, mean in zip(again.best.parameters(), run.best.parameters(), strict=True):
-        assert bool((kept == mean).all())
-
-
 def small_mpnet(folder: Path, layers: int = 2) -> Path:
     """A model of the closer reading's kind with random weights, as judge-train writes it."""
     import torch

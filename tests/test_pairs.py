@@ -1,7 +1,6 @@
 """Files of labelled pairs, and the judge's measures: by hand or against scikit-learn."""
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from evals.datasets.pairs import LabelledPair, contraries, load_pairs
+from evals.datasets.pairs import load_pairs
 from evals.metrics import classification as m
 from evals.training.pack import fit
 from tools.errors import InputError
@@ -51,12 +50,6 @@ def test_a_bad_row_is_named(tmp_path: Path, row: object, said: str) -> None:
         load_pairs(path)
 
 
-def test_a_contrary_needs_exactly_two_perspectives() -> None:
-    two = [LabelledPair(i, "q", "d", text, True) for i, text in enumerate(("yes", "no", "yes"))]
-    three = [LabelledPair(i, "r", "d", text, True) for i, text in enumerate(("a", "b", "c"))]
-    assert contraries([*two, *three]) == {("q", "yes"): "no", ("q", "no"): "yes"}
-
-
 def test_calibration_by_hand() -> None:
     # below a half: mean (0.4 + 0.2 + 0.1)/3, one of three positive: off by 0.1; above: mean 0.75, half positive
     assert m.expected_calibration_error(LABELS, SCORES, bins=2) == pytest.approx(3 / 5 * 0.1 + 2 / 5 * 0.25)
@@ -72,14 +65,6 @@ def test_contrast_by_hand() -> None:
     contrary = ["no", "yes"] * 3 + ["no", ""]
     assert m.contrast_outcomes(judged, accepted, contrary) == ([True, False], ["q", "q"], 3)
     assert m.contrast_outcomes([], np.array([], bool), []) == ([], [], 0)
-
-
-def test_undefined_measures_are_nan() -> None:
-    no, some = np.array([False] * 3), np.array([0.1, 0.2, 0.3])
-    assert {name for name, of in m.yes_or_no(no, no).items() if math.isnan(of.value)} == {"precision", "recall", "f1"}
-    assert math.isnan(m.roc_auc(~no, some))
-    assert math.isnan(m.average_precision(no, some))
-    assert math.isnan(m.expected_calibration_error(np.array([], bool), np.array([])))
 
 
 @settings(deadline=None)

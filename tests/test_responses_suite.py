@@ -95,19 +95,6 @@ def test_what_gets_no_verdict_is_wrong_and_named(tmp_path: Path) -> None:
     assert "stances.jsonl: 4 rows of 2 claims, 1 failed" in table(report)
 
 
-def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
-    items, path = read_items(write(tmp_path / "data")), tmp_path / "records.jsonl"
-    with Records(path, "responses", {}) as kept:
-        whole, _ = asked_of(items, kept)
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lines[:3]))
-    with Records(path, "responses", {}) as kept:
-        again, pairs = asked_of(items, kept)
-    assert again == whole
-    assert {pair.text for pair in pairs} == {row["text"] for row in ROWS[2:]}
-    assert path.read_text() == "".join(lines)
-
-
 def test_a_run_with_the_embedded_judge(run_suite: Suite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, out = write(tmp_path / "set").parent, tmp_path / "kept.jsonl"
     status, printed, err = run_suite("responses", "--data", folder, "--json", "--out", out)
@@ -119,5 +106,5 @@ def test_a_run_with_the_embedded_judge(run_suite: Suite, tmp_path: Path, capsys:
     assert "accuracy of the stance" in run_suite("responses", "--data", folder, "--out", out)[1]
     (saved := tmp_path / "result.json").write_text(printed)
     assert main(["report", str(saved)]) == 0
-    assert "responses on stances.jsonl" in capsys.readouterr().out
+    assert "| responses | stances.jsonl |" in capsys.readouterr().out
     assert "holds no stances.jsonl" in run_suite("responses", "--data", tmp_path)[2]

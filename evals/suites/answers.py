@@ -20,7 +20,7 @@ from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
 from evals.answering.asking import MISSING, PLAIN, Build, ask_all, in_force, plan, providers_of
 from evals.answering.checks import check_claims, judge_claims
-from evals.answering.elsewhere import read_answers
+from evals.answering.external_answers import read_answers
 from evals.datasets.cases import SAMPLES_SET, Case, is_own, load_cases
 from evals.datasets.rows import digest, fingerprint, problem
 from evals.metrics.answers import Reply, missing_side, of_plain, supported
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="FILE", help="where the answers are kept, a line each")
     add("--missing", action="store_true", help="ask again without one side's gold documents, the sides in turn")
     add("--score-only", action="store_true", help="measure the answers that are there, and ask nothing")
-    theirs = "measure these answers of another agent, and ask nothing (evals/answering/elsewhere.py)"
+    theirs = "measure these answers of another agent, and ask nothing (evals/answering/external_answers.py)"
     add("--answers", type=Path, metavar="FILE", help=theirs)
     common_options(parser, FIRST, "of the shuffle, the sides left out, the intervals", parallel="questions at once")
 
