@@ -15,7 +15,7 @@ from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspe
 from agent.models.inference import Models
 from evals.answering.checks import check_claims, judge_claims
 from evals.metrics.answers import (
-    Reply,
+    AgentReply,
     both_sides_known,
     citations,
     documents_told,
@@ -46,18 +46,18 @@ def answer(*sides: AnswerPerspective, outcome: Any = "answered") -> Answer:
     return written_answers.answer("Do bridges help?", *sides, citations=found, outcome=outcome)
 
 
-def reply(question: str, *sides: AnswerPerspective, **more: Any) -> Reply:
-    return Reply(question, more.pop("gold", GOLD), answer=answer(*sides), **more)
+def reply(question: str, *sides: AnswerPerspective, **more: Any) -> AgentReply:
+    return AgentReply(question, more.pop("gold", GOLD), answer=answer(*sides), **more)
 
 
-FAILED = Reply("failed", GOLD)
+FAILED = AgentReply("failed", GOLD)
 EVEN = reply("even", side("supports", claim("a b", 1)), side("opposes", claim("c d", 3)))
 # Three claims for (the last with two citations, one of the other side's document), one against on an unlabelled one.
 UNEVEN = reply(
     "uneven", side("supports", claim("a b", 1), claim("c d", 2), claim("e f", 1, 3)), side("opposes", claim("g h i", 5))
 )
 ONLY_FOR = reply("one", side("supports", claim("a", 1)), side("opposes", status="thin"))
-NOTHING = Reply("nothing", GOLD, answer=answer(outcome="nothing_found"))
+NOTHING = AgentReply("nothing", GOLD, answer=answer(outcome="nothing_found"))
 
 
 def test_a_citation_is_right_wrong_or_unknown() -> None:
@@ -80,7 +80,7 @@ def test_the_side_of_documents() -> None:
     both, strange = document("o2", "p1", "p2"), document("x", "p1")
     found = [document("s1", "p1"), document("s2", "p2"), document("o1"), both, strange]
     told = answer(side("supports"), side("opposes")).model_copy(update={"documents": found})
-    shares = documents_told([Reply("q", GOLD, answer=told), FAILED])
+    shares = documents_told([AgentReply("q", GOLD, answer=told), FAILED])
     assert (shares["documents_told"].value, shares["documents_right"].value) == (2 / 4, 1 / 2)
 
 
@@ -120,8 +120,8 @@ def test_a_missing_side_is_admitted_or_shown() -> None:
     wrong = reply("wrong", side("supports", claim("a", 1)), side("opposes", claim("b", 2)), **out)
     unknown = reply("unknown", side("supports", claim("a", 1)), side("opposes", claim("b", 5)), **out)
     silent = reply("silent", side("supports", claim("a", 1)), side("opposes", status="supported"), **out)
-    nothing = Reply("nothing", GOLD, answer=answer(outcome="nothing_found"), left_out="opposes")
-    failed = Reply("failed", GOLD, left_out="opposes")
+    nothing = AgentReply("nothing", GOLD, answer=answer(outcome="nothing_found"), left_out="opposes")
+    failed = AgentReply("failed", GOLD, left_out="opposes")
     found = missing_side([thin, wrong, unknown, silent, nothing, failed, EVEN])
     assert {name: m.value for name, m in found.items()} == {
         "missing_admitted": 2 / 6,  # thin and nothing

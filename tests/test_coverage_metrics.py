@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from evals.metrics.coverage import (
+from evals.metrics.perspective_coverage import (
     alpha_ndcg,
     coverage,
     documents_needed,

@@ -35,7 +35,7 @@ def test_the_small_judge_is_trained_stopped_resumed_and_packed(
     out, whole = tmp_path / "run", cross_encoder.train_step
     taken: list[float] = []
 
-    def interrupted(run: cross_encoder.Run, batch: cross_encoder.Batch) -> float:
+    def interrupted(run: cross_encoder.TrainingRun, batch: cross_encoder.Batch) -> float:
         taken.append(whole(run, batch))
         if len(taken) == 4:
             raise KeyboardInterrupt

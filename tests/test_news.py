@@ -16,10 +16,10 @@ from evals.__main__ import main
 from evals.datasets.news import NewsEvent, NewsParagraph, NewsSet, load_news
 from evals.metrics.diversity import f1, figures, measures, ratios
 from evals.reports import results
-from evals.retrievers.news import Ready
+from evals.retrievers.news import EventCandidates
 from evals.retrievers.news_methods import ABLATIONS, METHODS, SWEEP, article_cosine, held_out, named
 from evals.retrievers.published_selections import Clustered
-from evals.suites.news import Plan, measured, scored, table
+from evals.suites.news import NewsPlan, measured, scored, table
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 
@@ -149,7 +149,7 @@ def test_ratios_stand_beside_the_papers() -> None:
 # Methods
 
 
-def ready() -> Ready:
+def ready() -> EventCandidates:
     """Four candidates: a1 and a2 alike, b1 and a3 alike; a1, a3 and a4 are relevant, and a4 was not found.
 
     b1 is another event's. a1 and a3 are of one article. The clusters are those of SAID, what nobody else says being
@@ -158,7 +158,7 @@ def ready() -> Ready:
     labels = {"a1": True, "a2": False, "a3": True, "a4": True}
     event = NewsEvent("a", "What happened?", tuple(NewsParagraph(i, "", label=v) for i, v in labels.items()))
     cosine = np.array([0.9, 0.8, 0.7, 0.6], np.float32)
-    return Ready(
+    return EventCandidates(
         event=event,
         ids=["a1", "a2", "b1", "a3"],
         articles=["one", "two", "three", "one"],
@@ -235,8 +235,8 @@ def test_an_article_is_as_near_as_its_nearest_paragraph() -> None:
 # The suite
 
 
-def plan(news: NewsSet, *methods: str, **changes: Any) -> Plan:
-    return Plan(news, news.measured, named(methods or METHODS), changes.pop("cutoffs", [1, 2]), **changes)
+def plan(news: NewsSet, *methods: str, **changes: Any) -> NewsPlan:
+    return NewsPlan(news, news.measured, named(methods or METHODS), changes.pop("cutoffs", [1, 2]), **changes)
 
 
 def test_the_figures_of_an_event_by_hand() -> None:
@@ -256,7 +256,7 @@ def test_the_figures_of_an_event_by_hand() -> None:
     assert figures(ready(), [2], 1)["published_precision@1"] == 0.0  # b1 is another event's
 
 
-def two_events() -> tuple[NewsSet, list[Ready]]:
+def two_events() -> tuple[NewsSet, list[EventCandidates]]:
     """The event above, and one that differs in that b1 is relevant and its only cluster."""
     one = ready()
     other = replace(one.event, id="b", paragraphs=(NewsParagraph("b1", "", label=True),))

@@ -12,7 +12,7 @@ from test_answers_suite import sided, write_set
 
 from agent.settings import Settings
 from evals.__main__ import main
-from evals.metrics.quoting import CASE_RIGHT, MOST, TOLD_RIGHT, Question, fit, measures
+from evals.metrics.quoting import CASE_RIGHT, MOST, TOLD_RIGHT, QuotableParts, fit, measures
 from evals.suites import quotes
 from tools.models.judges.judge import Pair
 from tools.models.judges.quoting import RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
@@ -38,13 +38,13 @@ SURE = 3.0  # of 0.953
 LIKELY = 1.0  # of 0.731
 
 
-def question(*parts: tuple[float, str, int], key: str = "q", rank: tuple[float, ...] = ()) -> Question:
+def question(*parts: tuple[float, str, int], key: str = "q", rank: tuple[float, ...] = ()) -> QuotableParts:
     """From how each part leans, its document, and the side that this is known for."""
     leans, documents, sides = zip(*parts, strict=True) if parts else ((), (), ())
     features = np.zeros((len(parts), 3))
     features[:, 0] = leans
     ranks = np.array(rank) if rank else np.ones(len(parts))
-    return Question(
+    return QuotableParts(
         key,
         features,
         np.zeros((len(parts), RELEVANCE_FEATURES)),
@@ -81,7 +81,7 @@ def test_unanswerable_questions_with_a_quotation_are_counted() -> None:
     stray = replace(question((LIKELY, "c", 0), key="stray"), kind="elsewhere")
     silent = replace(question((0.1, "d", 0), key="silent"), kind="elsewhere")
     topical = replace(question((-SURE, "e", 1), key="topical"), kind="topical")  # its documents may be turned round
-    questions: list[Question] = [known, stray, silent, topical]
+    questions: list[QuotableParts] = [known, stray, silent, topical]
     assert measures(questions, OWN)["astray"].value == 0
     found = measures(questions, LOWER)
     assert (found["astray"].value, found["astray"].total) == (1 / 2, 2)
@@ -89,7 +89,7 @@ def test_unanswerable_questions_with_a_quotation_are_counted() -> None:
     assert "astray" not in measures([known], OWN)
 
 
-def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[Question]:
+def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[QuotableParts]:
     """Questions whose documents lean their way, those of no known side lying apart from the dispute."""
     rng = np.random.default_rng(seed)
     found = []
@@ -98,7 +98,9 @@ def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[Question]:
         features = sides[:, None] * 2.0 + rng.normal(0, noise, (12, 3))
         grounds = np.where(sides[:, None] != 0, 0.8, 0.2) + rng.normal(0, 0.1, (12, RELEVANCE_FEATURES))
         found.append(
-            Question(str(n), features, grounds, np.ones(12), tuple(f"{n}-{i}" for i in range(12)), sides, sides < 9)
+            QuotableParts(
+                str(n), features, grounds, np.ones(12), tuple(f"{n}-{i}" for i in range(12)), sides, sides < 9
+            )
         )
     return found
 

@@ -13,9 +13,9 @@ from providers import ScriptedJudge
 
 from evals.__main__ import main
 from evals.metrics.stances import stance_measures
-from evals.models import judged
+from evals.models import agent_judge
 from evals.reports.records import Record, Records
-from evals.suites.responses import Item, ask, read_items, reported, table
+from evals.suites.responses import StanceItem, ask, read_items, reported, table
 from tools.errors import InputError
 from tools.models.judges.judge import Pair
 
@@ -40,11 +40,11 @@ def said(pair: Pair) -> float:
 
 
 def asked_of(
-    items: list[Item], records: Records | None = None, score: Callable[[Pair], float] = said
+    items: list[StanceItem], records: Records | None = None, score: Callable[[Pair], float] = said
 ) -> tuple[list[Record], list[Pair]]:
     """The records, and the pairs that the judge was asked."""
     judge = ScriptedJudge(score)
-    return ask(items, replace(judged(judge), together=4), records or Records(None, "responses", {})), judge.pairs
+    return ask(items, replace(agent_judge(judge), together=4), records or Records(None, "responses", {})), judge.pairs
 
 
 def write(folder: Path, rows: Sequence[Any] = ROWS) -> Path:

@@ -14,7 +14,7 @@ from toys import House, ToyEncoder
 
 from evals.__main__ import main
 from evals.datasets.retrieval import RetrievalSet, load_sets
-from evals.metrics.coverage import DEEPEST, LEANINGS
+from evals.metrics.perspective_coverage import DEEPEST, LEANINGS
 from evals.models import PairJudge
 from evals.reports.records import Records
 from evals.retrievers.corpus_index import CorpusIndex

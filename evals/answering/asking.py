@@ -40,7 +40,7 @@ PLAIN, MISSING = "plain", "missing"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class AgentQuestion:
     """A question to the agent. left_out: the side whose gold documents are excluded."""
 
     case: Case
@@ -55,15 +55,15 @@ class Ask:
         return f"{self.case.key} [{self.variant}]"
 
 
-def plan(cases: Sequence[Case], missing: bool, seed: int) -> list[Ask]:
+def plan(cases: Sequence[Case], missing: bool, seed: int) -> list[AgentQuestion]:
     """The questions to ask. The excluded side alternates; a question that may be worded from either pole has none."""
-    asks: list[Ask] = []
+    asks: list[AgentQuestion] = []
     sided = 0
     for case in cases:
-        asks.append(Ask(case))
+        asks.append(AgentQuestion(case))
         both = len(case.sides) == len(SIDES)
         if missing and both and not case.either_way:
-            asks.append(Ask(case, SIDES[(sided + seed) % len(SIDES)]))
+            asks.append(AgentQuestion(case, SIDES[(sided + seed) % len(SIDES)]))
         sided += both
     return asks
 
@@ -72,7 +72,7 @@ Collections = dict[frozenset[str], list[SourceDocument]]
 """Documents by the keys of the questions that exclude them."""
 
 
-def plan_collections(documents: Sequence[SourceDocument], asks: Sequence[Ask]) -> Collections:
+def plan_collections(documents: Sequence[SourceDocument], asks: Sequence[AgentQuestion]) -> Collections:
     """One collection for each set of questions that exclude the same documents."""
     without: dict[str, set[str]] = {}
     for ask in asks:
@@ -90,7 +90,7 @@ def in_force(settings: Settings) -> Record:
 
 
 async def ask_all(
-    asks: Sequence[Ask],
+    asks: Sequence[AgentQuestion],
     documents: Sequence[SourceDocument],
     records: Records,
     settings: Settings,
@@ -117,7 +117,7 @@ async def providers_of(settings: Settings, build: Build = build_providers) -> As
             yield parts.providers
 
 
-async def _answer(runs: Runs, ask: Ask, collections: Collections) -> Record:
+async def _answer(runs: Runs, ask: AgentQuestion, collections: Collections) -> Record:
     question = ask.case.question
     record: Record = {"case": ask.case.key, "question": question, "variant": ask.variant, "asked": question}
     record["left_out"] = ask.left_out

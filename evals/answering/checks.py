@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from agent.answer.model import AnswerClaim, Citation
 from agent.models.inference import Models
-from evals.metrics.answers import SIDES, Reply, stands
+from evals.metrics.answers import SIDES, AgentReply, stands
 from tools.language.grounding import is_denied, word_hints
 from tools.models.judges.judge import Pair
 
 Checked = list[tuple[str, list[list[bool]]]]
 
 
-def check_claims(replies: Sequence[Reply]) -> Checked:
+def check_claims(replies: Sequence[AgentReply]) -> Checked:
     """For each answer its question, and for each of its claims whether each citation contains it.
 
     A quoted claim must occur verbatim in a passage of the citation. The words of another claim must not contradict the
@@ -28,7 +28,7 @@ def check_claims(replies: Sequence[Reply]) -> Checked:
     return found
 
 
-def _contained(claim: AnswerClaim, cited: Sequence[Citation], reply: Reply) -> list[bool]:
+def _contained(claim: AnswerClaim, cited: Sequence[Citation], reply: AgentReply) -> list[bool]:
     ids = [(c.passage_id, *(q.passage_id for q in c.more)) for c in cited]
     texts = [[reply.passages[i] for i in dict.fromkeys(of) if i in reply.passages] for of in ids]
     if claim.quoted:
@@ -40,7 +40,7 @@ def _contained(claim: AnswerClaim, cited: Sequence[Citation], reply: Reply) -> l
     return alone if any(alone) else [joint and bool(of) for of in texts]
 
 
-async def judge_claims(replies: Sequence[Reply], models: Models) -> list[tuple[str, float, float]]:
+async def judge_claims(replies: Sequence[AgentReply], models: Models) -> list[tuple[str, float, float]]:
     """(question, P(its side's statement), P(the contrary)) of each claim on a side for or against that has a contrary
     side. Raises JudgeError."""
     found = [(reply.question, *pair) for reply in replies for pair in _pairs(reply)]
@@ -48,7 +48,7 @@ async def judge_claims(replies: Sequence[Reply], models: Models) -> list[tuple[s
     return [(q, float(scores[2 * i]), float(scores[2 * i + 1])) for i, (q, *_) in enumerate(found)]
 
 
-def _pairs(reply: Reply) -> list[tuple[Pair, Pair]]:
+def _pairs(reply: AgentReply) -> list[tuple[Pair, Pair]]:
     statements = {s.id: s.statement for s in reply.sides}
     return [
         (Pair(side.statement, claim.text), Pair(statements[side.contrary], claim.text))

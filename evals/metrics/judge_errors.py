@@ -53,7 +53,7 @@ def corrected(
     found = {f"{measure}@{k}": np.zeros(rounds) for measure in ("mrecall", "precision") for k in cutoffs}
     for number, verdicts in enumerate(accepted):
         truth = rng.random((rounds, *verdicts.shape)) < np.select([verdicts == 1, verdicts == 0], [pi, mu])
-        for k in cutoffs:  # as in `evals.metrics.coverage`
+        for k in cutoffs:  # as in `evals.metrics.perspective_coverage`
             top = truth[:, :, :k]
             recalled = top.any(axis=2).sum(axis=1) >= min(len(verdicts), k)
             found[f"mrecall@{k}"] += recalled * times[:, number]

@@ -19,7 +19,7 @@ _COLUMN = re.compile(r"(.+?) = (?:(.+) / )?(.+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A measure, on `data` or on any. plain: a number, not a share in percent."""
 
     title: str
@@ -29,13 +29,13 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PaperTable:
     """A published table at one k. rows: shares from 0 to 1, NaN if not published. also: further names shown."""
 
     of: str
     title: str
     suites: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: dict[str, tuple[float, ...]]
     command: str
     differs: str
@@ -47,7 +47,7 @@ class Table:
 
 
 @cache
-def published() -> tuple[tuple[Table, ...], Mapping[str, str], Mapping[str, list[str]]]:
+def published() -> tuple[tuple[PaperTable, ...], Mapping[str, str], Mapping[str, list[str]]]:
     """The tables, notes on known data, and the data sets of each mean."""
     read = tomllib.loads(Path(__file__).with_name("published.toml").read_text(encoding="utf-8"))
     ones = [one | read["shapes"].get(one.get("shape"), {}) for one in read["table"]]
@@ -55,10 +55,11 @@ def published() -> tuple[tuple[Table, ...], Mapping[str, str], Mapping[str, list
     return tables, read["known"], read["means"]
 
 
-def _table(one: dict[str, Any], place: int) -> Table:
+def _table(one: dict[str, Any], place: int) -> PaperTable:
     k = one["k"][place] if "k" in one else None
-    found = [_COLUMN.fullmatch(text.format(k=k, data=one.get("data"))) for text in one["columns"]]
-    columns = tuple(Column(*of.groups(""), of[3] in one.get("plain", ())) for of in found if of)
+    matches = [_COLUMN.fullmatch(text.format(k=k, data=one.get("data"))) for text in one["columns"]]
+    found = [match.groups("") for match in matches if match]
+    columns = tuple(TableColumn(t, data, m, m in one.get("plain", ())) for t, data, m in found)
     rows = {name: values[place] if k else values for name, values in one["rows"].items()}
     shares = {
         name: tuple(round(v / (1 if c.plain else 100), 6) for v, c in zip(row, columns, strict=True))
@@ -66,7 +67,7 @@ def _table(one: dict[str, Any], place: int) -> Table:
     }
     title = one["title"] + (f", at {k}" if k else "")
     suites, also = tuple(one["suites"]), one.get("also", ".*")
-    return Table(one["of"], title, suites, columns, shares, one["command"], one["differs"], also)
+    return PaperTable(one["of"], title, suites, columns, shares, one["command"], one["differs"], also)
 
 
 def beside(results: Mapping[str, Record]) -> list[str]:
@@ -102,7 +103,7 @@ def _with_union(result: Record) -> list[Measured]:
     return found
 
 
-def _cells(table: Table, lines: Sequence[Measured]) -> dict[str, dict[str, float]]:
+def _cells(table: PaperTable, lines: Sequence[Measured]) -> dict[str, dict[str, float]]:
     """Row to figures by column. Other data than the paper's get a row with their name."""
     named = {c.data for c in table.columns if c.data}
     rows: dict[str, dict[str, float]] = {}
@@ -127,7 +128,7 @@ def _made(result: Record) -> Iterator[str]:
         yield f"{others}: no data of the paper's, which does not compare"
 
 
-def _table_lines(table: Table, here: Mapping[str, Mapping[str, float]]) -> list[str]:
+def _table_lines(table: PaperTable, here: Mapping[str, Mapping[str, float]]) -> list[str]:
     exact = [_digits(values) for values in zip(*table.rows.values(), strict=True)]
     rows = []
     for name in dict.fromkeys((*table.rows, *here)):

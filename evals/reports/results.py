@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evals.metrics.measure import Ratio, Row
+from evals.metrics.measure import ItemRow, Ratio
 from evals.reports.records import Record
 from tools.errors import InputError
 
@@ -28,7 +28,7 @@ class Measured:
     name: str
     metrics: dict[str, float]
     intervals: dict[str, list[float]]
-    items: dict[str, list[Row]] = field(default_factory=dict)
+    items: dict[str, list[ItemRow]] = field(default_factory=dict)
 
 
 def read_result(path: Path) -> Record:
@@ -107,7 +107,7 @@ def _differences(first: Measured, second: Measured, seed: int) -> Iterator[Recor
             yield row | {"difference": change.value, "interval": list(change.interval(seed)), "questions": len(both)}
 
 
-def _over(rows: Sequence[Row], questions: Sequence[str]) -> Ratio:
+def _over(rows: Sequence[ItemRow], questions: Sequence[str]) -> Ratio:
     """The ratio over these questions, each one item."""
     sums = dict.fromkeys(questions, (0.0, 0.0))
     for question, above, below in rows:

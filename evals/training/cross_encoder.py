@@ -24,7 +24,7 @@ from evals.training.data import Corpus, Example
 from evals.training.model import build_model, outputs, trained_weights
 from evals.training.pack import TOKENIZER, WEIGHTS
 from evals.training.sampler import Sampler
-from evals.training.train import Plan
+from evals.training.train import TrainingPlan
 from tools.models.encoders.encoder import Encoder, load_encoder
 from tools.models.judges.embedded import ANSWERS
 
@@ -47,10 +47,10 @@ class Batch:
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """State of a training run. mean: torch's AveragedModel. read: tokens so far."""
 
-    plan: Plan
+    plan: TrainingPlan
     model: Any
     optimizer: Any
     mean: Any
@@ -79,7 +79,7 @@ class Run:
         return self.plan.rate * min(self.progress / _WARM_UP + 0.02, (1 - self.progress) / (1 - _WARM_UP))
 
 
-def _batches(run: Run) -> Iterator[Batch]:
+def _batches(run: TrainingRun) -> Iterator[Batch]:
     """Endless batches of about `plan.tokens` tokens."""
     while True:
         if not run.queue:
@@ -88,7 +88,7 @@ def _batches(run: Run) -> Iterator[Batch]:
         yield run.queue.pop()
 
 
-def _bucketed(run: Run, drawn: list[Example]) -> list[Batch]:
+def _bucketed(run: TrainingRun, drawn: list[Example]) -> list[Batch]:
     lengths = [len(e.ids) for e in run.tokenizer.encode_batch([[e.statement, e.text] for e in drawn])]
     cosines = _cosines(run, drawn) if run.plan.nearness else np.zeros(len(drawn), np.float32)
     parts: list[list[int]] = [[]]
@@ -101,13 +101,13 @@ def _bucketed(run: Run, drawn: list[Example]) -> list[Batch]:
     return batches
 
 
-def _cosines(run: Run, drawn: list[Example]) -> NDArray[np.float32]:
+def _cosines(run: TrainingRun, drawn: list[Example]) -> NDArray[np.float32]:
     new = sorted({t for e in drawn for t in (e.statement, e.text)} - run.vectors.keys())
     run.vectors.update(zip(new, run.encoder.encode(new), strict=True))
     return np.array([run.vectors[e.statement] @ run.vectors[e.text] for e in drawn], np.float32)
 
 
-def train_step(run: Run, batch: Batch) -> float:
+def train_step(run: TrainingRun, batch: Batch) -> float:
     """One step of AdamW. Returns the cross-entropy to the soft targets."""
     for group in run.optimizer.param_groups:
         group["lr"] = run.rate * group["scale"]
@@ -128,7 +128,7 @@ def train_step(run: Run, batch: Batch) -> float:
     return float(loss.detach())
 
 
-def _save(run: Run) -> None:
+def _save(run: TrainingRun) -> None:
     """Writes a checkpoint. The previous one stays until the new one is complete."""
     state: dict[str, Any] = {name: getattr(run, name).state_dict() for name in _PARTS}
     state |= {"step": run.step, "read": run.read, "sampler": run.sampler.state, "torch_rng": torch.get_rng_state()}
@@ -136,7 +136,7 @@ def _save(run: Run) -> None:
     (run.out / "checkpoint.tmp").replace(run.out / "checkpoint.pt")
 
 
-def _resume(run: Run) -> None:
+def _resume(run: TrainingRun) -> None:
     """Loads the checkpoint, if there is one. The rest of the interrupted chunk is skipped."""
     path = run.out / "checkpoint.pt"
     if path.exists():
@@ -147,7 +147,7 @@ def _resume(run: Run) -> None:
         torch.set_rng_state(state["torch_rng"].cpu())
 
 
-def _export(run: Run) -> None:
+def _export(run: TrainingRun) -> None:
     """Writes a checkpoint, and the half-precision weights and the tokenizer to `weights/`."""
     _save(run)
     folder = run.out / "weights"
@@ -157,7 +157,7 @@ def _export(run: Run) -> None:
     run.tokenizer.save(str(folder / TOKENIZER))
 
 
-def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
+def start(plan: TrainingPlan, corpus: Corpus, out: Path) -> TrainingRun:
     """A run with a new model, or from the checkpoint in `out`."""
     torch.manual_seed(plan.seed)
     model, tokenizer = build_model(Path(plan.base) if plan.base else None, plan.frozen)
@@ -167,13 +167,13 @@ def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
     groups = [{"params": body, "scale": 1.0, "weight_decay": 0.01}, {"params": head, "scale": 5.0, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=plan.rate, fused=True)
     mean = torch.optim.swa_utils.AveragedModel(model)
-    run = Run(plan, model, optimizer, mean, tokenizer, load_encoder(), Sampler(corpus.training, plan.seed), out)
+    run = TrainingRun(plan, model, optimizer, mean, tokenizer, load_encoder(), Sampler(corpus.training, plan.seed), out)
     _resume(run)
     model.train()
     return run
 
 
-def train(run: Run) -> None:
+def train(run: TrainingRun) -> None:
     """Trains to the end of the plan. Writes a checkpoint every ten minutes, at the end and on Ctrl-C."""
     with progress(total=round(run.plan.millions * 1e6), initial=run.read, unit="token", unit_scale=True) as bar:
         try:
@@ -184,7 +184,7 @@ def train(run: Run) -> None:
     _export(run)
 
 
-def _train(run: Run, bar: Any) -> None:
+def _train(run: TrainingRun, bar: Any) -> None:
     losses, saved = list[float](), time.monotonic()
     for batch in _batches(run):
         if run.progress >= 1:

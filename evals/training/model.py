@@ -20,17 +20,15 @@ from evals.training.pack import read_trained
 from tools.errors import InputError
 from tools.models.judges.embedded import ANSWERS
 
-MAX_LENGTH = 160
-"""Tokens of a pair. The longer text of a longer pair is truncated."""
+MAX_LENGTH = 160  # tokens of a pair; the longer text is truncated
 _POSITIONS = "embeddings.position_embeddings.weight"
 _OFFSET = 2  # MPNet numbers positions from 2
 _BUCKET = 8  # lengths are padded to multiples of this
-_AS_BERT = {
+_AS_BERT = {  # MPNet's names of weights, and BERT's
     "attention.attn.q.": "attention.self.query.", "attention.attn.k.": "attention.self.key.",
     "attention.attn.v.": "attention.self.value.", "attention.attn.o.": "attention.output.dense.",
     "attention.LayerNorm.": "attention.output.LayerNorm.",
 }  # fmt: skip
-"""MPNet's names of weights, and BERT's."""
 
 
 def build_model(base: Path | None = None, frozen: int = 0) -> tuple[Any, Any]:

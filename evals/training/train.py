@@ -37,7 +37,7 @@ _CLOSE = _NEAR | {"contrasts": 60.0, "disputes": 180.0}
 
 
 @dataclass
-class Plan:
+class TrainingPlan:
     """Settings of a run. Progress is the share of `millions` of tokens that were read, padding included."""
 
     millions: float = 14.0
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
     usual = _CLOSE_PLAN | {"base": str(args.encoder.resolve())} if args.encoder else {}
     given = {name: getattr(args, name) for name in ("millions", "rate", "seed")}
-    plan = Plan(**usual | {name: value for name, value in given.items() if value is not None})
+    plan = TrainingPlan(**usual | {name: value for name, value in given.items() if value is not None})
     _check_plan(args.out, {**asdict(plan), "data": corpus.digest()})
     cross_encoder.train(cross_encoder.start(plan, corpus, args.out))
     return 0
