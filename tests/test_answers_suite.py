@@ -157,7 +157,7 @@ async def test_scoring_asks_nobody(folder: Path, settings: Settings) -> None:
     fewer = await result(arguments(folder, "--score-only"), settings)
     assert (fewer["metrics"]["asked"], fewer["metrics"]["not_asked"]) == (2, 2)
     assert (folder / "out.jsonl").read_bytes() == kept
-    more_asked = await result(arguments(folder), settings)  # a larger limit goes on
+    more_asked = await result(arguments(folder), settings)  # a larger limit continues
     assert more_asked["metrics"]["asked"] == 4
     assert (folder / "out.jsonl").read_bytes().startswith(kept)
 
@@ -220,7 +220,7 @@ def test_a_question_is_asked_over_all_documents_except_the_excluded_ones() -> No
             r"queries.jsonl line 1: 'perspectives' item 2 'gold': Field required",
         ),
         (lambda q: q["perspectives"][0]["gold"].append("lost"), r"line 1: .*'lost', which is not in"),
-        (lambda q: [p.pop("side") for p in q["perspectives"]], r"no question whose perspectives say"),
+        (lambda q: [p.pop("side") for p in q["perspectives"]], r"no question with known sides"),
     ],
 )
 def test_bad_data_is_named_by_file_line_and_field(tmp_path: Path, change: Any, message: str) -> None:

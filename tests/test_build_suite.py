@@ -159,7 +159,7 @@ def test_articles_become_events_that_the_news_suite_reads(run: Run, server: Mode
     [
         ("pairs", [{"first": "a"}], "line 1: 'second': Field required"),
         ("survey", [{"question": "q", "choices": ["a"]}], "line 1: 'choices'"),
-        ("answers", [], "holds no lines"),
+        ("answers", [], "has no lines"),
         ("songs", [{}], "there is no kind of file 'songs'"),
     ],
 )

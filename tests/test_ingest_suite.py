@@ -48,7 +48,7 @@ def test_the_projects_own_files_are_read(ending: str) -> None:
     assert sum(r.whole for r in read) >= 0.96 * sum(r.sentences for r in read)
 
 
-def test_what_is_lost_and_what_is_too_much(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_and_extra_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "note.md.expected.txt").write_text(f"{EXPECTED}A line that nobody wrote ends here.\n")
     (folder / "note.md").write_text(f"{NOTE}\nToo much stands here.\n")
     status, found = result(capsys, "--data", str(folder))

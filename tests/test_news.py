@@ -103,7 +103,7 @@ ONE = next(iter(TEXTS["7"]))
         ({"labels": {}}, r"annotation says of no paragraph whether it is relevant"),
     ],
 )
-def test_bad_data_is_told_with_file_paragraph_and_field(tmp_path: Path, changes: Any, message: str) -> None:
+def test_bad_data_is_named_by_file_paragraph_and_field(tmp_path: Path, changes: Any, message: str) -> None:
     folder = write(tmp_path / "Small", **changes)
     for data in (folder, zipped(folder, tmp_path / "news.zip")):
         with pytest.raises(InputError, match=message):
@@ -131,7 +131,7 @@ def test_f1_is_of_the_means_and_no_mean_of_f1s() -> None:
     assert math.isnan(found["density@5"].statistic(np.array([1, 1])))
 
 
-def test_ratios_stand_beside_the_papers() -> None:
+def test_ratios_and_the_papers() -> None:
     dense = {"published_f1@5": 0.5, "distance@5": 0.0, "density@5": 0.4, "coverage@5": 0.25}
     other = {"published_f1@5": 0.4, "distance@5": 0.3, "density@5": 0.6, "coverage@5": 0.5}
     found = ratios("LocalNews", "greedyplus", dense, other)

@@ -83,7 +83,7 @@ def test_lines_of_one_perspective_and_copies_are_merged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"source_queries": ["barges"]}, r"'queries', 'perspectives', 'query_labels' have to be of one length"),
+        ({"source_queries": ["barges"]}, r"'queries', 'perspectives', 'query_labels' must have one length"),
         ({"source_queries": [*"abcde"]}, r"'boats': no root query has two perspectives.* --task"),
         ({"key_ref": BOATS["key_ref"] | {"3": [0, 5]}}, r"'key_ref' names a position that is not in 'corpus' \(0 to 4"),
     ],

@@ -87,7 +87,7 @@ def test_a_perspective_that_contains_another_is_no_side() -> None:
     assert sides_of(sided("a", left=(0, 1), either=(0, 1))) == {}
 
 
-def test_perspectives_are_drawn_by_rules(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_perspectives_from_rules(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ("pir", "--data", data, "--forms", "pap", "--k", "1", "--perspectives", "rules")
     found = run(capsys, *command)
     assert found["config"]["columns"] == ["none", "pap", "pap, rules"]
@@ -104,7 +104,7 @@ def test_perspectives_are_drawn_by_rules(data: Path, capsys: pytest.CaptureFixtu
     assert "no way to draw perspectives 'guess'" in capsys.readouterr().err
 
 
-def test_encoders_stand_in_one_table(
+def test_several_encoders_in_one_table(
     data: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("STEELMAN_EMBEDDINGS_URL", server.url)

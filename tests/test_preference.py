@@ -212,7 +212,7 @@ def test_a_study_from_questions_to_figures(suite: Suite, settings: Settings, tmp
 
 
 def test_errors_name_the_remedy(suite: Suite, tmp_path: Path) -> None:
-    assert "holds no ballots: `python -m evals preference --prepare` makes them" in suite()[2]
+    assert "has no ballots: `python -m evals preference --prepare` makes them" in suite()[2]
     bad = lines(tmp_path / "bad.jsonl", [{"question": QUESTION}, {"asked": QUESTION}])
     assert suite("--prepare", "--questions", bad)[2] == f"evals: {bad} line 2: 'question' is missing, or no text.\n"
     assert "--icc from 0 to 1" in suite("--power", "--icc", 2)[2]

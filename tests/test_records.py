@@ -35,7 +35,7 @@ def test_rows_of_plain_and_packed_files(tmp_path: Path) -> None:
     [
         ('{"a": 1}\n{"a": ', r"line 2: no JSON .* cut off"),
         ('{"a": 1}\n{"a": \n{}\n', r"line 2: no JSON"),
-        ("[1]\n", r"line 1: an object is needed"),
+        ("[1]\n", r"line 1: each line must be an object"),
         ('{"a": 1}\n\xff\xfe', r"line 2: cannot be read"),
     ],
 )

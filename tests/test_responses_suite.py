@@ -75,12 +75,12 @@ def test_stances_by_hand() -> None:
     assert list(found["stance_f1"].interval()) == pytest.approx([0.0, 0.4])
 
 
-def test_a_bad_row_is_told_with_file_line_and_field(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"stances\.jsonl line 2: 'label' is 'none'; support or oppose is needed"):
+def test_a_bad_row_is_named_by_file_line_and_field(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"stances\.jsonl line 2: 'label' is 'none'; use support or oppose"):
         read_items(write(tmp_path, [ROWS[0], ROWS[0] | {"label": "none"}]))
 
 
-def test_what_gets_no_verdict_is_wrong_and_named(tmp_path: Path) -> None:
+def test_a_text_without_a_verdict_is_wrong_and_named(tmp_path: Path) -> None:
     items = read_items(write(tmp_path))
     records, pairs = asked_of(items)
     assert (len(pairs), pairs[0].contrary) == (8, f"Disagree: {KEPT}")
@@ -107,4 +107,4 @@ def test_a_run_with_the_embedded_judge(run_suite: Suite, tmp_path: Path, capsys:
     (saved := tmp_path / "result.json").write_text(printed)
     assert main(["report", str(saved)]) == 0
     assert "| responses | stances.jsonl |" in capsys.readouterr().out
-    assert "holds no stances.jsonl" in run_suite("responses", "--data", tmp_path)[2]
+    assert "has no stances.jsonl" in run_suite("responses", "--data", tmp_path)[2]

@@ -99,12 +99,12 @@ def view(**fields: Any) -> list[dict[str, Any]]:
     ("queries", "message"),
     [
         (changed(1, qid="drinks"), r"line 2: 'qid' is 'drinks', as in line 1"),
-        (changed(1, question=QUERIES[0]["question"]), r"line 2: 'question' is '.*', as in line 1\. Take one"),
+        (changed(1, question=QUERIES[0]["question"]), r"line 2: 'question' is '.*', as in line 1\. Remove one"),
         (changed(0, perspectives=view(gold=["t1", "t9"])), r"line 1: 'gold' has 't9', which is not in corpus\.jsonl"),
-        ([], r"queries\.jsonl holds no questions"),
+        ([], r"queries\.jsonl has no questions"),
     ],
 )
-def test_bad_queries_are_told_with_file_line_and_field(tmp_path: Path, queries: list[Any], message: str) -> None:
+def test_bad_queries_are_named_by_file_line_and_field(tmp_path: Path, queries: list[Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         load_sets(folder_layout(tmp_path, queries))
 
@@ -149,7 +149,7 @@ def test_the_methods_find_what_the_agent_finds(tmp_path: Path, cache: VectorCach
     ("name", "message"),
     [
         ("bm52", "no method 'bm52'. There are: steelman; bm25, dense, hybrid, each also with"),
-        ("bm25+pap", "only vectors can be made to lean"),
+        ("bm25+pap", "only vectors can lean"),
         ("dense+mmr+scs", "too many parts"),
     ],
 )

@@ -44,7 +44,7 @@ def load_pairs(path: Path) -> list[LabelledPair]:
     else:
         raise InputError(f"{path} is not a file of pairs: use a .tsv or .jsonl.")
     if not pairs:
-        raise InputError(f"{path} holds no pairs.")
+        raise InputError(f"{path} has no pairs.")
     return pairs
 
 

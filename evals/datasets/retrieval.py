@@ -122,7 +122,7 @@ def read_corpus(path: Path) -> list[SourceDocument]:
         row.once("id", found.id, seen)
         corpus.append(SourceDocument(found.id, found.text, title=found.title))
     if not corpus:
-        raise InputError(f"{path} holds no passages.")
+        raise InputError(f"{path} has no passages.")
     return corpus
 
 
@@ -137,5 +137,5 @@ def _read_questions(path: Path, corpus: Sequence[SourceDocument], corpus_path: P
             raise row.wrong(f"'gold' has '{missing[0]}', which is not in {corpus_path.name}.")
         questions.append(found)
     if not questions:
-        raise InputError(f"{path} holds no questions.")
+        raise InputError(f"{path} has no questions.")
     return questions

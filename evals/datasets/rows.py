@@ -139,7 +139,7 @@ def read_questions(path: Path) -> list[str]:
     for row in json_rows(path):
         row.once("question", row.text("question"), seen)
     if not seen:
-        raise InputError(f"{path} holds no questions.")
+        raise InputError(f"{path} has no questions.")
     return list(seen)
 
 
