@@ -14,8 +14,6 @@ from evals.metrics import classification as m
 from evals.training.pack import fit
 from tools.errors import InputError
 
-LABELS = np.array([True, True, False, False, False])
-SCORES = np.array([0.9, 0.4, 0.6, 0.2, 0.1])
 ROW = {"question": "Should zoos close?", "document": "They teach.", "perspective": "Zoos should stay.", "label": 1}
 CASES = st.lists(st.tuples(st.booleans(), st.floats(0, 1, width=32)), min_size=1, max_size=40)
 
@@ -48,23 +46,6 @@ def test_a_bad_row_is_named(tmp_path: Path, row: object, said: str) -> None:
     path = written(tmp_path / "a.jsonl", ROW, row)
     with pytest.raises(InputError, match=f"a.jsonl {said}"):
         load_pairs(path)
-
-
-def test_calibration_by_hand() -> None:
-    # below a half: mean (0.4 + 0.2 + 0.1)/3, one of three positive: off by 0.1; above: mean 0.75, half positive
-    assert m.expected_calibration_error(LABELS, SCORES, bins=2) == pytest.approx(3 / 5 * 0.1 + 2 / 5 * 0.25)
-    low, high = m.reliability(LABELS, SCORES, bins=2)
-    assert low == pytest.approx({"low": 0, "high": 0.5, "pairs": 3, "mean": 0.7 / 3, "positive": 1 / 3})
-    assert high == pytest.approx({"low": 0.5, "high": 1, "pairs": 2, "mean": 0.75, "positive": 0.5})
-
-
-def test_contrast_by_hand() -> None:
-    # p1: both accepted; p2: one; p3: neither; p4: judged against one only; p5: the question has no contraries
-    judged = [("q", p, s) for p in ("p1", "p2", "p3") for s in ("yes", "no")] + [("q", "p4", "yes"), ("r", "p5", "a")]
-    accepted = np.array([True, True, False, True, False, False, True, True])
-    contrary = ["no", "yes"] * 3 + ["no", ""]
-    assert m.contrast_outcomes(judged, accepted, contrary) == ([True, False], ["q", "q"], 3)
-    assert m.contrast_outcomes([], np.array([], bool), []) == ([], [], 0)
 
 
 @settings(deadline=None)

@@ -1,7 +1,6 @@
 """The evals' command line, and `report`: one result, two results compared, and the papers' tables."""
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +66,6 @@ def test_every_suite_has_help(suite: str, capsys: pytest.CaptureFixture[str]) ->
         main([suite, "--help"])
     assert ended.value.code == 0
     assert "--json" in capsys.readouterr().out or suite.startswith("judge-")
-
-
-def test_a_result_is_read_by_data_and_name() -> None:
-    (line,) = measured(judge_result([0, 1]))
-    assert (line.suite, line.data, line.name) == ("judge", "pairs.jsonl", "embedded-judge")
-    assert math.isnan(line.metrics["f1"])
-    assert line.intervals == {"accuracy": pytest.approx([0.0, 0.3])}
-    assert [(x.data, x.name) for x in measured(towns(0.6))] == [("towns", "bm25"), ("towns", "dense")]
 
 
 def test_a_difference_is_paired_by_question() -> None:
