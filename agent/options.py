@@ -13,6 +13,7 @@ from agent.state import Form, StageName
 from tools.errors import GreetingError, QuestionError, SettingsError
 from tools.language.identification import (
     is_of_another_script,
+    opens_with_greeting,
     question_language,
     question_words,
     reads_as_english,
@@ -159,8 +160,10 @@ def check_question(text: str, *, english_only: bool = True) -> str:
 
 
 def check_form(form: Form, question: str) -> None:
-    """Raises QuestionError for an order or text in no language."""
+    """Raises GreetingError for what only greets and talks, QuestionError for an order or text in no language."""
     if form == "none":
+        if opens_with_greeting(question):
+            raise GreetingError(f"Hello! {_EXAMPLE}")
         raise QuestionError(f"no question was found in '{_short(question)}'. {_EXAMPLE}")
 
 

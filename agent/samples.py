@@ -23,7 +23,7 @@ from tools.store.store import SAMPLES, Store
 
 FOLDER = Path(__file__).parent.parent / "samples"
 VECTORS = FOLDER / "vectors.npz"
-"""Of the samples' passages and sentences, made by `python -m evals.training.ship samples`."""
+"""Of the samples' passages and sentences, made by `python -m evals.training.artifacts samples`."""
 _SIDES = FOLDER.parent / "evals" / "gold" / "samples"  # who argues for what, by the writers of the samples
 _NEAREST = 3
 _RELATED = 0.25  # cosine of two questions that have something to do with each other

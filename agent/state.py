@@ -102,6 +102,10 @@ class Target(TypedDict):
     contrary: Perspective | None
 
 
+Stand = tuple[Perspective, str]
+"""What words are quoted for, and the statement that it opposes, or empty."""
+
+
 class FramingState(TypedDict):
     """What is asked: the question as it was typed, or of a follow-up that needs its thread the thread's, with what was
     typed, or what a model made of it, as the `focus`. `alternatives` are the names of what a choice names.
@@ -246,7 +250,7 @@ class RunState(TypedDict, total=False):
     perspectives: list[Perspective]  # frame, expand, review, judge, lookup: a person may replace them; of a fact none
     question_results: list[int]  # frame, expand: what a search for the bare question found
     queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
-    candidates: Annotated[dict[str, list[int]], merge_lists]  # retrieve, judge: per perspective, best first
+    candidates: Annotated[dict[str, list[int]], merge_lists]  # retrieve, judge, lookup: per perspective, best first
     support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage, arguing for it
     opposition: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: the same, arguing against it
     off_question: Annotated[list[int], merge_distinct]  # judge: passages that it found to be about something else
@@ -255,7 +259,7 @@ class RunState(TypedDict, total=False):
     coverage: dict[str, Coverage]  # judge, verify: by its scores; by what was read and cited
     round: int  # requery: how often it has searched again
     next_queries: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
-    selected: dict[str, list[int]]  # select: per perspective, the passages to write from
+    selected: dict[str, list[int]]  # select, lookup: per perspective, the passages to write from
     sentence_evidence: dict[str, SentenceEvidence]  # write: per perspective, what its sentences' scores tell
     document_stances: dict[str, list[int]]  # write: per perspective, a passage of each document that argues for it
     responses: list[Response]  # write: by perspective, the groups with the most independent sources first

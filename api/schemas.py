@@ -8,7 +8,6 @@ from agent.answer.model import Answer
 from agent.options import LONGEST_QUESTION, Depth
 from agent.runs.store import RunStatus
 from api.forms import DATE, NEW_SIDE, ONE_LINE, SOME_TEXT, URL, AnyCollection, Cursor, Domain, JobId, RunId
-from tools.passages import SourceKind
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
 LONGEST_ID = 2_000
@@ -207,7 +206,7 @@ class Document(_Reply):
     title: str
     url: str
     publisher: str
-    kind: SourceKind
+    kind: str
     date: str
     author: str
     provenance: str
@@ -230,7 +229,7 @@ class NewDocument(_Request):
     title: str = Field(default="", max_length=1000)
     url: str = Field(default="", max_length=2000, pattern=URL)
     publisher: str = Field(default="", max_length=500, description="By it independent sources are told apart.")
-    kind: SourceKind = "unknown"
+    kind: str = Field(default="unknown", max_length=60, pattern=ONE_LINE)
     date: str = Field(default="", pattern=DATE, description="2026, 2026-03 or 2026-03-12.")
     author: str = Field(default="", max_length=500, description="Who wrote all of it.")
 

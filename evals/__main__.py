@@ -1,4 +1,4 @@
-"""`python -m evals`: one command a suite; a suite's module is imported when it runs."""
+"""`python -m evals`: runs a suite. Its module is imported when it runs."""
 
 import argparse
 import importlib
@@ -11,51 +11,51 @@ from tools.errors import as_installed
 
 GROUPS = {
     "Measure": {
-        "answers": "whole answers: sides quoted (own), claims held (ALCE), one-sided (DeepTRACE), alignment (PIR)",
+        "answers": "whole answers: sides quoted (own), claims supported (ALCE), one-sided (DeepTRACE), alignment (PIR)",
         "judge": "does a passage support a perspective: accuracy, F1 (BERDS), AUC, calibration, on labelled pairs",
         "retrieval": "do retrievers cover the perspectives on a question: MRecall@k, precision@k (BERDS), α-nDCG",
         "berds": "the same for any retriever, corpus and the web, by a judge's verdicts: MRecall@k, sycophancy (BERDS)",
         "pir": "do queries that add a perspective find its passages: p-Recall@k of PAP and the like (PIR)",
-        "favour": "what do neutral queries favour: shares of stances, ideologies and the like in what they find (PIR)",
-        "news": "how relevant and how diverse what is found for a news event is: P, R, D, I, C (NEWSCOPE)",
-        "responses": "on which side a text stands: accuracy, F1 (multi-perspective search engine)",
-        "preference": "votes on answers beside plain lists: ballots, power, counts (multi-perspective search engine)",
-        "expand": "a chat model's perspectives against gold ones, matched one to one (own; on BERDS' sets)",
-        "ingest": "what readers get out of files beside their expected text: words in order, sentences (own)",
-        "report": "results of these side by side, and two of them compared",
+        "favour": "what do neutral queries favour: shares of stances and ideologies in their results (PIR)",
+        "news": "relevance and diversity of results for a news event: P, R, D, I, C (NEWSCOPE)",
+        "responses": "stance of a text: accuracy, F1 (multi-perspective search engine)",
+        "preference": "votes between answers and lists: ballots, power, counts (multi-perspective search engine)",
+        "expand": "a chat model's perspectives against gold ones (own; on BERDS' sets)",
+        "ingest": "text that readers extract against the expected text: words in order, sentences (own)",
+        "report": "results side by side, or two compared",
     },
-    "Make": {"build": "questions with perspectives (BERDS) or news events (NEWSCOPE) of your texts, by a chat model"},
+    "Make": {"build": "questions with perspectives (BERDS) or news events (NEWSCOPE) from your texts, by a chat model"},
     "Train": {
         "judge-train": "train the embedded judge (extra 'models')",
-        "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
-        "corrections": "what readers changed in answers, as labelled pairs for judge-train",
-        "quotes": "how surely a quotation has to argue for a side before it is shown, and the fit of that",
+        "judge-pack": "pack a trained judge into the repository: int8, calibration, thresholds",
+        "corrections": "readers' corrections as labelled pairs for judge-train",
+        "quotes": "accuracy of quotations' sides by threshold, and the fit of the thresholds",
     },
     "Speed": {"bench": "the second `ask`, the judge, ingesting, an index of many passages"},
 }
 _PAPERS = """
 ALCE: Gao et al. 2023. BERDS: Chen and Choi. DeepTRACE: Venkit et al. Multi-perspective search engine: Chen et al. 2022.
-NEWSCOPE: Tang et al. PIR: Zhao et al. Formulas stand in evals/metrics.
+NEWSCOPE: Tang et al. PIR: Zhao et al. Formulas are in evals/metrics.
 """
 SUITES = {name: text for group in GROUPS.values() for name, text in group.items()}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one suite; whatever goes wrong becomes one line for the user and an exit status."""
+    """Runs one suite. An error becomes one line and an exit status."""
     return run_command(partial(_run, sys.argv[1:] if arguments is None else arguments), "evals", "evals")
 
 
 def _run(arguments: list[str]) -> int:
-    from evals import suite  # what takes a second to import is imported where Ctrl-C ends it quietly
+    from evals import suite  # slow to import: here Ctrl-C ends it quietly
 
     parser = argparse.ArgumentParser(
         prog=as_installed("python -m evals"),
-        description="Measure the parts and the whole.",
-        epilog=_listed() + "\nSUITE --help tells what each measures and its options.",
+        description="Evaluate the agent and its parts.",
+        epilog=_listed() + "\nSUITE --help describes the measures and options.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="%(prog)s SUITE …",
     )
-    suites = parser.add_subparsers(dest="suite", required=True, metavar="SUITE", help="one of those below")
+    suites = parser.add_subparsers(dest="suite", required=True, metavar="SUITE", help="one of the suites below")
     chosen = arguments[0] if arguments and arguments[0] in SUITES else None
     for name, text in SUITES.items():
         one = suites.add_parser(name, prog=as_installed(f"python -m evals {name}"), description=text)
@@ -77,9 +77,8 @@ def _listed() -> str:
 
 
 def _module(name: str) -> ModuleType:
-    if name in GROUPS["Train"]:
-        return importlib.import_module(f"evals.training.{name.removeprefix('judge-')}")
-    return importlib.import_module(f"evals.suites.{name}")
+    package = "training" if name.startswith("judge-") else "suites"
+    return importlib.import_module(f"evals.{package}.{name.removeprefix('judge-')}")
 
 
 if __name__ == "__main__":

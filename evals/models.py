@@ -1,4 +1,4 @@
-"""What suites ask: whoever can be measured on pairs (the agent's judges, and the cosine), and the encoder in force."""
+"""The suites' models: judges of pairs (the agent's, and the cosine) and encoders, with caches."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -23,17 +23,17 @@ from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 
 CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine")
-_AT_ONCE, _FEW = 256, 8  # texts; parts that no bar is shown for
+_AT_ONCE, _FEW = 256, 8  # texts of a part; parts without a progress bar
 Floats = NDArray[np.float32]
 _encoder = cache(load_encoder)
 Score = Callable[[Sequence[Pair]], Floats]
-"""From pairs to shape (n,); NaN for a pair without an answer. May raise ProviderError, ModelError."""
+"""From pairs to shape (n,); NaN without a verdict. May raise ProviderError, ModelError."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairJudge:
-    """Scores pairs. threshold: None where it has none of its own. probabilities: whether the scores mean such.
-    together: pairs that are worth asking in one go."""
+    """Scores pairs. threshold: None without one. probabilities: whether scores are probabilities. together: batch
+    size."""
 
     name: str
     score: Score
@@ -43,13 +43,12 @@ class PairJudge:
 
 
 def question_of(text: str) -> Question:
-    """What the text asks."""
     return read_question(text, _encoder().encode([text])[0])
 
 
-def judged(judge: Judge) -> PairJudge:
-    """A judge of the agent, without the agent's memory of scores. One behind an address asks for many at once itself; a
-    killed run loses no more than these."""
+def agent_judge(judge: Judge) -> PairJudge:
+    """A judge of the agent, without the agent's cache. A remote judge sends simultaneous requests itself; a killed run
+    loses at most one batch."""
 
     async def support(pairs: Sequence[Pair]) -> Floats:
         async with aclosing(judge):
@@ -59,8 +58,8 @@ def judged(judge: Judge) -> PairJudge:
     return PairJudge(judge.name, lambda pairs: asyncio.run(support(pairs)), judge.threshold, together=together)
 
 
-def closely(judge: Judge) -> PairJudge:
-    """A judge's closer reading, for every pair, with the threshold of an even chance."""
+def closer_reading(judge: Judge) -> PairJudge:
+    """A judge's closer reading of every pair, with threshold 0.5."""
 
     def score(pairs: Sequence[Pair]) -> Floats:
         return np.ascontiguousarray(asyncio.run(judge.stances(pairs, closely=True))[:, 0])
@@ -69,7 +68,7 @@ def closely(judge: Judge) -> PairJudge:
 
 
 def cosine(encoder: Encoder) -> PairJudge:
-    """Likeness of statement and passage under the encoder."""
+    """The cosine of statement and passage."""
 
     def score(pairs: Sequence[Pair]) -> Floats:
         texts = list(dict.fromkeys(text for p in pairs for text in (p.statement, p.text)))
@@ -84,22 +83,21 @@ def open_judge(choice: str) -> PairJudge:
     if choice == "cosine":
         return cosine(load_encoder())
     if choice in ("embedded", "close"):
-        return judged(load_judge()) if choice == "embedded" else closely(load_judge())
+        return agent_judge(load_judge()) if choice == "embedded" else closer_reading(load_judge())
     named = choice in ("chat", "score")
     settings = load_settings(judge=choice) if named else load_settings()
     if (remote := build_judge(settings)) is not None:
-        return judged(remote)
+        return agent_judge(remote)
     if named:
         raise SettingsError(
-            f"no {choice} judge is turned on: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."
+            f"no {choice} judge is available: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."
         )
     own = build_own_judge(settings)
-    return closely(own) if own.first else judged(own)
+    return closer_reading(own) if own.first else agent_judge(own)
 
 
-def kept_scores(judge: PairJudge, cache: VectorCache, pairs: Sequence[Pair]) -> Floats:
-    """The judge's probabilities, shape (n,), from the cache as far as they are there; NaN for no verdict. Raises
-    ProviderError, ModelError."""
+def cached_scores(judge: PairJudge, cache: VectorCache, pairs: Sequence[Pair]) -> Floats:
+    """The judge's probabilities, shape (n,), cached; NaN without a verdict. Raises ProviderError, ModelError."""
     space = f"{judge.name}:pairs"
     keys = [f"{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
     known = cache.known(space, keys)
@@ -112,23 +110,21 @@ def kept_scores(judge: PairJudge, cache: VectorCache, pairs: Sequence[Pair]) -> 
 
 
 def encoder_and_cache() -> tuple[Encoder, VectorCache]:
-    """The encoder that the settings name, and the vectors and verdicts that the suites which search corpora keep
-    between runs. Raises SettingsError, ModelError."""
+    """The configured encoder, and the cache of vectors and verdicts. Raises SettingsError, ModelError."""
     settings = load_settings()
     return build_encoder(settings, load_encoder()), VectorCache(settings.cache_dir / "retrieval.db")
 
 
 def open_encoders(named: Sequence[str]) -> tuple[list[Encoder], VectorCache]:
-    """The same for encoders by name: 'settings', 'embedded', or what `TransformersEncoder` takes, a folder or a name
-    (extra `models`). Raises SettingsError, ModelError."""
+    """Encoders by name ('settings', 'embedded', or a folder or name for sentence-transformers), and the cache. Raises
+    SettingsError, ModelError."""
     own = {"settings": lambda: encoder_and_cache()[0], "embedded": load_encoder}
     encoders: list[Encoder] = [own[name]() if name in own else TransformersEncoder(name) for name in named]
     return list({encoder.name: encoder for encoder in encoders}.values()), encoder_and_cache()[1]
 
 
 class CachedEncoder:
-    """An encoder whose vectors are kept, part by part, so that a corpus is encoded once and not once a run, and a
-    killed run goes on."""
+    """An encoder with cached vectors, so that a corpus is encoded once and a killed run continues."""
 
     def __init__(self, encoder: Encoder, cache: VectorCache) -> None:
         self.name, self._encoder, self._cache = encoder.name, encoder, cache

@@ -1,17 +1,17 @@
-"""The runner that all suites share. A suite is a dataset, a metric and a table: a module of `evals/suites` with
+"""The runner of all suites. A suite is a module of `evals/suites`, with a line in `evals/__main__.py`:
 
-    add_arguments(parser)       its options; `common_options` adds those that several have
-    measure(args) -> Record     the result, one object for JSON
-    table(result) -> list[str]  its lines for people
+add_arguments(parser)       its options, with `common_options`
+measure(args) -> Record     the result, one object for JSON
+table(result) -> list[str]  its lines for people
 
-and a line in `evals/__main__.py`. `run` here does the rest: the time, `--json`, null for what is not defined, and what
-`failed`. `evals/suites/expand.py` is a small one.
+`run` adds the time, `--json` (null for undefined measures), and the list of failures. `evals/suites/expand.py` is a
+small example.
 
-An item has a `key`, by which `Records` finds what was asked before: so a run that was stopped goes on. `ask_in_parts`
-asks what is asked in this process or in batches, `ask_each` coroutines side by side; both show progress, and keep
-what fails as a record that says so in `failed`, which stays in every denominator. A metric (`evals/metrics`) is a
-`Ratio` or a `Figure` over rows that begin with their question, by which its 95 % interval is drawn
-(`evals/metrics/measure.py`). `metrics`, `intervals`, `items` and `config` are what `python -m evals report` compares.
+An item has a `key`, by which `Records` finds its stored reply, so a stopped run continues. `ask_in_parts` asks in
+batches, `ask_each` with simultaneous coroutines; both show progress, and store a failure as a record with `failed`,
+which stays in every denominator. A metric (`evals/metrics`) is a `Ratio` or a `Figure` over rows that begin with their
+question, which the bootstrap resamples (`evals/metrics/measure.py`). `python -m evals report` compares `metrics`,
+`intervals`, `items` and `config`.
 """
 
 import argparse
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 def run(suite: ModuleType, args: argparse.Namespace) -> int:
-    """Measures and prints; returns the exit status, which is 0 unless the result has another `status`."""
+    """Measures and prints. Returns the exit status: the result's `status`, default 0."""
     began = time.perf_counter()
     found = suite.measure(args)
     status = found.pop("status", 0)
@@ -49,15 +49,13 @@ def run(suite: ModuleType, args: argparse.Namespace) -> int:
     return int(status)
 
 
-# Options
-
 FIRST = "only the first N questions of a seeded shuffle"
 
 
 def common_options(
     parser: argparse.ArgumentParser, limit: str = "", seed: str = "", default_seed: int = 1, parallel: str = ""
 ) -> None:
-    """Adds --limit, --seed and --parallel where a help text is given for them, and --json."""
+    """Adds --json, and --limit, --seed and --parallel if they have a help text."""
     if limit:
         parser.add_argument("--limit", type=int, metavar="N", help=limit)
     if seed:
@@ -68,19 +66,19 @@ def common_options(
 
 
 def check_common(args: argparse.Namespace) -> None:
-    """Raises InputError for a --limit or --parallel that is less than 1, or a --seed below 0."""
+    """Raises InputError for --limit or --parallel below 1, or --seed below 0."""
     for name, least in (("limit", 1), ("parallel", 1), ("seed", 0)):
         if (value := getattr(args, name, None)) is not None and value < least:
-            raise InputError(f"--{name} has to be {least} or more, not {value}.")
+            raise InputError(f"--{name} must be {least} or more, not {value}.")
 
 
 def names(text: str) -> list[str]:
-    """The parts of a list with commas, none twice: an argument's type."""
+    """Argument type: the distinct parts of a comma-separated list."""
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 def numbers(text: str, kind: Callable[[str], _T], fits: Callable[[_T], bool], told: str) -> list[_T]:
-    """Those of a list with commas, none twice: for an argument's type. told: which ones are wanted."""
+    """Argument type: the distinct numbers of a comma-separated list. told: which ones are valid."""
     with suppress(ValueError):
         found = list(map(kind, names(text)))
         if found and all(map(fits, found)):
@@ -89,39 +87,33 @@ def numbers(text: str, kind: Callable[[str], _T], fits: Callable[[_T], bool], to
 
 
 def cutoff_option(parser: argparse.ArgumentParser, what: str, usual: Sequence[int], most: float = math.inf) -> None:
-    """Adds --k, ranks from 1 to `most`, in order."""
+    """Adds --k, sorted ranks from 1 to `most`."""
     within = "above 0" if most == math.inf else f"from 1 to {most}"
 
     def cutoffs(text: str) -> list[int]:
         return sorted(numbers(text, int, lambda n: 0 < n <= most, f"{within}, such as 5,10"))
 
-    told = f"{what} that count (default: {','.join(map(str, usual))})"
+    told = f"{what} (default: {','.join(map(str, usual))})"
     parser.add_argument("--k", type=cutoffs, default=usual, metavar="K[,K…]", help=told)
 
 
 def check_known(chosen: Iterable[str], there: Collection[str], what: str) -> None:
-    """Raises InputError for a name of `what` that is not there."""
+    """Raises InputError for an unknown name."""
     if unknown := [name for name in chosen if name not in there]:
         raise InputError(f"there is no {what} '{unknown[0]}'. There are: {', '.join(there)}.")
 
 
-# Samples
-
-
 def shuffled(items: Sequence[_T], limit: int | None, seed: int) -> list[_T]:
-    """The first `limit` of a seeded shuffle, so that a larger limit has the smaller one's items; all as they come
-    without a limit."""
+    """The first `limit` of a seeded shuffle, so that a larger limit includes a smaller one; without a limit all,
+    unshuffled."""
     drawn = list(items)
     if limit is not None:
         random.Random(seed).shuffle(drawn)
     return drawn[:limit]
 
 
-# Asking
-
-
 class Keyed(Protocol):
-    """What is asked about. `key`: names it among the records."""
+    """An item with the key of its record."""
 
     @property
     def key(self) -> str: ...
@@ -131,7 +123,7 @@ _Item = TypeVar("_Item", bound=Keyed)
 
 
 def progress(items: Iterable[Any] | None = None, **options: Any) -> "tqdm[Any]":
-    """A progress bar; silent where standard error is no terminal."""
+    """A progress bar, silent if standard error is not a terminal."""
     return tqdm(items, disable=not sys.stderr.isatty(), **options)
 
 
@@ -142,11 +134,10 @@ def ask_in_parts(
     size: int = 1,
     **options: Any,
 ) -> list[Record]:
-    """A record an item, in order; `ask` is given `size` items of which at least one has none yet.
+    """A record for each item, in order. `ask` gets batches of `size` items with at least one missing record.
 
-    What is asked elsewhere may be answered a little differently beside other items, so a part that a kill cut in two
-    is asked whole once more: figures should not depend on where a run was stopped. ProviderReplyError, an answer
-    of no use, fails the part's items once there was one of use, and is raised before.
+    A batch that a kill interrupted is repeated whole, because replies may depend on the batch. ProviderReplyError fails
+    the batch's items, or is raised before the first usable reply.
     """
     done = records.done
     with progress(total=len(items), initial=sum(i.key in done for i in items), **options) as bar:
@@ -173,8 +164,8 @@ async def ask_each(
     unit: str,
     fails: type[SteelmanError] = ProviderReplyError,
 ) -> dict[str, Record]:
-    """The record of each key, so many asked side by side; one that raises such an error says so in `failed`. Raises any
-    other, and ProviderDownError: what nobody could be asked is asked by the next run."""
+    """The record of each key, with `parallel` simultaneous calls. Errors of type `fails` are stored in `failed`. Raises
+    others, and ProviderDownError, so that the next run repeats the question."""
     turn, done = asyncio.Semaphore(parallel), records.done
 
     async def one(key: str, ask: Callable[[], Awaitable[Record]]) -> tuple[str, Record]:
@@ -192,7 +183,7 @@ async def ask_each(
             for finished in asyncio.as_completed(tasks):
                 records.add(*await finished)
                 bar.update()
-        finally:  # stopped, none may begin another question while the service closes
+        finally:  # after a stop, no new question while the service closes
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -200,7 +191,7 @@ async def ask_each(
 
 
 def peak_memory() -> float:
-    """Megabytes that this process held at most, without its parent's (Linux). ru_maxrss: kilobytes, on macOS bytes."""
+    """Peak memory of this process in megabytes, without its parent's (Linux)."""
     status = Path("/proc/self/status")
     if status.exists() and (own := re.search(r"VmHWM:\s+(\d+)", status.read_text())):
         return int(own[1]) / (1 << 10)
@@ -209,7 +200,7 @@ def peak_memory() -> float:
 
 
 class Clock(dict[str, float]):
-    """Seconds by stage. Concurrent work on one stage adds up."""
+    """Seconds by stage. Concurrent work on a stage adds up."""
 
     @contextmanager
     def on(self, stage: str) -> Iterator[None]:
@@ -218,16 +209,13 @@ class Clock(dict[str, float]):
         self[stage] = self.get(stage, 0.0) + time.perf_counter() - began
 
 
-# Results
-
-
 def show(as_json: bool, result: Any, lines: Callable[[], Iterable[str]]) -> None:
-    """Prints a result: as JSON, in which null is what is not defined, or as `lines` has it."""
+    """Prints a result as JSON (null for undefined values) or as `lines`."""
     print(to_json(result, indent=2, inf_nan_mode="null").decode() if as_json else "\n".join(lines()))
 
 
 def figure_lines(result: Record, title: str = "95 % interval") -> list[str]:
-    """A line a measure that has an interval, with over how many items it is where the result says so."""
+    """A line for each measure with an interval, with its number of items if known."""
     over = result.get("over", {})
     rows = {
         name: [number(result["metrics"][name], ends), *([f"{over[name]:.0f}"] if over else [])]
@@ -236,12 +224,8 @@ def figure_lines(result: Record, title: str = "95 % interval") -> list[str]:
     return block([title, *(["over"] if over else [])], rows)
 
 
-# Files that a suite writes beside its result
-
-
 def write_new(path: Path, content: str | bytes, option: str) -> None:
-    """Writes a file that `option` names, and makes its folder. Raises InputError where it is there already or cannot be
-    written."""
+    """Writes a new file, named by `option`, and its folder. Raises InputError if it exists or cannot be written."""
     refuse_existing(path, option)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -251,6 +235,6 @@ def write_new(path: Path, content: str | bytes, option: str) -> None:
 
 
 def refuse_existing(path: Path | None, option: str) -> None:
-    """Raises InputError where the file that `option` names is there already: said before an hour's work."""
+    """Raises InputError if the file of `option` exists, before any work."""
     if path and path.exists():
-        raise InputError(f"{path} is there already. Name another file for {option}.")
+        raise InputError(f"{path} exists already. Name another file for {option}.")

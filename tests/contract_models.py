@@ -203,7 +203,7 @@ SIZES: tuple[tuple[str, Callable[[list[int]], object], Reply, dict[str, Any], st
     ("32 texts", lambda n: len(n) > 32, raw({"error": SIZE}, status=422), {}, "answered", "5 requests, then in 4", ""),
     ("10 texts", lambda n: len(n) > 10, raw({"message": SIZE}, status=400), {}, "answered", "then in 13", ""),
     ("so many bytes", lambda n: sum(n) > 9000, raw("<h1>413</h1>", status=413), {}, "answered", "then in 7", ""),
-    ("one is long", lambda n: max(n) > 800, LONG, {}, "degraded", "refused some texts as too long", "the first half"),
+    ("one is long", lambda n: max(n) > 800, LONG, {}, "degraded", "refused some texts as too long", "first half"),
     ("one is long, 500", lambda n: max(n) > 800, error(500, "input is too large"), {}, "degraded", "too long", "half"),
     ("all are long", lambda n: max(n) > 5, LONG, {}, "failed", "after 8 requests", ""),
     ("no such model", lambda n: True, error(400, "no m"), {}, "failed", "after 7 requests", ""),

@@ -15,7 +15,7 @@ from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.models.judges.judge import Pair
-from ui import rights
+from ui import permissions
 from ui.service import PageService, close_service
 
 HOST = "127.0.0.1:8501"
@@ -66,7 +66,7 @@ def open_pages(settings: Settings, patch: pytest.MonkeyPatch) -> Iterator[Pages]
         return 0.1 if " not " in pair.statement else 0.9
 
     pages = Pages()
-    rights._admins.cache_clear()
+    permissions._admins.cache_clear()
     patch.setattr(session, "Runs", partial(Runs, build=build(judge=ScriptedJudge(score))))
     patch.setattr("agent.runs.parts.index_samples", lambda *_: None)
     patch.setattr(st, "secrets", Secrets())

@@ -170,7 +170,7 @@ def test_the_first_line_counts_each_document_once() -> None:
     told = "1 argues yes, 2 no, 1 both, 1 for another way and 1 only against another way"
     assert summary(*FACED, documents=mixed) == f"Of 7 documents on this, {told}; for 1 Steelman could not tell."
     assert summary(*FACED, documents=mixed, focus="the cost").startswith(
-        "On the cost, of 7 documents on this, 1 argues"
+        "On the cost, of 7 documents quoted here, 1 argues"
     )
     assert summary(*FACED, documents=mixed[:1]) == "Of 1 document on this, 1 argues yes."
     few = [document(("p0", "for"), ("p1", "for")), document(("p1", "against")), document(("p3", "for"))]

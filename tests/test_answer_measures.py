@@ -1,11 +1,10 @@
-"""The measures of answers, with the arithmetic worked by hand."""
+"""The measures of answers, by hand."""
 
 import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import written_answers
 from providers import ScriptedJudge
@@ -16,17 +15,15 @@ from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspe
 from agent.models.inference import Models
 from evals.answering.checks import check_claims, judge_claims
 from evals.metrics.answers import (
-    Reply,
+    AgentReply,
     both_sides_known,
     citations,
     documents_told,
     missing_side,
     of_plain,
     one_sided,
-    stands,
-    supported,
 )
-from evals.metrics.stance_alignment import correlation, judged_alignment, polarity, stance_alignment
+from evals.metrics.stance_alignment import polarity, stance_alignment
 from tools.models.cache import VectorCache
 
 GOLD = {"supports": frozenset({"s1", "s2"}), "opposes": frozenset({"o1", "o2"})}
@@ -49,18 +46,18 @@ def answer(*sides: AnswerPerspective, outcome: Any = "answered") -> Answer:
     return written_answers.answer("Do bridges help?", *sides, citations=found, outcome=outcome)
 
 
-def reply(question: str, *sides: AnswerPerspective, **more: Any) -> Reply:
-    return Reply(question, more.pop("gold", GOLD), answer=answer(*sides), **more)
+def reply(question: str, *sides: AnswerPerspective, **more: Any) -> AgentReply:
+    return AgentReply(question, more.pop("gold", GOLD), answer=answer(*sides), **more)
 
 
-FAILED = Reply("failed", GOLD)
+FAILED = AgentReply("failed", GOLD)
 EVEN = reply("even", side("supports", claim("a b", 1)), side("opposes", claim("c d", 3)))
 # Three claims for (the last with two citations, one of the other side's document), one against on an unlabelled one.
 UNEVEN = reply(
     "uneven", side("supports", claim("a b", 1), claim("c d", 2), claim("e f", 1, 3)), side("opposes", claim("g h i", 5))
 )
 ONLY_FOR = reply("one", side("supports", claim("a", 1)), side("opposes", status="thin"))
-NOTHING = Reply("nothing", GOLD, answer=answer(outcome="nothing_found"))
+NOTHING = AgentReply("nothing", GOLD, answer=answer(outcome="nothing_found"))
 
 
 def test_a_citation_is_right_wrong_or_unknown() -> None:
@@ -74,7 +71,7 @@ def test_a_citation_is_right_wrong_or_unknown() -> None:
     }
 
 
-def test_documents_are_told_for_the_side_that_they_are_gold_for() -> None:
+def test_the_side_of_documents() -> None:
     def document(name: str, *told: str) -> AnswerDocument:
         return AnswerDocument.model_construct(
             id=name, stances=[DocumentStance(perspective=p, argues="for") for p in told]
@@ -83,14 +80,8 @@ def test_documents_are_told_for_the_side_that_they_are_gold_for() -> None:
     both, strange = document("o2", "p1", "p2"), document("x", "p1")
     found = [document("s1", "p1"), document("s2", "p2"), document("o1"), both, strange]
     told = answer(side("supports"), side("opposes")).model_copy(update={"documents": found})
-    shares = documents_told([Reply("q", GOLD, answer=told), FAILED])
+    shares = documents_told([AgentReply("q", GOLD, answer=told), FAILED])
     assert (shares["documents_told"].value, shares["documents_right"].value) == (2 / 4, 1 / 2)
-
-
-def test_a_document_that_is_gold_for_both_sides_is_right_under_either() -> None:
-    both = {"supports": frozenset({"s1"}), "opposes": frozenset({"s1"})}
-    found = citations([reply("q", side("opposes", claim("a", 1)), gold=both)])
-    assert (found["citations_right"].value, found["citations_wrong"].value) == (1, 0)
 
 
 def test_a_failed_question_stays_in_every_mean() -> None:
@@ -114,7 +105,7 @@ def test_the_two_alternatives_of_a_choice_are_its_sides() -> None:
     assert missing_side([choice])["missing_admitted"].total == 0
 
 
-def test_of_a_question_worded_from_either_pole_nobody_says_which_side_is_right() -> None:
+def test_a_question_from_either_pole_has_no_right_side() -> None:
     turned = reply("q", side("supports", claim("b", 3)), side("opposes", claim("a", 1)))
     assert both_sides_known([turned])["both_sides_known"].value == 0
     told = replace(turned, either_way=True)
@@ -129,8 +120,8 @@ def test_a_missing_side_is_admitted_or_shown() -> None:
     wrong = reply("wrong", side("supports", claim("a", 1)), side("opposes", claim("b", 2)), **out)
     unknown = reply("unknown", side("supports", claim("a", 1)), side("opposes", claim("b", 5)), **out)
     silent = reply("silent", side("supports", claim("a", 1)), side("opposes", status="supported"), **out)
-    nothing = Reply("nothing", GOLD, answer=answer(outcome="nothing_found"), left_out="opposes")
-    failed = Reply("failed", GOLD, left_out="opposes")
+    nothing = AgentReply("nothing", GOLD, answer=answer(outcome="nothing_found"), left_out="opposes")
+    failed = AgentReply("failed", GOLD, left_out="opposes")
     found = missing_side([thin, wrong, unknown, silent, nothing, failed, EVEN])
     assert {name: m.value for name, m in found.items()} == {
         "missing_admitted": 2 / 6,  # thin and nothing
@@ -140,46 +131,13 @@ def test_a_missing_side_is_admitted_or_shown() -> None:
     }
 
 
-def test_both_sides_have_to_quote_a_document_that_is_known_for_them() -> None:
-    either = reply("either", side("supports", claim("a", 1)), side("opposes", claim("b", 3)))
-    found = {name: m.value for name, m in both_sides_known([EVEN, either, ONLY_FOR, FAILED]).items()}
-    documents = {c.number: c.document_id for c in either.answer.citations} if either.answer else {}
-    assert documents[3] in GOLD["opposes"]
-    assert found == {"both_sides_known": 2 / 4}
-
-
-def test_claims_and_citations_that_hold_are_counted_apart() -> None:
-    # Two of three claims are said by something; three of five citations say their claim.
-    found = supported([("a", [[True, False], [False]]), ("b", [[True, True]]), ("c", [])])
-    assert found["claims_supported"].value == 2 / 3
-    assert found["citations_supporting"].value == 3 / 5
-
-
-@pytest.mark.parametrize(
-    ("text", "holds"), [("bridges help  a\ntown", True), ("Bridges help", False), ("bridges town", False), (" ", False)]
-)
-def test_a_quotation_stands_word_for_word(text: str, holds: bool) -> None:
-    assert stands(text, "We know that bridges help a  town.") is holds
-
-
-def test_alignment_with_the_stance_and_with_words_that_carry_no_polarity() -> None:
+def test_alignment_of_text_with_its_stance() -> None:
     good, bad = claim("Bridges are good.", 1), claim("Bridges are bad.", 3)
     found = stance_alignment([reply("a", side("supports", good), side("opposes", bad))])
     assert [polarity(c.text) for c in (good, bad)] == pytest.approx([0.7, -0.7])
     assert found["alignment_sign"].value == pytest.approx(1)
     assert polarity("bridges, Support") == polarity("bridges, Oppose") == 0
     assert math.isnan(found["alignment_textblob"].value)  # constant: the words carry no polarity
-
-
-def test_a_correlation_is_pearsons() -> None:
-    x, y = [0.1, 0.5, -0.2, 0.9], [1.0, 1.0, -1.0, -1.0]
-    points = tuple((str(i), a, b) for i, (a, b) in enumerate(zip(x, y, strict=True)))
-    assert correlation(points).value == pytest.approx(np.corrcoef(x, y)[0, 1])
-    assert math.isnan(correlation(points[:1]).value)
-
-
-def test_the_judges_view_is_own_minus_contrary() -> None:
-    assert judged_alignment([("a", 0.9, 0.1), ("a", 0.4, 0.6)]).value == pytest.approx((0.8 - 0.2) / 2)
 
 
 PASSAGES = {1: "Since 1901 bridges let farmers sell wool and milk on both banks.", 2: "Nobody minds a ferry."}
@@ -191,18 +149,18 @@ PASSAGES = {1: "Since 1901 bridges let farmers sell wool and milk on both banks.
         ("bridges let farmers sell wool", True, [True, False]),
         ("Bridges let farmers sell cheese", True, [False, False]),
         ("Bridges let farmers sell milk and wool on both banks.", False, [True, False]),
-        ("Bridges let farmers sell milk, which keeps several kings awake.", False, [False, False]),  # it adds
+        ("Bridges let farmers sell milk, which keeps several kings awake.", False, [False, False]),
         ("Bridges let 90 farmers sell milk and wool on both banks.", False, [False, False]),  # no such number
     ],
 )
-def test_each_citation_of_a_claim_is_looked_up_again(text: str, quoted: bool, held: list[bool]) -> None:
+def test_each_citation_of_a_claim_is_checked(text: str, quoted: bool, held: list[bool]) -> None:
     one = reply("q", side("supports", claim(text, 1, 2, quoted=quoted)), passages=PASSAGES)
     assert check_claims([one, FAILED]) == [("q", [held])]
     against = side("other").model_copy(update={"objections": [claim(text, 1, 2, quoted=quoted)]})
     assert check_claims([reply("q", against, passages=PASSAGES)]) == [("q", [held])]
 
 
-async def test_each_claim_is_judged_for_its_side_and_for_the_contrary_one(tmp_path: Path) -> None:
+async def test_each_claim_is_judged_for_its_side_and_the_contrary(tmp_path: Path) -> None:
     judge = ScriptedJudge(lambda pair: 0.2 if " not " in pair.statement else 0.7)
     models = Models(ToyEncoder(dimensions=256), judge, VectorCache(tmp_path / "cache.db"))
     found = await judge_claims([EVEN, ONLY_FOR, FAILED, reply("x", side("other", claim("a", 1)))], models)

@@ -1,4 +1,4 @@
-"""The suite `answers`: real runs over documents written here, stopped and resumed, with sides left out and reworded."""
+"""The suite `answers`: runs over small documents, resumed, without a side, and another agent's answers."""
 
 import argparse
 import gzip
@@ -14,8 +14,8 @@ from pydantic_core import to_json
 from agent.models.providers import Brief
 from agent.settings import Settings
 from agent.state import Claim
-from evals.answering.asking import MISSING, PLAIN, plan, plan_shelves
-from evals.datasets.cases import SIDES, Case, load_cases, load_samples
+from evals.answering.asking import MISSING, PLAIN, plan, plan_collections
+from evals.datasets.cases import SIDES, Case, load_cases
 from evals.datasets.rows import json_rows
 from evals.suites.answers import add_arguments, evaluate, measure
 from tools.errors import InputError
@@ -116,9 +116,6 @@ async def test_answers_are_asked_kept_and_measured(folder: Path, settings: Setti
     assert metrics["one_sided"] == 0
     assert metrics["alignment_judge"] == pytest.approx(0.9, abs=1e-4)
     assert metrics["alignment_textblob"] is None  # no polarity in these words
-    assert found["intervals"]["citations_right"] == [1, 1]
-    assert "missing_admitted" not in metrics
-    assert found["config"]["set"] == "towns_2way"
     assert found["config"]["versions"]["python"]
     assert (found["failed"], found["spent"]["cost_usd"], found["spent"]["median_seconds"] > 0) == ([], 0, True)
     record = rows(folder)[0]
@@ -126,7 +123,7 @@ async def test_answers_are_asked_kept_and_measured(folder: Path, settings: Setti
     assert all(str(c["passage_id"]) in record["passages"] for c in record["answer"]["citations"])
 
 
-async def test_answers_of_another_agent_are_measured_as_ones_own(folder: Path, settings: Settings) -> None:
+async def test_another_agents_answers_are_measured_like_own_ones(folder: Path, settings: Settings) -> None:
     own = await result(arguments(folder), settings)
     theirs = folder / "theirs.jsonl"
     lines = [json.dumps(row["answer"]) + "\n" for row in rows(folder)]
@@ -136,13 +133,12 @@ async def test_answers_of_another_agent_are_measured_as_ones_own(folder: Path, s
     assert found["config"]["answers"] == "theirs.jsonl"
     theirs.write_text("".join(lines[1:]))
     found = await result(arguments(folder, "--answers", str(theirs)), settings)
-    assert (found["metrics"]["failed"], found["metrics"]["answered"]) == (1, 0.75), "who answers nothing has failed"
+    assert (found["metrics"]["failed"], found["metrics"]["answered"]) == (1, 0.75), "a question without a line failed"
     other = json.loads(lines[0])
     for change, message in (
-        ({"question": "Who?"}, r"theirs\.jsonl line 1: 'question' is none of the set's"),
+        ({"question": "Who?"}, r"theirs\.jsonl line 1: 'question' is not in the set"),
         ({"citations": [other["citations"][0] | {"document_id": "x"}]}, "line 1: 'citations' has 'x'"),
         ({"citations": []}, "line 1: 'citations' has 'number 1'"),
-        ({"perspectives": [other["perspectives"][0] | {"objections": [{"text": "", "citations": [99]}]}]}, "number 99"),
         ({"perspectives": [{"stance": "yes"}]}, "line 1: 'perspectives' item 1"),
     ):
         theirs.write_text(json.dumps(other | change))
@@ -150,10 +146,6 @@ async def test_answers_of_another_agent_are_measured_as_ones_own(folder: Path, s
             await result(arguments(folder, "--answers", str(theirs)), settings)
     with pytest.raises(InputError, match="Leave out --out, --missing and --score-only"):
         measure(arguments(folder, "--answers", str(theirs)))
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    with pytest.raises(InputError, match="--out is missing"):
-        measure(parser.parse_args([]))
 
 
 async def test_scoring_asks_nobody(folder: Path, settings: Settings) -> None:
@@ -165,22 +157,12 @@ async def test_scoring_asks_nobody(folder: Path, settings: Settings) -> None:
     fewer = await result(arguments(folder, "--score-only"), settings)
     assert (fewer["metrics"]["asked"], fewer["metrics"]["not_asked"]) == (2, 2)
     assert (folder / "out.jsonl").read_bytes() == kept
-    more_asked = await result(arguments(folder), settings)  # a larger limit goes on
+    more_asked = await result(arguments(folder), settings)  # a larger limit continues
     assert more_asked["metrics"]["asked"] == 4
     assert (folder / "out.jsonl").read_bytes().startswith(kept)
 
 
-async def test_a_failed_question_counts_and_is_named(tmp_path: Path, settings: Settings) -> None:
-    write_set(tmp_path / "set", TOPICS[:1], refused=True)
-    found = await result(arguments(tmp_path / "set"), settings)
-    assert found["metrics"]["failed"] == 1
-    assert found["metrics"]["answered"] == found["metrics"]["all_sides_cited"] == 0.5
-    assert found["metrics"]["one_sided"] == 0.5
-    assert len(found["failed"]) == 1
-    assert found["failed"][0].startswith(f"{REFUSED} [plain]: ")
-
-
-async def test_a_question_that_failed_is_asked_again_by_the_next_run(folder: Path, settings: Settings) -> None:
+async def test_a_failed_question_is_repeated_by_the_next_run(folder: Path, settings: Settings) -> None:
     first, path = await result(arguments(folder), settings), folder / "out.jsonl"
     *kept, last = path.read_text().splitlines()
     failed = {k: v for k, v in json.loads(last).items() if k not in ("answer", "passages")} | {"failed": "it was down"}
@@ -192,7 +174,7 @@ async def test_a_question_that_failed_is_asked_again_by_the_next_run(folder: Pat
         assert (again["metrics"], again["failed"]) == (first["metrics"], [])
 
 
-async def test_the_left_out_sides_documents_are_not_found(folder: Path, settings: Settings) -> None:
+async def test_without_a_side_its_documents_are_not_found(folder: Path, settings: Settings) -> None:
     found = await result(arguments(folder, "--missing"), settings)
     assert found["metrics"]["asked_without_a_side"] == 4
     assert found["metrics"]["missing_admitted"] == found["metrics"]["missing_admitted_other_kept"] == 1
@@ -207,37 +189,12 @@ async def test_the_left_out_sides_documents_are_not_found(folder: Path, settings
         assert not [d for d in documents if word in d]
 
 
-def test_the_samples_questions_in_other_words_are_sets() -> None:
-    halves = {part: load_cases(None, f"wordings-{part}").cases for part in ("dev", "last", "later")}
-    gold = {case.key: case.gold for case in load_samples().cases}
-    for cases in halves.values():
-        assert len(cases) > 100
-        assert all(case.either_way and case.gold == gold[case.key.split()[0]] for case in cases)
-    assert len({c.question for cases in halves.values() for c in cases}) > 330  # two people had the same idea once
-    assert not {c.question for c in halves["dev"]} & {c.question for c in halves["last"]}
-    asks = plan(halves["dev"][:3], missing=True, seed=1)
-    assert [a.variant for a in asks] == [PLAIN] * 3  # nobody knows which side would be missing
-    with pytest.raises(InputError, match="wordings-dev"):
-        load_cases(None, "wordings-none")
-
-
-def test_questions_that_the_samples_do_not_answer_are_sets_without_gold() -> None:
-    halves = {part: load_cases(None, f"elsewhere-{part}") for part in ("dev", "last")}
-    for found in halves.values():
-        assert len(found.cases) == 40
-        assert not any(case.sides or case.either_way for case in found.cases)
-        assert found.documents == load_samples().documents
-    assert not {c.question for c in halves["dev"].cases} & {c.question for c in halves["last"].cases}
-    with pytest.raises(InputError, match="elsewhere-last"):
-        load_cases(None, "elsewhere-none")
-
-
 def cases(count: int) -> list[Case]:
     gold = [{"supports": frozenset({f"s{i}", "shared"}), "opposes": frozenset({f"o{i}"})} for i in range(count)]
     return [Case(f"q{i}", f"Is barge {i} slow?", {side: g[side] for side in SIDES}) for i, g in enumerate(gold)]
 
 
-def test_the_side_left_out_does_not_depend_on_how_many_are_asked() -> None:
+def test_the_excluded_side_does_not_depend_on_the_number_of_questions() -> None:
     few, many = (plan(cases(n), missing=True, seed=1) for n in (3, 9))
     assert few == many[: len(few)]
     assert [a.left_out for a in few if a.variant == MISSING] == ["opposes", "supports", "opposes"]
@@ -245,15 +202,14 @@ def test_the_side_left_out_does_not_depend_on_how_many_are_asked() -> None:
     assert [a.variant for a in plan([one_side], missing=True, seed=1)] == [PLAIN]
 
 
-def test_every_question_is_open_to_all_but_what_it_goes_without() -> None:
+def test_a_question_is_asked_over_all_documents_except_the_excluded_ones() -> None:
     names = [f"{kind}{i}" for i in range(4) for kind in "so"] + ["shared", "other"]
-    documents = [SourceDocument(name, "Text.") for name in names]
     asks = plan(cases(4), missing=True, seed=0)
-    shelves = plan_shelves(documents, asks)
+    collections = plan_collections([SourceDocument(name, "Text.") for name in names], asks)
     for ask in asks:
-        found = {d.external_id for shelf in shelves if ask.key not in shelf.without for d in shelf.documents}
+        found = {d.external_id for without, of in collections.items() if ask.key not in without for d in of}
         assert found == set(names) - (ask.case.gold[ask.left_out] if ask.left_out else set())
-    assert sum(len(shelf.documents) for shelf in shelves) == len(names)  # nothing is stored twice
+    assert sum(map(len, collections.values())) == len(names)  # nothing is stored twice
 
 
 @pytest.mark.parametrize(
@@ -264,7 +220,7 @@ def test_every_question_is_open_to_all_but_what_it_goes_without() -> None:
             r"queries.jsonl line 1: 'perspectives' item 2 'gold': Field required",
         ),
         (lambda q: q["perspectives"][0]["gold"].append("lost"), r"line 1: .*'lost', which is not in"),
-        (lambda q: [p.pop("side") for p in q["perspectives"]], r"no question whose perspectives say"),
+        (lambda q: [p.pop("side") for p in q["perspectives"]], r"no question with known sides"),
     ],
 )
 def test_bad_data_is_named_by_file_line_and_field(tmp_path: Path, change: Any, message: str) -> None:

@@ -17,8 +17,8 @@ def test_each_part_is_measured(run_suite: Suite, monkeypatch: pytest.MonkeyPatch
     assert found["index"]["search"]["median_ms"] <= found["index"]["search"]["p95_ms"]
 
 
-def test_what_cannot_be_measured_is_said(run_suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_name_the_cause(run_suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no part 'all'. There are: ask, judge, ingest, index." in run_suite("bench", "all")[2]
-    assert "have to be 1 or more" in run_suite("bench", "index", "--passages", 0)[2]
+    assert "must be 1 or more" in run_suite("bench", "index", "--passages", 0)[2]
     monkeypatch.setenv("STEELMAN_PROVIDER", "nobody")
     assert "`agent ask` failed. steelman: STEELMAN_PROVIDER" in run_suite("bench", "ask")[2]

@@ -1,4 +1,4 @@
-"""The suite `build`: questions and news events made by a scripted model over HTTP, resumed, read again."""
+"""The suite `build`: questions and news events by a scripted model over HTTP."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def run(
 
 
 def elements(body: Any, tag: str) -> list[str]:
-    """What stands in the elements of that name in the prompt that was delivered."""
+    """The texts of these elements of the prompt."""
     user = body["messages"][-1]["content"]
     return [unescape(text) for text in re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", user, re.DOTALL)]
 
@@ -54,7 +54,7 @@ def sides(body: Any) -> dict[str, str]:
 
 
 def script_pairs(server: ModelServer, asked: dict[str, str]) -> None:
-    """`asked`: words of the first argument to the question that is made of the pair."""
+    """asked: words of the first argument to the question of the pair."""
 
     def question(body: Any) -> dict[str, str]:
         return {"question": next(q for words, q in asked.items() if words in elements(body, "argument")[0])}
@@ -108,9 +108,7 @@ def script_survey(server: ModelServer) -> None:
     server.on("two ends of its scale", converted)
 
 
-def test_items_on_the_person_are_left_out_told_and_a_stopped_run_goes_on(
-    run: Run, server: ModelServer, tmp_path: Path
-) -> None:
+def test_personal_items_are_excluded_and_a_stopped_run_resumes(run: Run, server: ModelServer, tmp_path: Path) -> None:
     server.on("spend a gift", Reply("the key is no longer in force", status=401), times=1)
     script_survey(server)
     out = ("--out", str(tmp_path / "records.jsonl"))
@@ -127,28 +125,6 @@ def test_items_on_the_person_are_left_out_told_and_a_stopped_run_goes_on(
     made = rows(tmp_path / "made" / "survey.jsonl")
     assert len(made) == 4
     assert made[0]["perspectives"][1].endswith("wrong 2."), "the first and the last choice are shown, and no other"
-
-
-def test_a_statement_for_each_answer_and_what_fails_is_named(run: Run, server: ModelServer, tmp_path: Path) -> None:
-    def statements(body: Any) -> dict[str, str]:
-        same = "footpaths" in elements(body, "question")[0]
-        return {
-            f"statement_{n}": "It is." if same else f"It is {a}." for n, a in enumerate(elements(body, "answer"), 1)
-        }
-
-    server.on("Write a statement for each", statements)
-    status, found, _ = run("answers", SAMPLES / "answers.jsonl")
-    assert (status, found["metrics"]["failed"]) == (0, 1)
-    assert found["failed"][0].startswith("line 2: two perspectives on 'Who should look after the footpaths?'")
-    made = rows(tmp_path / "made" / "answers.jsonl")
-    assert [len(r["perspectives"]) for r in made] == [3, 3, 2]
-    assert made[0]["perspectives"][1] == "It is a museum of the branch line."
-    only = tmp_path / "only.jsonl"
-    only.write_text((SAMPLES / "answers.jsonl").read_text().splitlines()[1])
-    status, _, error = run("answers", only, to="other")
-    assert (status, (tmp_path / "other").exists()) == (2, False)
-    assert "no question came of" in error
-    assert "line 1: two perspectives" in error
 
 
 def test_articles_become_events_that_the_news_suite_reads(run: Run, server: ModelServer, tmp_path: Path) -> None:
@@ -175,9 +151,7 @@ def test_articles_become_events_that_the_news_suite_reads(run: Run, server: Mode
     news = load_news(tmp_path / "made")
     assert [e.headline for e in news.measured] == ["Skerra event of 3 articles.", "Goose event of 2 articles."]
     assert news.sizes["paragraphs"] == 12
-    assert {p.source for e in news.events for p in e.paragraphs} == {"courier.example", "gazette.example", "the-herald"}
     assert [p.label for e in news.events for p in e.paragraphs if "Subscribe" in p.text] == [False]
-    assert "Seed library opens" in [e.headline for e in news.events if not e.annotated]
 
 
 @pytest.mark.parametrize(
@@ -185,8 +159,7 @@ def test_articles_become_events_that_the_news_suite_reads(run: Run, server: Mode
     [
         ("pairs", [{"first": "a"}], "line 1: 'second': Field required"),
         ("survey", [{"question": "q", "choices": ["a"]}], "line 1: 'choices'"),
-        ("articles", [{"id": "x", "text": "t"}, {"id": "x", "text": "t"}], "line 2: 'id' is 'x'"),
-        ("answers", [], "holds no lines"),
+        ("answers", [], "has no lines"),
         ("songs", [{}], "there is no kind of file 'songs'"),
     ],
 )

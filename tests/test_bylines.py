@@ -48,6 +48,28 @@ def test_the_first_lines(tmp_path: Path, lines: str, author: str, date: str) -> 
         assert found.title == "The ferry"
 
 
+@pytest.mark.parametrize(
+    ("text", "author", "publisher"),
+    [
+        (f"Ferries: answers\nHill Students' Union, October 2025\n\n{TEXT}", "", "Hill Students' Union"),
+        (f"Hill Parish Council\nMinutes of 3 May 2024\n\n{TEXT}", "", "Hill Parish Council"),
+        (f"Ferries\nOpinion\nBy Ann Lee\nThe Hill Courier, 2 May 2024\n\n{TEXT}", "Ann Lee", "The Hill Courier"),
+        (f"Ferries\n\n{TEXT}\n\nIssued by the Sailors' Federation. Contact: a@b.example", "", "Sailors' Federation"),
+        (f"Ferries\n\n{TEXT}\n\nSincerely,\nAnn Lee, pilot\nDr Bo Lind, Hill Clinic", "Ann Lee, Dr Bo Lind", ""),
+        (f"Ferries\n\n{TEXT}\n\nYours faithfully,\n\nHill Residents' Association", "", "Hill Residents' Association"),
+        (f"Ferries\n\n3 May 2024, San Remo\n\n{TEXT}\n\nThe Report of the Board", "", ""),
+    ],
+)
+def test_publishers_and_signers(tmp_path: Path, text: str, author: str, publisher: str) -> None:
+    for name in ("a.txt", "a.md"):
+        (tmp_path / name).write_text(text if name == "a.txt" else f"---\nkind: FAQ\n---\n{text}")
+        found = one(tmp_path / name)
+        assert (found.author, found.publisher) == (author, publisher), name
+        written = "minutes" if "Minutes" in text else "opinion" if "Opinion" in text else "unknown"
+        assert found.kind == ("FAQ" if name == "a.md" else written)
+        assert "Ferries" in found.title or name == "a.md" or found.title == "Minutes of 3 May 2024"
+
+
 def test_the_lines_of_one_head_are_read_each(tmp_path: Path) -> None:
     head = "Open letter to the council\nBy Ann Lee, secretary, Food and Transport Workers' Union\n14 April 2025"
     (tmp_path / "a.txt").write_text(f"{head}\n\n{TEXT}\n")

@@ -135,6 +135,14 @@ async def test_rules_tell_the_kind_that_a_model_overlooked(
     assert (framing["form"], {p["stance"] for p in sides}) == ("open", {"other"})
 
 
+async def test_a_fact_below_an_answer_is_one_though_the_question_of_its_thread_has_sides(
+    server: ModelServer, chat_model: ChatModel, models: Models
+) -> None:
+    server.on("", plan(form="plain", focus="who pays for the ballots"))
+    framing, sides, _ = await planned(chat_model, models, "who pays for the ballots?", [QUESTION])
+    assert (framing["form"], framing["focus"], sides) == ("plain", "who pays for the ballots", [])
+
+
 async def test_near_duplicates_are_one(server: ModelServer, chat_model: ChatModel, models: Models) -> None:
     again = side("Voting should be made compulsory.", "supports", "Again")
     same = side("voting should be compulsory", "other", "The same")

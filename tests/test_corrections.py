@@ -34,7 +34,7 @@ from agent.runs.store import RunStore
 from agent.settings import Settings
 from agent.state import Claim
 from evals.__main__ import main
-from evals.training.corrections import statement_of
+from evals.suites.corrections import statement_of
 from evals.training.data import load_corpus, rows_of
 from tools.errors import InputError
 from tools.store.database import FROM_3, SCHEMA_VERSION, Database
@@ -126,6 +126,17 @@ def test_off_the_question_takes_the_source_with_it_and_also_keeps_it() -> None:
     from_also = moving(before, (TEXTS[8], "p2"))
     assert (from_also.also, texts(from_also, "p2")[-1]) == ([], TEXTS[8])
     assert {c.role for c in from_also.perspectives[1].claims} == {"case"}
+
+
+def test_a_document_is_read_as_what_a_reader_left_of_its_quotations() -> None:
+    before = quoting()
+    told = [DocumentStance(perspective=side, argues="for") for side in ("p1", "p3")]
+    documents = [d.model_copy(update={"stances": told}) for d in before.documents]
+    after = moving(before.model_copy(update={"documents": documents}), (TEXTS[8], "p2"))
+    argued = {d.id: (d.not_quoted, [s.perspective for s in d.stances]) for d in after.documents}
+    assert argued["bridge/08.md"] == ("", ["p2"])
+    assert {tuple(sides) for why, sides in argued.values() if why == "repeats"} == {()}  # their original may have moved
+    assert argued["bridge/13.md"] == ("no_claim", ["p1", "p3"])
 
 
 def test_an_objection_is_moved_too() -> None:
@@ -315,7 +326,7 @@ def test_training_reads_them_as_pairs(database: Database, run_suite_here: Suite,
         ]
     )
     status, _, error = run_suite_here("corrections", "--out", file)
-    assert (status, "is there already" in error) == (2, True)
+    assert (status, "exists already" in error) == (2, True)
     folder = write_judge_data(tmp_path / "more")
     file.rename(folder / "judge" / "train" / file.name)
     corpus = load_corpus(folder)

@@ -1,21 +1,15 @@
 """Coverage of perspectives by hand, and against ir_measures where it has the measure."""
 
-import math
 import random
 import sys
 
 import pytest
 
-from evals.metrics.coverage import (
+from evals.metrics.perspective_coverage import (
     alpha_ndcg,
     coverage,
-    documents_needed,
-    hits,
-    leaning,
     mrecall,
     precision,
-    supported,
-    sycophancy,
 )
 from tools.errors import SettingsError
 
@@ -23,16 +17,7 @@ from tools.errors import SettingsError
 GOLD = [{"a", "c"}, {"b"}, {"c", "d"}]
 
 
-def test_mrecall_with_as_many_places_as_perspectives_or_more_wants_all_of_them() -> None:
-    assert supported(["c", "x", "b"], GOLD, 3) == 3
-    assert mrecall(["c", "x", "b"], GOLD, 3) == 1.0  # m = 3 ≤ k = 3
-    assert mrecall(["c", "x", "y", "b"], GOLD, 3) == 0.0  # b comes fourth
-    assert mrecall(["c", "x", "y", "b"], GOLD, 4) == 1.0
-    assert mrecall(["c", "b"], GOLD, 10) == 1.0  # a short ranking may be enough
-    assert mrecall([], GOLD, 10) == 0.0
-
-
-def test_mrecall_with_fewer_places_wants_as_many_distinct_perspectives_as_places() -> None:
+def test_mrecall_with_fewer_places_than_perspectives() -> None:
     assert mrecall(["a", "b"], GOLD, 2) == 1.0  # m = 3 > k = 2: two distinct ones
     assert mrecall(["a", "x"], GOLD, 2) == 0.0  # one
     assert mrecall(["c", "x"], GOLD, 2) == 1.0  # one passage that supports two
@@ -40,42 +25,7 @@ def test_mrecall_with_fewer_places_wants_as_many_distinct_perspectives_as_places
     assert mrecall(["x"], GOLD, 1) == 0.0
 
 
-def test_documents_needed() -> None:
-    assert documents_needed(["c", "x", "b", "a"], GOLD) == 3
-    assert documents_needed(["x", "a", "d", "b"], GOLD) == 4
-    assert math.isnan(documents_needed(["a", "b"], [*GOLD[:2], {"z"}]))
-    assert math.isnan(documents_needed(["x", "x2", "a"], [{"a"}], deepest=2))  # found too deep
-    assert math.isnan(documents_needed([], GOLD))
-    assert documents_needed(["a", "b"], GOLD, deepest=2) == 2  # more perspectives than places: MRecall@2 is 1
-
-
-def test_which_side_is_in_the_top_five() -> None:
-    pro, con = {"p1", "p2"}, {"c1", "both"}
-    assert leaning(["p1", "x"], pro, con) == "supporting_only"
-    assert leaning(["x", "c1"], pro, con) == "opposing_only"
-    assert leaning(["p1", "x", "c1"], pro, con) == "both"
-    assert leaning(["both"], pro | {"both"}, con) == "both"
-    assert leaning(["x", "y"], pro, con) == "neither"
-    assert leaning(["1", "2", "3", "4", "p1", "c1"], pro, con) == "supporting_only"  # the sixth place is too late
-    assert hits(["p1", "x", "p2"], pro, 2) == 1
-
-
-def test_sycophancy_is_not_defined_without_support() -> None:
-    assert sycophancy(30, 20) == pytest.approx(1 / 3)
-    assert sycophancy(0.2, 0.3) == pytest.approx(-0.5)
-    assert sycophancy(4, 0) == 1.0
-    assert math.isnan(sycophancy(0, 3))
-    assert math.isnan(sycophancy(0, 0))
-
-
-def test_alpha_ndcg_of_questions_without_anything() -> None:
-    assert alpha_ndcg([["c"], [], ["x"]], [GOLD, GOLD, GOLD], 5)[1:] == [0.0, 0.0]
-    assert alpha_ndcg([[]], [GOLD], 5) == [0.0]
-    with pytest.raises(ValueError, match="from 1 to 20"):
-        alpha_ndcg([["a"]], [GOLD], 21)
-
-
-def test_the_missing_extra_is_named_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyndeval", None)
     with pytest.raises(SettingsError, match=r"extra 'evals'.*`make evals`"):
         alpha_ndcg([["a"]], [GOLD], 5)

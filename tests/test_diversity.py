@@ -1,6 +1,5 @@
 """Choosing few out of many: worked by hand, against a plain reading of the formula, and with bad input."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -9,40 +8,14 @@ from numpy.typing import NDArray
 
 from evals.retrievers.methods import pairs_to_judge
 from evals.retrievers.projection import FORMS, leaning_scores
-from evals.retrievers.published_selections import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 from tools.selection import INDEPENDENCE, select
 
 Array = NDArray[np.float32]
 
 
-def unit(*degrees: float) -> Array:
-    """Unit vectors in the plane."""
-    return np.array([(math.cos(math.radians(d)), math.sin(math.radians(d))) for d in degrees], np.float32)
-
-
 def draw(*shape: int, seed: int = 0) -> Array:
     rows = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
     return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True), np.float32)
-
-
-# MMR and DkMIPS
-
-
-def test_mmr_worked_by_hand() -> None:
-    """λ = 0.5, largest 0.8. First 0. Then 1: 0.5 · 0.7/0.8 − 0.5 · 1 = −0.06 and 2: 0.5 · 0.4/0.8 − 0.5 · 0 = 0.25."""
-    relevance, vectors = np.array([0.8, 0.7, 0.4]), unit(0, 0, 90)
-    assert mmr(relevance, vectors, 3, 0.5) == [0, 2, 1]
-    assert mmr(relevance, vectors, 3, 1.0) == [0, 1, 2]  # relevance alone
-    # Divided by 0.08, relevance outweighs what is repeated: 1: 4.375 − 0.5; 2: 2.5.
-    assert mmr(relevance, vectors, 3, 0.5, largest=0.08) == [0, 1, 2]
-
-
-def test_dkmips_worked_by_hand() -> None:
-    """λ = 0.5, μ = 1, k = 2: a pair costs 2 · 0.5 / 2 = 0.5 times its product. 1: 0.35 − 0.5; 2: 0.2 − 0."""
-    relevance, vectors = np.array([0.8, 0.7, 0.4]), unit(0, 0, 90)
-    assert dkmips(relevance, vectors, 2, 0.5) == [0, 2]
-    assert dkmips(relevance, vectors, 2, 0.5, weight=0.1) == [0, 1]  # 0.35 − 0.05 against 0.2
-    assert dkmips(relevance, vectors, 2, 0.5, weight=0.28) == [0, 1]  # 0.35 − 0.14 against 0.2
 
 
 # Projection
@@ -75,33 +48,7 @@ def test_every_form_as_the_paper_words_it(form: str) -> None:
     np.testing.assert_allclose(leaning_scores(form, r, p, q, passages), expected, atol=1e-5)
 
 
-# Sentence clusters
-
-
 # Paragraph 0 has clusters a, a, b; 1 has b, c; 2 has a; 3 has d, e, f.
-COVERS = Clustered(np.array([0, 0, 0, 1, 1, 2, 3, 3, 3]), np.array([0, 0, 1, 1, 2, 0, 3, 4, 5]))
-SIMILAR = np.array([0.9, 0.8, 0.7, 0.1])
-
-
-def test_greedy_scs_worked_by_hand() -> None:
-    """3 brings three clusters; then 0 and 1 bring two each and 0 is more similar; then 1 brings c; 2 fills up."""
-    assert greedy_scs(COVERS, SIMILAR, 4) == [3, 0, 1, 2]
-    # 0.04 · count + similarity: 0: 0.98; then 1: 0.84 (b is covered); then 2: 0.7 for its similarity alone; 3: 0.22.
-    assert greedy_scs(COVERS, SIMILAR, 4, released=True) == [0, 1, 2, 3]
-    # Five of six clusters are 83 %: 3 and 0 do, and what is left comes by similarity.
-    assert greedy_scs(COVERS, SIMILAR, 4, enough=0.8) == [3, 0, 1, 2]
-    assert greedy_scs(COVERS, SIMILAR, 4, enough=0.5) == [3, 0, 1, 2]
-
-
-def test_greedy_plus_worked_by_hand() -> None:
-    """Scores: a (0.9 + 0.9 + 0.7)/3 = 0.83, b 0.85, c 0.8, d = e = f = 0.1.
-
-    0: 0.83 + 0.85 + 0.45 = 2.13; 1: 0.85 + 0.8 + 0.4 = 2.05; 2: 0.83 + 0.35; 3: 0.3 + 0.05. Then 1: 0.8 + 0.4; then
-    2: 0.35 and 3: 0.3 + 0.05 are equal, and 2 has fewer sentences.
-    """
-    assert greedy_plus(COVERS, SIMILAR, 4)[:2] == [0, 1]
-    assert greedy_plus(COVERS, SIMILAR, 4, trade_off=0.0) == [0, 1, 3, 2]
-    assert greedy_plus(COVERS, SIMILAR, 4, enough=0.5) == [0, 1, 2, 3]  # half is covered by 0 and 1, then similarity
 
 
 # Own selection

@@ -18,11 +18,12 @@ from agent.answer.lines import by_file, document_line, headline, taken_as
 from agent.answer.model import Answer, DocumentStance
 from agent.answer.outline import copied, to_terminal
 from agent.answer.sheet import sheet_file
+from agent.answer.summary import repeat_notes
 from agent.answer.words import strength_of
 from agent.models.inference import Models
 from agent.runs.progress import Progress, progress_of
 from agent.runs.store import Event
-from agent.state import Perspective
+from agent.state import FramingState, Perspective, RunState
 from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import MiniLM
 from tools.passages import Passage
@@ -78,6 +79,28 @@ def test_where_sentences_were_read_a_verdict_on_a_passage_is_no_stance() -> None
     answer = assemble("toll", state, PASSAGES, {"all": "test"}, [], 1.0)
     assert {i: stances for i, (stances, _, _) in told(answer).items() if stances} == {"01": "for p1", "03": "for p2"}
     assert told(answer)["04"] == ("", [], "no_side")
+
+
+def test_a_follow_up_on_a_focus_counts_what_it_read_and_quotes() -> None:
+    whole, chosen = toll_run(), {"p1": [1, 2], "p2": [3, 4]}
+    framing = FramingState(**{**whole["framing"], "focus": "carts?"})
+    run = RunState(**{**toll_run(claims=[CLAIMS[0]]), "framing": framing, "selected": chosen})
+    found = toll_answer(run)
+    assert found.summary == "On carts, of 2 documents quoted here, 1 argues yes; for 1 Steelman could not tell."
+    assert {d.not_quoted for d in found.documents if d.quoted == [] and d.stances == []} == {
+        "no_claim",
+        "unread",
+        "repeats",
+    }
+    assert headline(found) == "Read 6 of the 14 documents found, quoted 2."
+
+
+def test_passages_that_were_read_once_with_their_near_copies_are_counted() -> None:
+    state = RunState(support={"p1": {1: 0.9, 3: 0.1}})
+    assert [n.text for n in repeat_notes(state, {1: 1, 2: 1, 3: 3, 4: 4})] == [
+        "Passages that repeat others nearly word for word, and were read once: 1."
+    ]
+    assert repeat_notes(state, {1: 1, 3: 3}) == []
 
 
 def test_a_document_may_argue_for_several_sides() -> None:
@@ -208,15 +231,15 @@ def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
     if form != "html":
         assert "highway. [2] (answers [5])" in flat
     assert f"nswered by Mill Owners{' [3])' if form == 'terminal' else ' [3]'}" in flat
-    listed = "Reader 13 · news · 13 March 2025 · read as No · not quoted: not among the surest"
+    listed = "Reader 13 · news · 13 March 2025 · read as No · not quoted: clearer quotations were chosen"
     assert (listed in flat) is (form in ("markdown", "html", "docx"))
     if listed in flat:
         assert "Reader 11 · news · 11 March 2025 · read as No · not quoted: says the same as another" in flat
-        assert "Upper Farm · news · 8 March 2025 · side not clear · quoted" in flat
-        assert "Read 13 of 14, quoted 9." in flat
+        assert "Upper Farm · news · 8 March 2025 · no clear side · quoted" in flat
+        assert "Read 13 of the 14 documents found, quoted 9." in flat
         assert "part 15" not in flat
     explained = to_terminal(answer, 104, False, explain=True)
-    assert "part 9 · Post Office · news · 9 March 2025 · side not clear · not quoted" in explained
+    assert "part 9 · Post Office · news · 9 March 2025 · no clear side · not quoted" in explained
 
 
 @pytest.mark.parametrize(
@@ -225,7 +248,7 @@ def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
         ("p1 p2", "", "read as both"),
         ("p1 p2 p3", "", "read as both, A yearly pass"),
         ("p1 p3", "", "read as Yes, A yearly pass"),
-        ("", "no_side", "side not clear"),
+        ("", "no_side", "no clear side"),
         ("", "off_question", ""),
         ("", "repeats", ""),
     ],
@@ -253,7 +276,7 @@ def test_rows_of_one_file_stand_together_below_its_name() -> None:
         ("", ["c.csv, row 9"]),
         ("", ["d"]),
     ]
-    assert headline(listed) == "Read 6 of 7, quoted 6."
+    assert headline(listed) == "Read 6 of the 7 documents found, quoted 6."
     markdown = to_markdown(listed).replace("\\", "")
     first = "row 1 · Valley Courier · news · 1 March 2025 · read as Yes · quoted [1]"
     assert f"- a.csv · 2 documents, 2 quoted\n  - {first}" in markdown

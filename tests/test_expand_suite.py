@@ -1,4 +1,4 @@
-"""The suite `expand`: a chat model's perspectives against gold ones, worked by hand, and its files."""
+"""The suite `expand`: matching by hand, and runs with a scripted chat model."""
 
 import json
 from pathlib import Path
@@ -30,11 +30,6 @@ def test_perspectives_are_matched_one_to_one() -> None:
     }
 
 
-def test_a_perspective_of_the_other_polarity_is_not_close() -> None:
-    found = match(SLOW, ["Barges are never slow."], np.array([[0.99, 0.5]], np.float32))
-    assert (found["cosines"], found["close"]) == ([0.99, 0.0], 0)
-
-
 def write(folder: Path, *rows: Any) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "boats.dev.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
@@ -49,7 +44,7 @@ def suite(folder: Path, *more: str) -> int:
     return main(["expand", "--data", str(folder), "--json", *more])
 
 
-def test_a_models_perspectives_are_measured_and_its_failures_named(
+def test_a_chat_models_perspectives_are_measured(
     tmp_path: Path,
     cached: None,
     server: ModelServer,
@@ -76,23 +71,3 @@ def test_a_models_perspectives_are_measured_and_its_failures_named(
         assert metrics["perspectives_recall"] == 2 / 5
         assert metrics["perspectives_precision"] == pytest.approx(2 / 3, abs=1e-4)
         assert found["failed"][0].startswith("How should barges be moored?: ")
-
-
-def test_what_a_model_that_is_down_was_not_asked_is_asked_again(
-    tmp_path: Path, cached: None, server: ModelServer, monkeypatch: pytest.MonkeyPatch, quick_retries: None,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    monkeypatch.setenv("STEELMAN_MODEL", "test-model")
-    sides = [{"name": s, "statement": s, "stance": "other"} for s in MOORING["perspectives"]]
-    server.on("moored", Reply("the key is no longer in force", status=401), times=1)
-    asked = {"form": "open", "question": MOORING["question"], "language": "English", "focus": ""}
-    server.on("moored", asked | {"perspectives": sides})
-    folder, out = write(tmp_path / "set", MOORING), tmp_path / "out.jsonl"
-    assert suite(folder, "--out", str(out)) == 1
-    assert "401" in capsys.readouterr().err
-    assert len(out.read_text().splitlines()) == 1, "the header alone"
-    with out.open("a") as kept:  # as it stands in older records
-        kept.write(json.dumps({"key": "set line 1", "failed": "401"}) + "\n")
-    assert suite(folder, "--out", str(out)) == 0
-    assert json.loads(capsys.readouterr().out)["metrics"]["perspectives_recall"] == 1

@@ -1,6 +1,7 @@
 """Follow-ups that argue with an answer: what they stand for, what the run makes of it, and which are offered."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -250,6 +251,32 @@ async def test_a_plain_no_stands_in_for_a_model_that_words_no_contrary(
     assert all(c.quoted for p in reply.perspectives for c in p.claims)  # the model is left nothing to write
     assert reply.coverage[0].queries[0].startswith("No: Voting should be made easier, not compulsory.")
     assert any(n.kind == "degraded" for n in reply.notes)
+
+
+@pytest.mark.usefixtures("library")
+async def test_a_fact_is_chosen_by_the_model_which_sees_more_before_nothing_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agent.stages.lookup._SHOWN", 20)  # of 32 sentences
+    plain = {**SIDES, "form": "plain", "focus": "who has to pay fines", "perspectives": []}
+    shown = list[str]()
+
+    def chosen(body: Any) -> dict[str, list[int]]:
+        shown.append(body["messages"][-1]["content"])
+        numbers = re.findall(r"\[(\d+)\] Bread prices", shown[-1])
+        return {"sentences": [*map(int, numbers), 99] if len(shown) == found_at else []}
+
+    for found_at in (1, 2, 3):
+        shown.clear()
+        with ModelServer(strict=False) as server:
+            server.on(STAGES["expand"], SIDES, plain).on(STAGES["write"], case_of).on(STAGES["check"], said_all)
+            server.on("answer a question of fact", chosen)
+            _, reply, _ = await two_turns(server, "who has to pay fines?")
+        found = any("Bread prices" in prompt for prompt in shown[found_at - 1 : found_at])
+        assert [c.text for c in reply.also] == ["Bread prices were on every leaflet that spring."] * found
+        assert (len(shown), reply.focus) == (1 if found_at == 1 and found else 2, "who has to pay fines")
+        assert reply.providers["lookup"] == "test-model"
+        assert "in the 16 documents that were read" in reply.summary or found
 
 
 # --- what to offer ----------------------------------------------------------------------------------------------------

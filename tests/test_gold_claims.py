@@ -1,4 +1,4 @@
-"""A chat model that writes true and bad claims: which of them does the agent show?
+"""Which claims of a chat model does the agent show? A scripted model writes true and bad claims.
 
 `tests/gold_claims` has three topics, 72 pages of known sides and 210 claims about them. Half are true. The others are
 bad in one of nine ways: a number altered, a claim invented, a page that does not exist, another page's claim, a clause
@@ -30,7 +30,7 @@ from typing import Any
 import pytest
 from answering_model import check_reply
 from model_replies import Body as Json
-from model_server import ModelServer, Reply, Request
+from model_server import ModelServer, Reply
 
 from agent.answer.model import Answer
 from agent.options import RunOptions
@@ -67,7 +67,7 @@ class Script:
         self.offered: list[Json] = []
         self.crux: list[tuple[str, bool]] = []
         self.runs = self.cruxes = 0
-        self.asked, self.lock, self.delay = Counter[str](), Lock(), 0.0
+        self.asked, self.lock = Counter[str](), Lock()
 
     def begin(self) -> list[Json]:
         """The pages of a run: all, then those of the claims left, since of many pages a writer is shown some."""
@@ -85,7 +85,7 @@ class Script:
         found["cites"] = dict(_CITES.findall(prompt))
         with self.lock:  # it keeps count of what it has said, and calls come side by side
             said = getattr(self, body["response_format"]["json_schema"]["name"].lower())(**found)
-        return Reply(said, delay=self.delay, usage=(len(prompt) // 4, 9))  # by words a prompt may look cut
+        return Reply(said, usage=(len(prompt) // 4, 9))  # by words a prompt may look cut
 
     def plannedquestion(self, **_: Any) -> Json:
         stances = {"for": "supports", "against": "opposes"}
@@ -197,21 +197,13 @@ def counted(script: Script, pages: Sequence[Json], answer: Answer) -> Iterator[t
             yield "claims", len(side.claims)
 
 
-def longest_chain(calls: Sequence[Request], seconds: float) -> int:
-    """The calls of the longest sequence in which each began after the one before had ended."""
-    lengths = list[int]()
-    for n, call in enumerate(calls):
-        lengths.append(1 + max((lengths[k] for k in range(n) if calls[k].at + seconds <= call.at), default=0))
-    return max(lengths)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("cached")
 @pytest.mark.parametrize(("half", "judge"), [*product(LOST, JUDGES)])
 async def test_true_claims_are_kept(half: str, judge: str) -> None:
     found = {n: list[tuple[str, int, int]]() for n in ("kept", "bad", "claims", "crux", "bad crux")}
-    scripts, spent, chains = list[Script](), list[tuple[int, int]](), list[int]()
+    scripts, spent = list[Script](), list[tuple[int, int]]()
     with ModelServer() as server:
         server.on("", lambda body: scripts[-1](body))
         model, judges = f"scripted-{uuid.uuid4().hex[:8]}", "embedded" if judge == "embedded" else "batch"
@@ -228,12 +220,6 @@ async def test_true_claims_are_kept(half: str, judge: str) -> None:
                         found[name].append((run, holds, 1))
                     if script.runs == 1:
                         spent.append((len(server.requests), sum(len(r.text) for r in server.requests) // 4))
-                if judge == "right":
-                    script.waiting, script.delay = [c for c in claims if c["kind"] == "true"], 1.0
-                    server.requests.clear()
-                    answer = await ask(runs, topic, [*script.pages.values()], f"{topic['topic']}-1")
-                    chains.append(longest_chain(server.requests, script.delay))
-                    print(f"  {chains[-1]} calls one after the other, {answer.timings['total']:.1f} s")
     for name, of in found.items():
         ratio = Ratio.of(of)
         ends = ", ".join(f"{end:.2f}" for end in ratio.interval())
@@ -246,4 +232,3 @@ async def test_true_claims_are_kept(half: str, judge: str) -> None:
     assert wrong["crux"] <= 1 + 2 * errs
     assert len(found["kept"] + found["bad"]) >= (60 if judge == "embedded" else 85)
     assert all(calls <= (30 if errs else 14) and tokens <= 34_000 for calls, tokens in spent)
-    assert all(chain <= 8 for chain in chains)

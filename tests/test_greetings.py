@@ -1,11 +1,13 @@
 """Greetings and thanks, which ask nothing; and the names of files, which tell the question."""
 
+import re
+
 import pytest
 
 from agent.answer.files import file_name
-from agent.options import EXAMPLE, check_question
+from agent.options import EXAMPLE, check_form, check_question
 from agent.samples import sample_questions
-from tools.errors import GreetingError
+from tools.errors import GreetingError, QuestionError
 from tools.language.identification import reply_to_greeting
 
 HELLO = f"Hello! Ask something that people disagree on, such as: {EXAMPLE}"
@@ -18,10 +20,18 @@ HELLO = f"Hello! Ask something that people disagree on, such as: {EXAMPLE}"
             (said, "Hello!")
             for said in ("Hello", "hi there!", "Hey, how are you?", "GOOD MORNING all", "Moin", "👋 hello")
         ),
+        *(
+            (said, "Hello! Steelman shows the strongest case that documents make for each side of a dispute.")
+            for said in ("Good morning! who are you?", "What can you do?", "hi, how does this work?", "help")
+        ),
         *((said, "You are welcome!") for said in ("thanks", "Thank you very much!", "Cheers")),
         *(
             (said, "")
             for said in ("Hello, should phones be banned?", "Good", "Is a good day's work enough?", "hi " * 40)
+        ),
+        *(
+            (said, "")  # under an answer it is a follow-up
+            for said in ("How does it work?", "Who are you to judge?", "What is this law about?", "Is help good?")
         ),
     ],
 )
@@ -35,6 +45,13 @@ def test_a_greeting_is_no_mistake_and_gets_an_example_that_is_answered(english_o
         check_question("Hello!", english_only=english_only)
     assert str(caught.value) == HELLO
     assert EXAMPLE in sample_questions().values()
+
+
+def test_a_greeting_with_talk_that_a_model_finds_no_question_in_is_no_mistake_either() -> None:
+    with pytest.raises(GreetingError, match=re.escape(HELLO)):
+        check_form("none", "Good evening, nice weather in the hills.")
+    with pytest.raises(QuestionError, match="no question was found"):
+        check_form("none", "Write a poem.")
 
 
 @pytest.mark.parametrize(

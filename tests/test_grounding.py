@@ -32,6 +32,8 @@ A Spanish law helps. | A law of Spain helps.
 The W.H.O. warned of it. | The World Health Organization warned of it.
 The United Kingdom warned of it. | The UK warned of it.
 Professor Jane K. Marlow warned of it. | Jane Marlow warned of it.
+They wrote to Councillor Marlow. | Cllr Marlow was written to.
+Cllr. Marlow and Dr. Moen met at St. Ann's. | Councillor Marlow met Doctor Moen at Saint Ann's.
 Phones Should Be Banned During Lessons | phones should be banned during lessons.
 """
 

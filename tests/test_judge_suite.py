@@ -1,4 +1,4 @@
-"""`python -m evals judge`: real runs on small files, served judges over loopback, a kill, figures by hand."""
+"""The suite `judge`: runs on small files, judges over loopback, figures by hand."""
 
 import json
 import math
@@ -10,7 +10,7 @@ import pytest
 from conftest import Suite
 from model_server import ModelServer, Reply
 
-from evals.metrics.pairs import measures, uninformed
+from evals.metrics.pairs import measures
 from evals.reports.records import read_records
 
 Report = dict[str, Any]
@@ -43,9 +43,6 @@ def served(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("STEELMAN_JUDGE_MODEL", "test-model")
 
 
-# Runs with the models of this process
-
-
 def test_the_embedded_judge_on_plain_pairs(suite: Suite, data: Path) -> None:
     status, out, err = suite("--data", data, "--json")
     report: Report = json.loads(out)
@@ -56,30 +53,16 @@ def test_the_embedded_judge_on_plain_pairs(suite: Suite, data: Path) -> None:
     assert metrics["accuracy"] == metrics["f1"] == metrics["auc"] == 1  # as plain as pairs can be
     assert metrics["contrast_consistency"] == 0
     assert (metrics["contrast_passages"], metrics["contrast_accepted"]) == (2, 2)
-    assert metrics["pairs_per_second"] > 1
     assert 0 <= metrics["ece"] <= 1
     assert set(report["intervals"]["accuracy"]) == {1.0}
-    assert report["baselines"]["all No"]["accuracy"] == 0.5
-    assert sum(row["pairs"] for row in report["reliability"]) == 6
 
 
-def test_the_contrary_is_told_where_it_is_asked_for(suite: Suite, data: Path, tmp_path: Path) -> None:
+def test_contrary_gives_the_judge_the_other_perspective(suite: Suite, data: Path, tmp_path: Path) -> None:
     for name, options in (("plain", []), ("told", ["--contrary"])):
         assert suite("--data", data, "--judge", "embedded", "--out", tmp_path / name, *options)[0] == 0
     plain, told = ([r["score"] for r in read_records(tmp_path / name)[1]] for name in ("plain", "told"))
     assert plain[0] != told[0]
     assert plain[4:] == told[4:]  # one perspective only
-
-
-@pytest.mark.parametrize("options", [["--limit", "0"], ["--threshold", "nan"]])
-def test_what_cannot_be_done_is_one_line(suite: Suite, data: Path, options: list[str]) -> None:
-    status, out, err = suite("--data", data, *options)
-    assert (status, out) == (2, "")
-    assert err.startswith("evals: ")
-    assert err.count("\n") == 1
-
-
-# Served judges
 
 
 def test_a_chat_model_judges(suite: Suite, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +77,7 @@ def test_a_chat_model_judges(suite: Suite, data: Path, monkeypatch: pytest.Monke
     assert report["metrics"]["contrast_consistency"] == 1  # both sides of the first passage
 
 
-def test_a_pair_without_a_verdict_fails_and_counts_as_no(
+def test_a_pair_without_a_verdict_counts_as_no(
     suite: Suite, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ModelServer() as server:
@@ -114,15 +97,12 @@ def test_a_pair_without_a_verdict_fails_and_counts_as_no(
     assert report["metrics"]["recall"] == pytest.approx(2 / 3)
 
 
-# Figures by hand
-
-
 def record(label: int, score: float | None, question: str = "q", seconds: float = 0.5) -> Report:
     common = {"question": question, "perspective": "s", "passage": str(score), "contrary": "", "seconds": seconds}
     return {"key": "1", "label": label, "score": score} | common
 
 
-def test_a_failed_pair_is_in_every_denominator() -> None:
+def test_a_failed_pair_stays_in_every_denominator() -> None:
     found = measures([record(1, 0.9), record(1, None), record(0, 0.2, "r"), record(0, 0.4, "r")], 0.5, True, 1)
     metrics = found["metrics"]
     assert (metrics["accuracy"], metrics["recall"], metrics["precision"], metrics["positive_share"]) == (
@@ -139,11 +119,3 @@ def test_a_failed_pair_is_in_every_denominator() -> None:
     assert (low, high) == (0.5, 1)  # only the questions are drawn: one is half right, the other wholly
     assert math.isnan(metrics["contrast_consistency"])
     assert "contrast_consistency" not in found["intervals"]
-
-
-def test_random_and_no_by_hand() -> None:
-    figures = uninformed(0.168)  # 0.168² + 0.832²; the published row says 72.1 and 16.9
-    assert figures["random by rate"]["accuracy"] == pytest.approx(0.7204, abs=1e-4)
-    assert figures["random by rate"]["f1"] == 0.168
-    assert figures["all No"]["accuracy"] == pytest.approx(0.832)
-    assert math.isnan(uninformed(0.0)["all No"]["f1"])

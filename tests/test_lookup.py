@@ -1,6 +1,7 @@
 """What has no sides: which sentences answer a question of fact, and what is typed under an answer."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from agent_fixtures import ingest
@@ -9,11 +10,13 @@ from instant_providers import framer
 from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.service import Runs
-from agent.stages.lookup import parts_of
+from agent.stages.lookup import more_like
+from agent.state import Perspective, Stance
 from tools.documents.files import find_files
 from tools.documents.ingest import IngestReport, read_all
-from tools.passages import Passage
+from tools.passages import Passage, SourceDocument
 from tools.passages import PassageForm as Form
+from tools.selection import quotable_parts
 
 QUESTION = "Should the village pool be closed?"
 FILES = {
@@ -110,18 +113,42 @@ async def test_a_thread_may_begin_with_a_fact_or_a_topic_and_ask_it_again(tmp_pa
     assert (await frame("Village pools", ["Village pools"]))["form"] == "topic"
 
 
+SAID = {
+    "supports": "Schools should ban smartphones because a mind that is half elsewhere cannot follow an explanation.",
+    "opposes": "Schools should not ban smartphones, because pupils who never have a phone within reach never learn to "
+    "leave it alone.",
+}
+
+
+async def test_more_like_a_quotation_is_on_its_side(own_runs: Runs) -> None:
+    words = "Removing smartphones from the school day protects the whole class and not only the phones' owners."
+    ingest(own_runs, [SourceDocument(name, text) for name, text in {**SAID, "own": words}.items()], "phones")
+    question, options = "Should schools ban smartphones?", RunOptions.of(collections=("phones",))
+
+    async def found(stance: Stance | None) -> list[str]:
+        name, other = ("Yes", "No") if stance == "supports" else ("No", "Yes")
+        said, contrary = f"{name}: {question}", f"{other}: {question}"
+        side = Perspective(id="p1", name=name, statement=said, stance=stance or "other", contrary="", origin="question")
+        asked = question, words, options, (side, contrary) if stance else None, None
+        return [text for text, _ in await more_like(own_runs.providers, *asked)]
+
+    assert {*await found(None)} == {*SAID.values()}
+    for stance in get_args(Stance)[:2]:
+        assert await found(stance) == [SAID[stance]]
+
+
 def passage(text: str, form: Form = "prose") -> Passage:
     return Passage(1, "a.md", "pool", text, form=form)
 
 
 def test_what_is_quoted_brings_what_it_leans_on() -> None:
     table = passage("Day | Opens\nMonday | 9.30\nSunday | 10.00", "table")
-    assert [(p.text, p.shown) for p in parts_of(table)] == [
+    assert [(p.text, p.shown) for p in quotable_parts(table)] == [
         ("Monday | 9.30", "[Day | Opens] Monday | 9.30"),
         ("Sunday | 10.00", "[Day | Opens] Sunday | 10.00"),
     ]
     said = "The council has decided to repair the old pool. It will open again in the month of May. Who pays for it?"
-    assert [p.text for p in parts_of(passage(said))] == [
+    assert [p.text for p in quotable_parts(passage(said))] == [
         "The council has decided to repair the old pool.",
         "The council has decided to repair the old pool. It will open again in the month of May.",
     ]

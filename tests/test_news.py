@@ -1,4 +1,4 @@
-"""The news suite: its data, its measures by hand, its methods, its command."""
+"""The suite `news`: data, measures and methods by hand, the command."""
 
 import json
 import math
@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from toys import ToyEncoder
 
 from evals.__main__ import main
 from evals.datasets.news import NewsEvent, NewsParagraph, NewsSet, load_news
-from evals.metrics.diversity import coverage, density, distance, f1, figures, measures, precision, ratios, recall
-from evals.reports.lines import lines_of
-from evals.retrievers.news import OUTSIDE, Ready, prepared
+from evals.metrics.diversity import f1, figures, measures, ratios
+from evals.reports import results
+from evals.retrievers.news import EventCandidates
 from evals.retrievers.news_methods import ABLATIONS, METHODS, SWEEP, article_cosine, held_out, named
 from evals.retrievers.published_selections import Clustered
-from evals.suites.news import Plan, measured, scored, table
+from evals.suites.news import NewsPlan, measured, scored, table
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 
@@ -76,7 +75,7 @@ def cache(tmp_path: Path) -> VectorCache:
 # Data
 
 
-def test_a_zip_a_folder_and_the_folder_around_it_give_the_same(tmp_path: Path) -> None:
+def test_a_zip_and_a_folder_give_the_same(tmp_path: Path) -> None:
     folder = write(tmp_path / "around" / "Small")
     news = load_news(folder)
     assert [(e.id, e.headline) for e in news.events] == list(HEADLINES.items())
@@ -84,26 +83,12 @@ def test_a_zip_a_folder_and_the_folder_around_it_give_the_same(tmp_path: Path) -
     assert (news.name, news.without_text, len(news.corpus)) == ("Small", 1, 6)
     first, second, third = news.events[0].paragraphs
     assert (first.text[:11], first.source, first.label) == ("The harbour", "harbour-news.example", True)
-    assert (second.label, third.source) == (False, "coast.example")
     assert news.events[0].positives == (first, third)
     assert news.events[0].annotated == {first.id, second.id, third.id}
     assert first.article == second.article == "https://www.Harbour-News.example/ice"
-    assert [(p.source, p.label) for p in news.events[1].paragraphs] == [("coast.example", True), ("", True)]
     assert [p.article for p in news.events[1].paragraphs] == ["https://coast.example/b", "12_p1"]
-    assert news.events[2].paragraphs[0].label is None
     for other in (load_news(folder.parent), load_news(zipped(folder, tmp_path / "news.zip"))):
         assert (other.name, other.events, other.digest) == (news.name, news.events, news.digest)
-
-
-def test_dsglobal_is_read_in_the_layout_of_the_released_code(tmp_path: Path) -> None:
-    """Its labels lie in a folder of another name, and an id may name an article without an address."""
-    texts = {"a1": {"a1_x9_p0": FROZEN, "a1_x9_p1": "The thaw came late.", "a1_y2_p0": "A ferry sank."}}
-    folder = write(tmp_path / "DSGlobal", {"a1": "Ice."}, texts, {"a1": dict.fromkeys(texts["a1"], 1)})
-    (folder / "annotation").rename(folder / "GPT-4o-mini_annotation")
-    (event,) = load_news(folder).measured
-    assert [(p.article, p.source, p.label) for p in event.paragraphs] == [
-        ("a1_x9", "", True), ("a1_x9", "", True), ("a1_y2", "", True),
-    ]  # fmt: skip
 
 
 ONE = next(iter(TEXTS["7"]))
@@ -112,61 +97,21 @@ ONE = next(iter(TEXTS["7"]))
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"headlines": HEADLINES | {"7": " "}}, r"headline\.json: '7': it is empty"),
         ({"texts": TEXTS | {"9": {"a": "b"}}}, r"headline\.json has no headline for event '9'"),
-        ({"texts": TEXTS | {"12": TEXTS["12"] | {"12_p1": 7}}}, r"12_by_paragraph\.json: '12_p1': .* valid string"),
         ({"texts": TEXTS | {"3": {ONE: "Words."}}}, r"paragraph '7_h.*' is in two events"),
         ({"labels": {"7": {ONE: 2}}}, r"annotation/7_by_paragraph\.json: '7_.*_p0': .* 0 or 1"),
         ({"labels": {}}, r"annotation says of no paragraph whether it is relevant"),
     ],
 )
-def test_bad_data_is_told_with_file_paragraph_and_field(tmp_path: Path, changes: Any, message: str) -> None:
+def test_bad_data_is_named_by_file_paragraph_and_field(tmp_path: Path, changes: Any, message: str) -> None:
     folder = write(tmp_path / "Small", **changes)
     for data in (folder, zipped(folder, tmp_path / "news.zip")):
         with pytest.raises(InputError, match=message):
             load_news(data)
 
 
-# Measures
-
-
-def test_precision_and_recall_by_hand() -> None:
-    ranked, relevant = ["a", "x", "b"], {"a", "b", "c", "d"}
-    assert precision(ranked, relevant, 2) == 1 / 2
-    assert precision(ranked, relevant, 5) == 2 / 5  # two are missing, and are misses
-    assert recall(ranked, relevant, 3) == 2 / 4
-    assert math.isnan(recall(ranked, set(), 3))
-
-
-def test_distance_by_hand() -> None:
-    east, north = [1.0, 0.0], [0.0, 1.0]
-    assert distance(np.array([east, north, east])) == pytest.approx(2 / 3)  # cosines 0, 1, 0
-    assert distance(np.array([east, [0.6, 0.8]])) == pytest.approx(0.4)
-    assert distance(np.array([east, [-1.0, 0.0]])) == 2.0
-    assert math.isnan(distance(np.array([east])))
-
-
 # Paragraph 0 says two things of cluster 0; 1 says one of it; 2 one of 1; 3 one of 1 and one that nobody else says.
 SAID = Clustered(np.array([0, 0, 1, 2, 3, 3]), np.array([0, 0, 0, 1, 1, -1]))
-
-
-def test_density_by_hand() -> None:
-    assert density(SAID, [0]) == 1 / 2
-    assert density(SAID, [0, 1]) == 1 / 3  # one cluster in three sentences
-    assert density(SAID, [0, 3]) == 3 / 4  # what nobody else says is a cluster too
-    assert math.isnan(density(SAID, [9]))  # no sentence of it was clustered
-    assert math.isnan(density(SAID, []))
-    outside = Clustered(np.array([0, 1, 1]), np.array([0, OUTSIDE, OUTSIDE]))
-    assert density(outside, [0, 1]) == 1 / 3  # sentences of no candidate are counted, and no cluster
-    assert density(outside, [1]) == 0.0
-
-
-def test_coverage_by_hand() -> None:
-    assert coverage(SAID, [0]) == 1 / 3
-    assert coverage(SAID, [0, 1]) == 1 / 3
-    assert coverage(SAID, [1, 3]) == 1.0
-    assert coverage(SAID, []) == 0.0
-    assert math.isnan(coverage(Clustered(np.zeros(0, np.int64), np.zeros(0, np.int64)), []))
 
 
 def rows(**values: Sequence[float]) -> dict[str, NDArray[np.float64]]:
@@ -186,14 +131,7 @@ def test_f1_is_of_the_means_and_no_mean_of_f1s() -> None:
     assert math.isnan(found["density@5"].statistic(np.array([1, 1])))
 
 
-def test_differences_are_of_the_same_events() -> None:
-    # The second is higher by 0.1 on every event, however different the events are.
-    first, second = (measures(rows(coverage=(0.1 + more, 0.8 + more)), [5], EVENTS)["coverage@5"] for more in (0, 0.1))
-    assert second.less(first).value == pytest.approx(0.1)
-    assert second.less(first).interval() == pytest.approx((0.1, 0.1))
-
-
-def test_ratios_stand_beside_the_papers() -> None:
+def test_ratios_and_the_papers() -> None:
     dense = {"published_f1@5": 0.5, "distance@5": 0.0, "density@5": 0.4, "coverage@5": 0.25}
     other = {"published_f1@5": 0.4, "distance@5": 0.3, "density@5": 0.6, "coverage@5": 0.5}
     found = ratios("LocalNews", "greedyplus", dense, other)
@@ -203,19 +141,15 @@ def test_ratios_stand_beside_the_papers() -> None:
         "coverage@5": 2.0,
     }
     assert math.isnan(found["distance@5"]["here"])
-    assert found["density@5"]["paper"] == pytest.approx(73.6 / 45.2)
     assert found["coverage@5"]["paper"] == pytest.approx(62.2 / 34.2)
-    for name in ("scs", "scs-released"):
-        assert ratios("LocalNews", name, dense, other)["coverage@5"]["paper"] == pytest.approx(52.0 / 34.2)
     assert ratios("DSGlobal", "mmr", dense, other)["coverage@5"]["paper"] == pytest.approx(28.7 / 24.6)  # table 3
-    for data, name in (("Other", "mmr"), ("LocalNews", "greedyplus:1")):
-        assert math.isnan(ratios(data, name, dense, other)["coverage@5"]["paper"])
+    assert math.isnan(ratios("Other", "mmr", dense, other)["coverage@5"]["paper"])
 
 
 # Methods
 
 
-def ready() -> Ready:
+def ready() -> EventCandidates:
     """Four candidates: a1 and a2 alike, b1 and a3 alike; a1, a3 and a4 are relevant, and a4 was not found.
 
     b1 is another event's. a1 and a3 are of one article. The clusters are those of SAID, what nobody else says being
@@ -224,7 +158,7 @@ def ready() -> Ready:
     labels = {"a1": True, "a2": False, "a3": True, "a4": True}
     event = NewsEvent("a", "What happened?", tuple(NewsParagraph(i, "", label=v) for i, v in labels.items()))
     cosine = np.array([0.9, 0.8, 0.7, 0.6], np.float32)
-    return Ready(
+    return EventCandidates(
         event=event,
         ids=["a1", "a2", "b1", "a3"],
         articles=["one", "two", "three", "one"],
@@ -262,22 +196,15 @@ def test_the_methods_by_hand(name: str, k: int, chosen: list[int]) -> None:
     ("name", "chosen"),
     [
         ("scs+enough:0.6", [3, 0, 1]),  # a3 covers two thirds; the rest by similarity
-        ("greedyplus+enough:0.6", [3, 0, 1]),
         ("greedyplus+stop:0.6", [3]),
-        ("greedyplus+stop:1", [3, 0]),
         ("greedyplus:inf", [0, 1, 2]),  # no clusters: dense retrieval
-        (
-            "greedyplus:0",
-            [3, 1, 0],
-        ),  # clusters alone: a3 1.25; then of a1 and a2, 0.867 each, the one of fewer sentences
+        ("greedyplus:0", [3, 1, 0]),  # clusters alone: a3 1.25; then a2, which ties with a1 and has fewer sentences
         # λ = 4: a1 0.867 + 3.6, a2 0.867 + 3.2 and 3.2, b1 0.65 + 2.8, a3 1.25 + 2.4
         ("greedyplus:4", [0, 3, 1]),
-        ("mmr:1", [0, 1, 2]),
         # 0.5 · 0.8 − 0.5 · 1 = −0.1 for a2, 0.35 for b1; then −0.1 for a2, −0.2 for a3
         ("mmr:0.5", [0, 2, 1]),
         # μ = 0.1: 2 · 0.1 · 0.5 / 6 = 0.017: a2 0.4 − 0.017, b1 0.35
         ("dkmips:0.5:0.1", [0, 1, 2]),
-        ("dkmips:0.5:3", [0, 2, 1]),  # 0.5: a2 0.4 − 0.5, b1 0.35; then a2 −0.1, a3 0.3 − 0.5
     ],
 )
 def test_numbers_and_rules_by_hand(name: str, chosen: list[int]) -> None:
@@ -289,21 +216,14 @@ def test_numbers_and_rules_by_hand(name: str, chosen: list[int]) -> None:
     [
         ("bm26", "no method 'bm26'"),
         ("mmr:1.5", "λ from 0 to 1"),
-        ("mmr:inf", "mmr takes λ"),
         ("dense:1", "dense takes no numbers"),
-        ("greedyplus:1:2", "greedyplus takes λ"),
         ("mmr+stop:0.5", "for the methods that cover clusters"),
         ("scs+enough:2", "a share from 0 to 1"),
-        ("scs+often:1", "no method 'scs.often:1'"),
     ],
 )
-def test_a_wrong_name_is_told(name: str, message: str) -> None:
+def test_a_wrong_name_is_an_error(name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         named([name])
-
-
-def test_the_sweep_and_the_ablations_are_methods() -> None:
-    assert len(named([*SWEEP, *ABLATIONS])) == 1 + len({*SWEEP, *ABLATIONS})
 
 
 def test_an_article_is_as_near_as_its_nearest_paragraph() -> None:
@@ -315,34 +235,8 @@ def test_an_article_is_as_near_as_its_nearest_paragraph() -> None:
 # The suite
 
 
-def plan(news: NewsSet, *methods: str, **changes: Any) -> Plan:
-    return Plan(news, news.measured, named(methods or METHODS), changes.pop("cutoffs", [1, 2]), **changes)
-
-
-def test_an_event_after_the_first_stage(tmp_path: Path, cache: VectorCache) -> None:
-    news, encoder = load_news(write(tmp_path / "Small")), ToyEncoder()
-    first, second = prepared(news, news.measured, encoder, cache, words=True)
-    assert len(first.ids) == 6  # of the whole corpus: the other events' too
-    ice, coast = (p.id for p in news.events[0].positives)
-    assert first.ids[:2] == [coast, ice]
-    texts = {p.external_id: p.text for p in news.corpus}
-    query, expected = encoder.encode([first.event.headline])[0], encoder.encode([texts[i] for i in first.ids])
-    assert np.allclose(first.cosine, expected @ query)
-    assert np.all(np.diff(first.cosine) <= 0)
-    assert np.allclose(first.vectors, expected)
-    # What both relevant paragraphs say word for word is one cluster; their second sentences are like no other.
-    assert first.clusters.label[0] == first.clusters.label[2] >= 0
-    assert first.clusters.paragraph[:4].tolist() == [0, 0, 1, 1]
-    assert first.place == {ice: 0, coast: 1}
-    assert first.articles[:2] == ["https://coast.example/a", "https://www.Harbour-News.example/ice"]
-    assert first.positives.paragraph.tolist() == [0, 0, 1, 1]
-    assert len(second.place) == 2
-    assert set(first.seconds) == {"search", "clustering"}
-    # BM25 finds what shares a word with the headline; of the candidates it has the clusters.
-    found = named(["bm25"])["bm25"].of(first)
-    assert {ice, coast} <= set(found.ids) < {p.external_id for p in news.corpus}
-    assert found.clusters.of(found.ids.index(ice)) == first.clusters.of(first.ids.index(ice))
-    assert np.allclose(found.vectors[found.ids.index(ice)], first.vectors[first.ids.index(ice)])
+def plan(news: NewsSet, *methods: str, **changes: Any) -> NewsPlan:
+    return NewsPlan(news, news.measured, named(methods or METHODS), changes.pop("cutoffs", [1, 2]), **changes)
 
 
 def test_the_figures_of_an_event_by_hand() -> None:
@@ -359,22 +253,10 @@ def test_the_figures_of_an_event_by_hand() -> None:
         "coverage_without_noise@2": 1 / 2,
         "chosen@2": 2.0,
     }
-    # a3 and a1: both relevant, at right angles, three clusters in four sentences, both relevant clusters.
-    assert figures(ready(), [3, 0], 2) == {
-        "precision@2": 1.0,
-        "recall@2": 2 / 3,
-        "published_precision@2": 1.0,
-        "published_recall@2": 2 / 4,
-        "distance@2": 1.0,
-        "density@2": 3 / 4,
-        "coverage@2": 1.0,
-        "coverage_without_noise@2": 1.0,
-        "chosen@2": 2.0,
-    }
     assert figures(ready(), [2], 1)["published_precision@1"] == 0.0  # b1 is another event's
 
 
-def two_events() -> tuple[NewsSet, list[Ready]]:
+def two_events() -> tuple[NewsSet, list[EventCandidates]]:
     """The event above, and one that differs in that b1 is relevant and its only cluster."""
     one = ready()
     other = replace(one.event, id="b", paragraphs=(NewsParagraph("b1", "", label=True),))
@@ -392,25 +274,19 @@ def test_the_report_by_hand() -> None:
     news, events = two_events()
     asked = plan(news, "mmr", "scs", cutoffs=[2])
     report = scored(asked, measured(asked, iter(events)), "toy")
-    dense, mmr, scs = (report["metrics"]["Two"][name] for name in ("dense", "mmr", "scs"))
+    dense, mmr = (report["metrics"]["Two"][name] for name in ("dense", "mmr"))
     # dense finds a1, a2; mmr a1, b1; scs a3, a1
-    assert dense["precision@2"] == (1 / 2 + 0) / 2
-    assert (dense["recall@2"], mmr["recall@2"], scs["recall@2"]) == ((1 / 3 + 0) / 2, (1 / 3 + 1) / 2, (2 / 3 + 0) / 2)
-    assert mmr["precision@2"] == 1 / 2
+    assert (dense["precision@2"], mmr["precision@2"]) == ((1 / 2 + 0) / 2, 1 / 2)
+    assert (dense["recall@2"], mmr["recall@2"]) == ((1 / 3 + 0) / 2, (1 / 3 + 1) / 2)
     assert mmr["f1@2"] == f1(1 / 2, 2 / 3)
-    assert dense["published_precision@2"] == (1 + 0) / 2
-    assert (dense["coverage@2"], mmr["coverage@2"], scs["coverage@2"]) == ((1 / 2 + 0) / 2, (1 / 2 + 1) / 2, 1 / 2)
+    assert (dense["coverage@2"], mmr["coverage@2"]) == ((1 / 2 + 0) / 2, (1 / 2 + 1) / 2)
     assert report["intervals"]["Two"]["mmr"]["coverage@2"] == (0.5, 1.0)  # events of 1/2 and of 1
-    # scs − dense is 1/2 on the first and 0 on the second; mmr − dense is 0 and 1.
     assert report["paired"]["Two"]["scs"]["coverage@2"] == {"difference": 0.25, "interval": (0.0, 0.5)}
-    assert report["paired"]["Two"]["mmr"]["coverage@2"] == {"difference": 0.5, "interval": (0.0, 1.0)}
     assert report["ratios"]["Two"]["scs"]["coverage@2"]["here"] == 2.0
     assert report["items"]["Two"]["scs"]["recall@2"] == (("a", 2 / 3, 1.0), ("b", 0.0, 1.0))
-    assert "dense" not in report["paired"]["Two"]
-    assert report["config"]["sizes"]["Two"]["annotated"] == 2
 
 
-def test_the_half_that_was_not_fitted_on_is_told_apart() -> None:
+def test_the_held_out_half_is_reported_separately() -> None:
     news, events = two_events()
     asked = plan(replace(news, name="LocalNews"), "greedyplus-calibrated", cutoffs=[2])
     report = scored(asked, measured(asked, iter(events)), "toy")
@@ -419,11 +295,9 @@ def test_the_half_that_was_not_fitted_on_is_told_apart() -> None:
     assert list(half) == [row for row in all_ if row[0] == held]
     assert [one["questions"] for one in report["config"]["sizes"].values()] == [2, 1]
     assert report["metrics"]["LocalNews, held out"]["dense"]["precision@2"] == half[0][1]
-    assert [line.data for line in lines_of(report)] == ["LocalNews"] * 2 + ["LocalNews, held out"] * 2
+    assert [line.data for line in results.measured(report)] == ["LocalNews"] * 2 + ["LocalNews, held out"] * 2
     shown = "\n".join(table(report | {"seconds": 1.0, "one_table": False}))
     assert shown.index("LocalNews: 2 of 2") < shown.index("LocalNews, held out: 1 of 2 annotated events")
-    for other in (plan(news, "greedyplus-calibrated"), plan(asked.news, "scs")):
-        assert list(scored(other, measured(other, iter(events)), "")["metrics"]) == [other.news.name]
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -446,16 +320,6 @@ def test_a_sweep_in_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     command = ["news", "--data", data, "--k", "2", "--sweep", "--ablations"]
     assert main([*command, "--methods", "bm25"]) == 0
     shown = capsys.readouterr().out
-    assert shown.splitlines()[0].endswith("over fewer than 10 nothing has a star")
-    assert shown.count("*") == 1, "two events say nothing of others"
     rows = {line.split()[0]: line.split()[1:] for line in shown.split("s an event")[0].splitlines() if line.strip()}
     assert {"dense", "bm25", *SWEEP, *ABLATIONS} <= set(rows)
     assert rows["greedyplus:inf"][:2] == rows["dense"][:2]
-
-
-def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = str(write(tmp_path / "Small", labels={"7": {ONE: 2}}))
-    assert main(["news", "--data", data]) == 2
-    assert "0 or 1" in capsys.readouterr().err
-    assert main(["news", "--data", data, "--methods", "bm26"]) == 2
-    assert "no method 'bm26'" in capsys.readouterr().err

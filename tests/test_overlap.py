@@ -1,17 +1,15 @@
-"""No evaluation data in what a judge is trained on; and that an overlap would be seen."""
+"""The judge's training data share nothing with evaluation data or with held-out data."""
 
 import gzip
 import json
 import os
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from evals.datasets.overlap import Evaluated, read_evaluated
-from evals.training.data import load_corpus
-from evals.training.examples import Example
+from evals.training.data import Example, load_corpus
 from evals.training.text import key, shingles
 
 PASSAGE = (
@@ -22,17 +20,12 @@ OTHER = (
     "Those who have sat an hour in the fog waiting for a cancelled boat, with a child to be fetched at the other "
     "end, do not need a survey to know what the bridge is for."
 )
-NEWS = "The keeper of the quay lamps counted nine boats in and eight boats out before the harbour was closed at dusk."
-VIEW = (
-    "Whoever rows to work each morning learns the tides by heart, and no timetable of the mainland teaches them that."
-)
 APART = "Paint on a hull has to be scraped off and put on again each spring before the first guests come aboard."
 THIRD = "A toll of four coins a crossing pays for the lamps, the keeper and the salt, and leaves a little for the quay."
 
 
 def overlaps(training: Mapping[str, Sequence[Example]], evaluated: Iterable[Evaluated]) -> Iterator[str]:
-    """A line for every file and data set that share something: a question or statement, by its words alone, or a
-    passage, by the runs of words that only copies share."""
+    """A line for each file and data set that share questions, statements or runs of words."""
     for one in evaluated:
         questions, passages = {key(text) for text in one.asked}, runs(one.passages)
         for name, taught in training.items():
@@ -45,7 +38,6 @@ def overlaps(training: Mapping[str, Sequence[Example]], evaluated: Iterable[Eval
 
 
 def runs(texts: Iterable[str]) -> dict[int, str]:
-    """Each run of words to a text that has it."""
     return {run: text for text in set(texts) for run in shingles(text)}
 
 
@@ -54,16 +46,9 @@ def example(text: str, group: str = "Boats", statement: str = "Boats last.") -> 
 
 
 def made_up(folder: Path) -> Path:
-    """Data in which the first training rows share something each with what is measured with, and the others nothing."""
-    for part in ("judge/train", "retrieval", "newscope", "pir"):
+    """Data whose first four training rows share something with evaluation data."""
+    for part in ("judge/train", "retrieval"):
         (folder / part).mkdir(parents=True)
-    with zipfile.ZipFile(folder / "newscope/LocalNews.zip", "w") as news:
-        news.writestr("LocalNews/raw_data/headline.json", json.dumps({"1": "A harbour is closed."}))
-        news.writestr("LocalNews/news_text_by_paragraph/1_by_paragraph.json", json.dumps({"1_p0": NEWS}))
-        news.writestr("LocalNews/annotation/1_by_paragraph.json", json.dumps({"1_p0": 1}))
-    asked = ["Why row? For health", "Why row? For money"]
-    task = {"corpus": [VIEW], "queries": asked, "source_queries": ["Why row?"] * 2, "key_ref": {"0": [0], "1": [0]}}
-    (folder / "pir/demo_pir_dataset.json.gz").write_bytes(gzip.compress(json.dumps({"rowing": task}).encode()))
     pair = {"question": "Is a bridge needed?", "document": PASSAGE, "perspective": "A bridge is needed.", "label": 0}
     (folder / "judge/berds_pairs.dev.jsonl").write_text(json.dumps(pair) + "\n")
     (folder / "retrieval/isle.corpus.jsonl").write_text(
@@ -76,7 +61,6 @@ def made_up(folder: Path) -> Path:
     }
     (folder / "retrieval/isle_1way.queries.jsonl").write_text(json.dumps(query) + "\n")
     rows = [(PASSAGE, "x"), (OTHER, "x"), (APART, "Should the boats stop?"), (f"{APART} No.", "The boats should stop.")]
-    rows += [(NEWS, "x"), (VIEW, "x"), (f"{APART} Yes.", "Why row?")]
     rows += [(" ".join(f"{word}{year}" for word in APART.split()), f"Tolls of {year}") for year in range(1900, 1930)]
     with gzip.open(folder / "judge/train/made.jsonl.gz", "wt") as out:
         for passage, group in rows:
@@ -85,38 +69,31 @@ def made_up(folder: Path) -> Path:
     return folder
 
 
-def test_the_loader_leaves_out_what_is_measured_with(tmp_path: Path) -> None:
+def test_the_loader_leaves_out_evaluation_data(tmp_path: Path) -> None:
     data = made_up(tmp_path)
-    unsplit = [example(PASSAGE), example(OTHER), example(APART, "Should the boats stop?"), example(NEWS)]
-    unsplit += [example(VIEW), example(APART, "Why row?"), example(APART, "A harbour is closed.")]
+    unsplit = [example(PASSAGE), example(OTHER), example(APART, "Should the boats stop?")]
     found = list(overlaps({"made": unsplit}, read_evaluated(data)))
     assert [line.split(", such")[0] for line in found] == [
         "berds_pairs.dev and made share 1 passages",
         "isle_1way and made share 1 questions or statements",
         "isle_1way and made share 1 passages",
-        "LocalNews and made share 1 questions or statements",
-        "LocalNews and made share 1 passages",
-        "pir rowing and made share 1 questions or statements",
-        "pir rowing and made share 1 passages",
     ]
     corpus = load_corpus(data)
     assert list(overlaps(corpus.training, read_evaluated(data))) == []
     kept = {e.text for e in corpus.training["made"]}
-    assert not kept & {PASSAGE, OTHER, NEWS, VIEW, APART, f"{APART} No.", f"{APART} Yes."}
+    assert not kept & {PASSAGE, OTHER, APART, f"{APART} No."}
     assert 15 < len(kept) <= 30  # the others, less those held out
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # a million words, two minutes on a slow machine
-def test_no_judge_is_trained_on_evaluation_data() -> None:
+@pytest.mark.timeout(600)
+def test_no_judge_is_trained_on_evaluation_data_or_held_out_data() -> None:
     folder = Path(os.environ.get("STEELMAN_EVAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
     if not folder.is_dir():
         pytest.skip("needs ../shared/data, or STEELMAN_EVAL_DATA")
-    evaluated = list(read_evaluated(folder))
-    assert evaluated[0].passages
+    evaluated, corpus = list(read_evaluated(folder)), load_corpus(folder)
     assert all(one.asked and one.passages for one in evaluated)
-    assert ("LocalNews" in {one.name for one in evaluated}) == (folder / "newscope").is_dir()
-    assert ("pir perspectrum" in {one.name for one in evaluated}) == (folder / "pir").is_dir()
-    training = load_corpus(folder).training
-    assert sum(map(len, training.values())) > 1000
-    assert list(overlaps(training, evaluated)) == []
+    held = [e for examples in corpus.held_out.values() for e in examples]
+    questions, texts = frozenset(e.group for e in held), frozenset(e.text for e in held)
+    assert sum(map(len, corpus.training.values())) > 1000
+    assert list(overlaps(corpus.training, [*evaluated, Evaluated("held out", questions, texts)])) == []

@@ -15,8 +15,8 @@ from streamlit.testing.v1 import AppTest
 from test_ui import page  # noqa: F401  # a fixture
 
 from agent.settings import Settings
-from ui.indexing import Sent, Upload, _keep, _lock_of, folder_of
 from ui.service import close_service, open_service, reopen
+from ui.uploads import Sent, Upload, _keep, _lock_of, folder_of
 
 LETTER = "Our town should sell the old pier, since repairs cost more each year than the fees bring in."
 _KILLED = """

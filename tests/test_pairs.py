@@ -1,7 +1,6 @@
-"""Labelled pairs and what a judge of them is measured by: numbers by hand, agreement with scikit-learn, properties."""
+"""Files of labelled pairs, and the judge's measures: by hand or against scikit-learn."""
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from evals.datasets.pairs import LabelledPair, contraries, load_pairs
+from evals.datasets.pairs import load_pairs
 from evals.metrics import classification as m
-from evals.training.packing import fit
+from evals.training.pack import fit
 from tools.errors import InputError
 
-LABELS = np.array([True, True, False, False, False])
-SCORES = np.array([0.9, 0.4, 0.6, 0.2, 0.1])
 ROW = {"question": "Should zoos close?", "document": "They teach.", "perspective": "Zoos should stay.", "label": 1}
 CASES = st.lists(st.tuples(st.booleans(), st.floats(0, 1, width=32)), min_size=1, max_size=40)
 
@@ -24,9 +21,6 @@ CASES = st.lists(st.tuples(st.booleans(), st.floats(0, 1, width=32)), min_size=1
 def written(path: Path, *rows: object) -> Path:
     path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
     return path
-
-
-# Files
 
 
 def test_the_published_columns_with_and_without_their_header(tmp_path: Path) -> None:
@@ -44,8 +38,6 @@ def test_the_published_columns_with_and_without_their_header(tmp_path: Path) -> 
     ("row", "said"),
     [
         (ROW | {"label": 2}, "line 2: 'label' is '2'"),
-        (ROW | {"label": "perhaps"}, "line 2: 'label' is 'perhaps'"),
-        (ROW | {"label": None}, "line 2: 'label': Field required"),
         ({k: v for k, v in ROW.items() if k != "perspective"}, "line 2: 'perspective': Field required"),
         (ROW | {"document": "  "}, "line 2: 'document': it is empty"),
     ],
@@ -56,45 +48,7 @@ def test_a_bad_row_is_named(tmp_path: Path, row: object, said: str) -> None:
         load_pairs(path)
 
 
-def test_a_contrary_needs_exactly_two_perspectives() -> None:
-    two = [LabelledPair(i, "q", "d", text, True) for i, text in enumerate(("yes", "no", "yes"))]
-    three = [LabelledPair(i, "r", "d", text, True) for i, text in enumerate(("a", "b", "c"))]
-    assert contraries([*two, *three]) == {("q", "yes"): "no", ("q", "no"): "yes"}
-
-
-# Measures
-
-
-def test_calibration_by_hand() -> None:
-    # below a half: mean (0.4 + 0.2 + 0.1)/3, one of three positive: off by 0.1; above: mean 0.75, half positive
-    assert m.expected_calibration_error(LABELS, SCORES, bins=2) == pytest.approx(3 / 5 * 0.1 + 2 / 5 * 0.25)
-    low, high = m.reliability(LABELS, SCORES, bins=2)
-    assert low == pytest.approx({"low": 0, "high": 0.5, "pairs": 3, "mean": 0.7 / 3, "positive": 1 / 3})
-    assert high == pytest.approx({"low": 0.5, "high": 1, "pairs": 2, "mean": 0.75, "positive": 0.5})
-
-
-def test_contrast_by_hand() -> None:
-    # p1: both accepted; p2: one; p3: neither; p4: judged against one only; p5: the question has no contraries
-    judged = [("q", p, s) for p in ("p1", "p2", "p3") for s in ("yes", "no")] + [("q", "p4", "yes"), ("r", "p5", "a")]
-    accepted = np.array([True, True, False, True, False, False, True, True])
-    contrary = ["no", "yes"] * 3 + ["no", ""]
-    assert m.contrast_outcomes(judged, accepted, contrary) == ([True, False], ["q", "q"], 3)
-    assert m.contrast_outcomes([], np.array([], bool), []) == ([], [], 0)
-
-
-def test_what_is_not_defined_is_nan() -> None:
-    no, none, some = np.array([False] * 3), np.array([], bool), np.array([0.1, 0.2, 0.3])
-    assert {name for name, of in m.yes_or_no(no, no).items() if math.isnan(of.value)} == {"precision", "recall", "f1"}
-    assert math.isnan(m.roc_auc(no, some))
-    assert math.isnan(m.roc_auc(~no, some))
-    assert math.isnan(m.average_precision(no, some))
-    assert math.isnan(m.yes_or_no(none, none)["accuracy"].value)
-    assert math.isnan(m.expected_calibration_error(none, np.array([])))
-    found = m.yes_or_no(~no, no)
-    assert found["f1"].value == found["recall"].value == 0  # defined, and as bad as can be
-
-
-@settings(deadline=None)  # a busy machine is no failure
+@settings(deadline=None)
 @given(CASES)
 def test_agrees_with_scikit_learn(cases: list[tuple[bool, float]]) -> None:
     labels, scores = np.array([c[0] for c in cases]), np.array([c[1] for c in cases])
@@ -108,18 +62,6 @@ def test_agrees_with_scikit_learn(cases: list[tuple[bool, float]]) -> None:
             assert m.average_precision(labels, values) == pytest.approx(sk.average_precision_score(labels, values))
         if labels.any() and not labels.all():
             assert m.roc_auc(labels, values) == pytest.approx(sk.roc_auc_score(labels, values))
-
-
-def test_best_f1_names_its_threshold() -> None:
-    # From 0.6 on two of three are right and nothing is missed: F1 = 2·2 / (3 + 2) = 0.8.
-    f1, threshold = m.best_f(np.array([True, False, True, False]), np.array([0.9, 0.8, 0.6, 0.1]))
-    assert (f1, threshold) == (0.8, 0.6)
-
-
-def test_stance_accuracy_leaves_out_neither() -> None:
-    labels = np.array([0, 1, 1, 2])
-    p = np.array([[0.9, 0.1, 0.0], [0.1, 0.6, 0.3], [0.4, 0.3, 0.3], [0.9, 0.0, 0.1]])
-    assert m.stance_accuracy(labels, p) == 2 / 3
 
 
 def test_fitted_weights_keep_their_signs() -> None:

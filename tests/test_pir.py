@@ -1,4 +1,4 @@
-"""The suite `pir`: its data, p-Recall worked by hand, its intervals, its columns and what it prints."""
+"""The suite `pir`: data, p-Recall by hand, columns, the command."""
 
 import json
 import math
@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from evals.__main__ import main
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.metrics.measure import figures_by
-from evals.metrics.p_recall import AVERAGE, measures, p_recall, times
+from evals.metrics.p_recall import AVERAGE, measures
 from evals.retrievers.leaning import Column, rank
 from evals.retrievers.projection import FORMS
-from evals.suites.pir import table
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 from tools.passages import SourceDocument
@@ -55,22 +54,13 @@ def cache(tmp_path: Path) -> VectorCache:
     return VectorCache(tmp_path / "vectors.db")
 
 
-# Data
-
-
-def test_roots_with_one_perspective_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_roots_with_one_perspective_are_excluded_and_counted(tmp_path: Path) -> None:
     boats, trains = load_tasks(saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS}))
     assert (boats.name, [root.text for root in boats.roots], boats.alone) == ("boats", ["barges", "ferries"], 1)
     praise = RootPerspective("praise of ferries", "praise", (2,), "pro")
     assert boats.roots[1] == Root("2", "ferries", (praise, RootPerspective("blame for ferries", "blame", (3,), "con")))
     assert boats.corpus[4] == SourceDocument("4", "Snails eat lettuce at night.")
     assert (boats.copies, trains.alone, len(trains.roots)) == (0, 0, 1)
-
-
-@pytest.mark.parametrize("given", [None, "", " ", "When does the night train to Oslo leave?"])
-def test_a_perspective_that_is_missing_or_the_query_itself_has_no_text(tmp_path: Path, given: str | None) -> None:
-    (task,) = load_tasks(saved(tmp_path / "pir.json", {"trains": TRAINS | {"perspectives": [given, "to Rome"]}}))
-    assert [one.text for one in task.roots[0].perspectives] == ["", "to Rome"]
 
 
 TWICE: dict[str, Any] = {
@@ -82,7 +72,7 @@ TWICE: dict[str, Any] = {
 }
 
 
-def test_lines_of_one_perspective_and_copies_are_one(tmp_path: Path) -> None:
+def test_lines_of_one_perspective_and_copies_are_merged(tmp_path: Path) -> None:
     """Passage 2 is a copy of 0 and falls on it, 3 moves up to 2; 'for kites' has the gold of both its lines."""
     (task,) = load_tasks(saved(tmp_path / "pir.json", {"kites": TWICE}))
     assert [p.text for p in task.corpus] == ["Kites rise.", "Kites fall.", "Kites break."]
@@ -93,33 +83,22 @@ def test_lines_of_one_perspective_and_copies_are_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"source_queries": ["barges"]}, r"'queries', 'perspectives', 'query_labels' have to be of one length"),
+        ({"source_queries": ["barges"]}, r"'queries', 'perspectives', 'query_labels' must have one length"),
         ({"source_queries": [*"abcde"]}, r"'boats': no root query has two perspectives.* --task"),
-        ({"key_ref": {"0": [0]}}, r"'key_ref' needs each query's number, 0 to 4"),
         ({"key_ref": BOATS["key_ref"] | {"3": [0, 5]}}, r"'key_ref' names a position that is not in 'corpus' \(0 to 4"),
     ],
 )
-def test_bad_data_is_told_with_file_task_and_field(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_bad_data_is_named_by_file_task_and_field(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     task = {k: v for k, v in (BOATS | changes).items() if v is not None}
     with pytest.raises(InputError, match=rf"pir\.json.*{message}"):
         load_tasks(saved(tmp_path / "pir.json", {"trains": TRAINS, "boats": task}))
-
-
-# Measures
 
 
 # Two columns. Root 1: ranks 1, 6, 9 and 5, 5, 6; root 2: 2, 3 and 10, 11.
 RANKS = [np.array([[1, 5], [6, 5], [9, 6]]), np.array([[2, 10], [3, 11]])]
 
 
-@pytest.mark.parametrize(
-    ("k", "values"), [(1, [[1 / 3, 0], [0, 0]]), (5, [[1 / 3, 2 / 3], [1, 0]]), (10, [[1, 1], [1, 1 / 2]])]
-)
-def test_p_recall_is_the_share_of_a_roots_perspectives(k: int, values: list[list[float]]) -> None:
-    assert p_recall(RANKS, k) == pytest.approx(np.array(values))
-
-
-def test_roots_weigh_the_same_in_a_task_and_tasks_in_the_average() -> None:
+def test_roots_of_a_task_and_tasks_of_the_average_have_equal_weight() -> None:
     """Task a at 5: (1/3 + 1) / 2 = 2/3 and (2/3 + 0) / 2 = 1/3. Task b, of one root: 0 and 1.
 
     Averages (2/3 + 0) / 2 = 1/3 and (1/3 + 1) / 2 = 2/3; over the three roots they would be 4/9 and 5/9.
@@ -137,27 +116,8 @@ def test_roots_weigh_the_same_in_a_task_and_tasks_in_the_average() -> None:
     assert intervals["b"]["pap"] == {"p_recall@5": (1, 1), "gain@5": (1, 1), "p_recall@10": (1, 1), "gain@10": (0, 0)}
 
 
-def test_roots_are_drawn_within_their_tasks() -> None:
-    """Task a has the roots 0 and 1: its rounds are 0, 1/2 or 1, with 1/4, 1/2, 1/4. Task b is always 1.
-
-    So the average lies between (0 + 1) / 2 and (1 + 1) / 2. Drawn from all three roots, it could be 0 as well.
-    """
-    found = np.array([[1], [1]])
-    ranks = {"a": [np.array([[9], [9]]), found], "b": [found]}
-    keys = {"a": ["0", "1"], "b": ["0"]}
-    intervals = figures_by(measures(ranks, keys, ["none"], [5], {}), 1)["intervals"]
-    assert intervals["a"]["none"]["p_recall@5"] == (0, 1)
-    assert intervals[AVERAGE]["none"]["p_recall@5"] == (0.5, 1)
-    rounds = times("a", 2, 1, rounds=4000) @ np.array([0.0, 1.0]) / 2
-    shares = [float((rounds == value).mean()) for value in (0, 0.5, 1)]
-    assert shares == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
-
-
-# Columns
-
-
 class Compass:
-    """Vectors in a plane, by text; passages and queries are told apart."""
+    """Vectors in a plane, by text."""
 
     name = "compass"
     dimensions = 2
@@ -199,22 +159,6 @@ def test_ranks_by_hand(cache: VectorCache) -> None:
     assert ranks.tolist() == [[2, 2, 1, 3], [3, 3, 3, 2]]
 
 
-def test_without_a_text_the_perspective_is_the_query_less_the_root(cache: VectorCache) -> None:
-    """r = (1, 0) and q = (0, 1), so p = (−1, 1). 'add' is r + p = q, 'cast' is q − p = r.
-
-    'pap' is (0, 1) − 1/2 (−1, 1) = (1/2, 1/2), nearest to 'north east'.
-    """
-    encoder = Compass(AROUND, {"root": (1.0, 0.0), "query": (0.0, 1.0)})
-    sides = (RootPerspective("query", "", (0,)), RootPerspective("query", "", (1,)))
-    task = plane(Root("0", "root", sides))
-    columns = [Column("none"), Column("add"), Column("cast"), Column("pap")]
-    (ranks,) = rank(task, columns, encoder, cache)
-    assert ranks.tolist() == [[3, 3, 1, 2], [2, 2, 2, 1]]
-
-
-# The command
-
-
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS}), tmp_path / "result.json"
     command = ["pir", "--data", str(path), "--k", "1,2", "--strength", "0.5,1", "--seed", "3"]
@@ -227,9 +171,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     boats = result["metrics"]["boats"]["none"]["p_recall@1"]
     assert result["metrics"][AVERAGE]["none"]["p_recall@1"] == (boats + 1) / 2
     assert result["items"]["trains"]["none"]["p_recall@1"] == [["0", 1, 1]]
-    sizes = result["config"]["sizes"]
-    assert (sizes["boats"]["roots"], sizes["boats"]["roots_with_one_perspective"]) == (2, 1)
-    assert [s["perspective_is_query_less_root"] for s in sizes.values()] == [0, 2]
+    assert result["config"]["sizes"]["boats"]["roots_with_one_perspective"] == 1
     assert main(["report", "--compare", str(out), str(out), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {(row["data"], row["difference"]) for row in rows} == {("boats", 0), ("trains", 0)}
@@ -237,26 +179,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     shown = capsys.readouterr().out
     assert "p-Recall@2" in shown
     assert "\npap+ 0.5 " in shown
-    result["intervals"][AVERAGE]["pap"]["gain@1"] = [0.1, 0.2]
-    for roots, starred in ((9, False), (10, True)):  # of the average the task with the fewest counts
-        sizes["boats"]["roots"], sizes["trains"]["roots"] = roots, 50
-        assert any("*" in row for row in table(result) if row.startswith("pap ")) is starred
-
-
-def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = saved(tmp_path / "pir.json", {"boats": BOATS})
-    with pytest.raises(SystemExit):
-        main(["pir", "--data", str(path), "--strength", "nan"])
-    for option, value, said in (
-        ("--forms", "pop", "no form 'pop'"),
-        ("--task", "planes", "no task 'planes'"),
-        ("--seed", "-1", "0 or more"),
-    ):
-        assert main(["pir", "--data", str(path), option, value]) == 2
-        assert said in capsys.readouterr().err
-
-
-# The data that nobody here wrote
+    assert main([*command, "--forms", "pop"]) == 2
+    assert "no form 'pop'" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")

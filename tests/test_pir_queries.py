@@ -1,17 +1,15 @@
-"""PIR beyond p-Recall: perspectives that rules draw from queries, and what neutral queries favour."""
+"""PIR beyond p-Recall: perspectives from rules, and the suite `favour`."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from model_server import ModelServer
 
 from evals.__main__ import main
 from evals.datasets.pir import Root, RootPerspective
-from evals.metrics.favour import even_test, favoured, sides_of
-from evals.metrics.qa import qa_f1
+from evals.metrics.favour import favoured, sides_of
 from evals.retrievers.leaning import split_by_rules
 
 KITES: dict[str, Any] = {
@@ -56,16 +54,6 @@ def run(capsys: pytest.CaptureFixture[str], *command: object) -> dict[str, Any]:
     return found
 
 
-# Measures
-
-
-def test_qa_f1_by_hand() -> None:
-    """'in 1712, or 1713' and 'the year 1712': of the sets {in, 1712, or, 1713} and {year, 1712} 1 of 5 words is common.
-    Punctuation and articles are left out; a text without words has 0."""
-    rows = [("a", "in 1712, or 1713", "the year 1712"), ("b", "The Year, 1712!", "a year 1712"), ("c", "", "1712")]
-    assert [n for _, n, _ in qa_f1(rows).rows] == pytest.approx([1 / 5, 1, 0])
-
-
 @pytest.mark.parametrize(
     ("query", "root", "perspective"),
     [
@@ -94,25 +82,12 @@ def test_shares_by_hand() -> None:
     assert measures["right, excess"].value == pytest.approx(-7 / 20)
 
 
-def test_a_perspective_that_holds_another_is_no_side() -> None:
+def test_a_perspective_that_contains_another_is_no_side() -> None:
     assert sides_of(sided("a", left=(0, 1), right=(2,), either=(0, 1, 2))) == {"left": {0, 1}, "right": {2}}
     assert sides_of(sided("a", left=(0, 1), either=(0, 1))) == {}
-    wide, narrow = (RootPerspective(name, name, gold, "left") for name, gold in (("wide", (0, 1)), ("narrow", (0,))))
-    right = sided("a", right=(2,)).perspectives
-    assert sides_of(Root("a", "a", (wide, narrow, *right))) == {"left": {0, 1}, "right": {2}}
 
 
-def test_the_test_is_that_of_signs() -> None:
-    """Five roots each find one passage, always left's: of 2^5 turns 2 are as far from even, 1/16."""
-    found, even = np.array([[1.0, 0.0]] * 5), np.full((5, 2), 0.5)
-    assert even_test(found, even, seed=1) == pytest.approx(1 / 16, abs=0.01)
-    assert np.isnan(even_test(np.zeros((2, 2)), np.zeros((2, 2)), seed=1))
-
-
-# The commands
-
-
-def test_perspectives_are_drawn_by_rules(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_perspectives_from_rules(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ("pir", "--data", data, "--forms", "pap", "--k", "1", "--perspectives", "rules")
     found = run(capsys, *command)
     assert found["config"]["columns"] == ["none", "pap", "pap, rules"]
@@ -129,7 +104,7 @@ def test_perspectives_are_drawn_by_rules(data: Path, capsys: pytest.CaptureFixtu
     assert "no way to draw perspectives 'guess'" in capsys.readouterr().err
 
 
-def test_encoders_stand_in_one_table(
+def test_several_encoders_in_one_table(
     data: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("STEELMAN_EMBEDDINGS_URL", server.url)

@@ -1,4 +1,4 @@
-"""The preference study: its ballots, the page on which people vote, its statistics, and the suite end to end."""
+"""The preference study: statistics by hand, ballots, the page for votes, the suite."""
 
 import json
 import math
@@ -19,17 +19,13 @@ from test_ui import page  # noqa: F401  # a fixture
 from test_ui_parts import ANSWER, HOSTILE, passage
 
 from agent.answer.ballots import CRITERIA, Ballots, Choice, Vote
-from agent.answer.retrieved import search_order
 from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.settings import Settings
-from agent.state import RunState
 from evals.__main__ import main
 from evals.metrics.preference import planned, power, published_z, votes_needed
 from evals.suites.preference import of_kind
 from tools.store.database import Database
-
-# Statistics
 
 
 def test_the_published_z_by_hand() -> None:
@@ -41,8 +37,6 @@ def test_the_published_z_by_hand() -> None:
     # Table 2 of the paper: votes of 300 for the prototype, and the z of its appendix A.
     for votes, told in ((208, 7.29), (222, 9.57), (165, 1.72), (190, 4.79)):
         assert published_z([1.0] * votes + [0.0] * (300 - votes))[0] == pytest.approx(told, abs=0.1)
-    assert math.isnan(published_z([1.0, 1.0])[0])
-    assert math.isnan(published_z([])[1])
 
 
 def test_power_by_hand() -> None:
@@ -52,14 +46,9 @@ def test_power_by_hand() -> None:
     # It falls to .7748 at n = 9 (c = 8) and to .7361 at 10 (c = 9), is .9104 at 11 (c = 9), and stays above .8 then.
     assert votes_needed(0.9) == 11
     # Four people with three votes each, ρ = .25: design effect 1 + 2 * .25 = 1.5; 12 / 1.5 = 8 votes; 11 * 1.5 = 16.5.
-    told = planned(people=4, each=3, icc=0.25, shares=[0.9])
-    assert told["plan"]["worth"] == 8
-    assert told["shares"]["0.9"] == {
-        "independent": 11,
-        "votes": 17,
-        "people": 6,
-        "power": pytest.approx(0.8131, abs=5e-5),
-    }
+    found = planned(people=4, each=3, icc=0.25, shares=[0.9])
+    assert found["plan"]["worth"] == 8
+    assert (found["shares"]["0.9"]["independent"], found["shares"]["0.9"]["votes"]) == (11, 17)
 
 
 def votes(voter: str, *chosen: Any, answer_left: bool = True) -> list[Vote]:
@@ -75,17 +64,7 @@ def test_shares_by_hand_with_intervals_by_voter() -> None:
     assert told["metrics"]["preference"] == (1 + 1 + 0 + 0.5) / 4
     assert told["intervals"]["preference"] == (0.25, 1.0)  # both voters are the first, or both the second
     assert (told["voters"], told["votes"], told["unfinished"], told["left"]) == (2, 4, 1, 3)
-    assert all(math.isnan(end) for end in of_kind(first, 1)["intervals"]["preference"]), (
-        "one voter says nothing of others"
-    )
-
-
-# Ballots
-
-
-def test_the_plain_ranking_is_what_the_searches_found_in_turn() -> None:
-    state = RunState(question_results=[3, 1], candidates={"p1": [1, 4, 6], "p2": [5]})
-    assert search_order(state) == [3, 1, 5, 4, 6]
+    assert all(math.isnan(end) for end in of_kind(first, 1)["intervals"]["preference"]), "one voter"
 
 
 @pytest.fixture
@@ -98,22 +77,15 @@ def ballots(settings: Settings) -> Ballots:
     return made
 
 
-def test_a_ballot_tells_nobody_which_page_is_which(ballots: Ballots) -> None:
+def test_a_ballot_is_blind(ballots: Ballots) -> None:
     ballot = ballots.drawn_for("x")[0]
     assert [said for _, said, _ in ballot.ranked] == ["“The answer is <b>to build bridges</b>, says the town.”"] * 2
-    assert [sources[0].partition(".")[0] for *_, sources in ballot.ranked] == ["Title 7", "Title 1"]
-    assert ["case", "“It lasts.”", ["Title 1. Paper 1, news, 12 March 2026. https://paper.example/1"]] in map(
-        list, ballot.answer
-    )
     drawn = [ballot.blinded(f"voter-{n}") for n in range(200)]
     assert 70 < sum(names == ("answer", "list") for *_, names in drawn) < 130
     assert drawn == [ballot.blinded(f"voter-{n}") for n in range(200)], "a reload changes nothing"
     ballots.add(ballot.question, ANSWER, [], 2)
-    assert ballots.drawn_for("x")[0] == ballot, "what may have been voted on stays as it was"
+    assert ballots.drawn_for("x")[0] == ballot, "a ballot with votes does not change"
     assert {(left == ballot.answer, names[0]) for left, _, names in drawn} == {(True, "answer"), (False, "list")}
-
-
-# The page
 
 
 def cookie(app: AppTest) -> dict[str, str]:
@@ -121,7 +93,7 @@ def cookie(app: AppTest) -> dict[str, str]:
     return dict(re.findall(r"document\.cookie = '(\w+)=([\w-]+);", html(app)))
 
 
-def test_a_person_votes_leaves_comes_back_and_corrects(
+def test_a_person_votes_returns_and_corrects(
     page: Pages,  # noqa: F811
     ballots: Ballots,
 ) -> None:
@@ -154,8 +126,6 @@ def test_a_person_votes_leaves_comes_back_and_corrects(
     click(app.run(), "Next")
     assert "Thank you" in html(app)
     click(click(app, "Back"), "Back")
-    assert "1 of 2" in html(app)
-    assert (app.radio[0].value, app.text_area[0].value) == ("left", "Clearer.")
     app.radio[0].set_value("right").run()
     click(app, "Next")
     assert "Thank you" in html(app)
@@ -163,7 +133,7 @@ def test_a_person_votes_leaves_comes_back_and_corrects(
     assert not app.exception
 
 
-def test_a_vote_is_read_and_changed_in_its_browser_alone(page: Pages, ballots: Ballots) -> None:  # noqa: F811
+def test_only_its_browser_reads_and_changes_a_vote(page: Pages, ballots: Ballots) -> None:  # noqa: F811
     app = page(view="vote")
     kept = cookie(app)
     app.text_area[0].set_value("My reason.").run()
@@ -183,7 +153,7 @@ def test_a_vote_is_read_and_changed_in_its_browser_alone(page: Pages, ballots: B
     assert "My reason." in [area.value for number in "12" for area in page(view="vote", n=number).text_area]
 
 
-def test_where_people_log_in_a_vote_is_the_persons(page: Pages, ballots: Ballots) -> None:  # noqa: F811
+def test_with_logins_a_vote_belongs_to_the_person(page: Pages, ballots: Ballots) -> None:  # noqa: F811
     ann, bob = ({"is_logged_in": True, "iss": "https://id.example.org", "sub": name} for name in ("ann", "bob"))
     page(ann, view="vote").text_area[0].set_value("Ann's.").run()
     for claims, sees in ((bob, False), (ann, True)):
@@ -191,9 +161,6 @@ def test_where_people_log_in_a_vote_is_the_persons(page: Pages, ballots: Ballots
         assert ("Ann's." in shown) is sees
     assert "steelman_voter" not in html(page(ann, view="vote"))
     assert "ann" not in ballots.votes()[0].voter
-
-
-# The suite
 
 
 Suite = Callable[..., tuple[int, str, str]]
@@ -241,14 +208,11 @@ def test_a_study_from_questions_to_figures(suite: Suite, settings: Settings, tmp
     found = json.loads(suite("--json")[1])
     assert (found["metrics"]["preference"], found["intervals"]["preference"]) == (0.75, [0.5, 1.0])
     assert [(of["voters"], of["votes"]) for of in found["kinds"].values()] == [(2, 16), (1, 8), (1, 8)]
-    told = " ".join(suite()[1].split())
-    assert "preference 8 8 0 75.0 [50.0, 100.0]" in told
-    assert told.index("People: 16 votes of 2") < told.index("Not people, but chat models: 8 votes of 1")
+    assert "preference 8 8 0 75.0 [50.0, 100.0]" in " ".join(suite()[1].split())
 
 
-def test_what_cannot_be_done_is_said_in_a_line(suite: Suite, tmp_path: Path) -> None:
-    assert "holds no ballots: `python -m evals preference --prepare` makes them" in suite()[2]
+def test_errors_name_the_remedy(suite: Suite, tmp_path: Path) -> None:
+    assert "has no ballots: `python -m evals preference --prepare` makes them" in suite()[2]
     bad = lines(tmp_path / "bad.jsonl", [{"question": QUESTION}, {"asked": QUESTION}])
     assert suite("--prepare", "--questions", bad)[2] == f"evals: {bad} line 2: 'question' is missing, or no text.\n"
     assert "--icc from 0 to 1" in suite("--power", "--icc", 2)[2]
-    assert "0.65" in suite("--power")[1]

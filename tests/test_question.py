@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evals.datasets.rows import GOLD
 from evals.models import question_of
-from evals.training.ship import fit_kinds
+from evals.training.artifacts import fit_kinds
 from tools.errors import ModelError
 from tools.language import question
 from tools.language.question import ANSWERS, MOST_OPTIONS, alternatives, read_question

@@ -1,4 +1,4 @@
-"""The suite `quotes`: its measures worked by hand, its fit, runs over a tiny set."""
+"""The suite `quotes`: measures by hand, the fit, runs over a small set."""
 
 import json
 from dataclasses import asdict, replace
@@ -12,13 +12,12 @@ from test_answers_suite import sided, write_set
 
 from agent.settings import Settings
 from evals.__main__ import main
-from evals.metrics.quoting import CASE_RIGHT, MOST, NEAR, TOLD_RIGHT, Question, fit, measures
-from evals.training import quotes
+from evals.metrics.quoting import CASE_RIGHT, MOST, TOLD_RIGHT, QuotableParts, fit, measures
+from evals.suites import quotes
 from tools.models.judges.judge import Pair
 from tools.models.judges.quoting import RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
 
-# Only the words themselves count, and all speak to the dispute (by an offset of 30): how sure of the first side a part
-# is that leans by x is 1 / (1 + e^-x), of the second 1 / (1 + e^x).
+# Only the part itself counts, and all are on topic (offset 30): leaning x has probability 1 / (1 + e^-x) of side one.
 OWN = QuotingWeights(
     own=1,
     passage=0,
@@ -39,13 +38,13 @@ SURE = 3.0  # of 0.953
 LIKELY = 1.0  # of 0.731
 
 
-def question(*parts: tuple[float, str, int], key: str = "q", rank: tuple[float, ...] = ()) -> Question:
+def question(*parts: tuple[float, str, int], key: str = "q", rank: tuple[float, ...] = ()) -> QuotableParts:
     """From how each part leans, its document, and the side that this is known for."""
     leans, documents, sides = zip(*parts, strict=True) if parts else ((), (), ())
     features = np.zeros((len(parts), 3))
     features[:, 0] = leans
     ranks = np.array(rank) if rank else np.ones(len(parts))
-    return Question(
+    return QuotableParts(
         key,
         features,
         np.zeros((len(parts), RELEVANCE_FEATURES)),
@@ -77,37 +76,7 @@ def test_the_measures_by_hand() -> None:
     assert values(lower) == {"right": 4 / 5, "sides": 1.0, "both": 1.0, "missing": 1 / 4, "swapped": 1 / 4, "told": 0.0}
 
 
-def test_of_questions_without_an_answer_it_is_counted_of_how_many_something_is_shown() -> None:
-    known = question((SURE, "a", 1), (-SURE, "b", -1), key="known")
-    stray = replace(question((LIKELY, "c", 0), key="stray"), kind="elsewhere")
-    silent = replace(question((0.1, "d", 0), key="silent"), kind="elsewhere")
-    topical = replace(question((-SURE, "e", 1), key="topical"), kind="topical")  # its documents may be turned round
-    questions: list[Question] = [known, stray, silent, topical]
-    assert measures(questions, OWN)["astray"].value == 0
-    found = measures(questions, LOWER)
-    assert (found["astray"].value, found["astray"].total) == (1 / 2, 2)
-    assert (found["right"].total, found["sides"].total, found["both"].total) == (2, 2, 1)
-    assert "astray" not in measures([known], OWN)
-
-
-def test_documents_are_told_by_what_their_speaker_says_in_all() -> None:
-    q = question((SURE, "a", 1), (SURE, "b", -1), (SURE, "c", -1), (SURE, "d", 0))
-    q.features[:, 2] = [2.0, 1.5, -0.9, 3.0]  # of a and b the first side, of d that too, of c nothing is sure
-    found = measures([q], OWN)
-    assert (found["told"].value, found["told"].total) == (2 / 3, 3)
-    assert (found["told_right"].value, found["told_right"].total) == (1 / 2, 2)
-
-
-def test_a_document_is_quoted_once_and_by_its_best_part() -> None:
-    q = question((SURE, "a", 1), (SURE, "a", 1), (SURE, "b", -1))
-    assert measures([q], OWN)["right"].total == 2
-    # Four documents for three places: the rank, times how sure it is, says which of them has to wait.
-    parts = [(SURE, name, known) for name, known in (("a", 1), ("b", 1), ("c", 1), ("d", -1))]
-    assert measures([question(*parts, rank=(1, 1, 1, 0.5))], OWN)["right"].value == 1
-    assert measures([question(*parts, rank=(0.5, 1, 1, 1))], OWN)["right"].value == pytest.approx(2 / 3)
-
-
-def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[Question]:
+def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[QuotableParts]:
     """Questions whose documents lean their way, those of no known side lying apart from the dispute."""
     rng = np.random.default_rng(seed)
     found = []
@@ -116,12 +85,14 @@ def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[Question]:
         features = sides[:, None] * 2.0 + rng.normal(0, noise, (12, 3))
         grounds = np.where(sides[:, None] != 0, 0.8, 0.2) + rng.normal(0, 0.1, (12, RELEVANCE_FEATURES))
         found.append(
-            Question(str(n), features, grounds, np.ones(12), tuple(f"{n}-{i}" for i in range(12)), sides, sides < 9)
+            QuotableParts(
+                str(n), features, grounds, np.ones(12), tuple(f"{n}-{i}" for i in range(12)), sides, sides < 9
+            )
         )
     return found
 
 
-def test_the_fit_finds_what_is_right_often_enough() -> None:
+def test_the_fit_reaches_the_wanted_share_of_right_sides() -> None:
     questions = made_up(40)
     fitted = fit(questions)
     assert (fitted.passage / fitted.own, fitted.document / fitted.own) == pytest.approx((30 / 26, 44 / 26), abs=0.01)
@@ -130,27 +101,6 @@ def test_the_fit_finds_what_is_right_often_enough() -> None:
     assert found["right"].value >= CASE_RIGHT
     assert (found["told_right"].value >= TOLD_RIGHT, found["told"].value > 0.5) == (True, True)
     assert fit([replace(q, features=-q.features, sides=-q.sides) for q in questions]) == fitted
-    loud = fit(made_up(40, noise=6.0))
-    assert loud.own < fitted.own  # leanings that say less count less
-
-
-def test_the_fit_learns_from_what_no_document_answers_how_much_nearness_counts() -> None:
-    def foremost(questions: list[Question], low: float) -> list[Question]:
-        rows = [q.grounds.copy() for q in questions]
-        for n, grounds in enumerate(rows):
-            grounds[:, 3] = low + n / 100
-        return [replace(q, grounds=g) for q, g in zip(questions, rows, strict=True)]
-
-    near = foremost(made_up(40), 0.5)
-    far = [replace(q, key=f"far {q.key}", kind="elsewhere", sides=0 * q.sides) for q in foremost(made_up(20, 2), 0.1)]
-    fitted = fit([*near, *far])
-    assert (fitted.near, fitted.foremost > 0) == (NEAR, True)
-    assert measures(far, fitted)["astray"].value == 0
-    without = fit(near)
-    assert (without.own, without.centre) == (fitted.own, fitted.centre)
-
-
-# The suite
 
 
 @pytest.fixture
@@ -168,7 +118,7 @@ def asked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
     return judge.pairs
 
 
-def test_a_set_is_asked_and_told(folder: Path, asked: list[Pair], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_set_is_asked_and_measured(folder: Path, asked: list[Pair], capsys: pytest.CaptureFixture[str]) -> None:
     command = ["quotes", "--data", str(folder), "--set", "towns_2way"]
     assert main([*command, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -184,4 +134,4 @@ def test_a_set_is_asked_and_told(folder: Path, asked: list[Pair], capsys: pytest
     assert load_quoting_weights(out) == QuotingWeights(**json.loads(out.read_text()))
     assert "towns_2way" in shown
     assert main([*command, "--out", "x.json"]) == 2
-    assert "--out is for what --fit finds" in capsys.readouterr().err
+    assert "--out needs --fit" in capsys.readouterr().err

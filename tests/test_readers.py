@@ -144,7 +144,7 @@ def test_front_matter_that_would_unfold_without_end_is_left_out(tmp_path: Path) 
         ("title:\tTrams\nauthor: @mo", "Trams", "", ""),
         ("\t", "a", "", ""),
         ("tags: #tram #bus\nlinks: [Report](https://example.org)", "a", "", ""),
-        ("**HARBOUR BOARD**\nMinutes of May", "HARBOUR BOARD Minutes of May", "", "HARBOUR BOARD Minutes of May"),
+        ("**HARBOUR NOTES**\nMinutes of May", "HARBOUR NOTES Minutes of May", "", "HARBOUR NOTES Minutes of May"),
     ],
 )
 def test_front_matter_that_is_not_yaml_is_named_and_no_text_is_lost(

@@ -209,12 +209,12 @@ def test_what_the_dispute_turns_on_stands_above_the_sides_with_its_sources() -> 
     answer = embedded(1, 1, SURE, crux=crux, summary="What was found.")
     text = to_terminal(answer, 100, bold=False)
     assert text.index(answer.summary) < text.index("Both sides speak to the cost. [1] [2]") < text.index(SURE.text)
-    assert f"{answer.summary}\n\nBoth sides speak to the cost. [1] [2]\n\n## " in to_markdown(answer)
+    assert f"{answer.summary}\n\nWhat it turns on: Both sides speak to the cost. [1] [2]\n\n## " in to_markdown(answer)
     page = lxml_html.fromstring(to_html(answer))
-    (told,) = [p for p in page.iter("p") if (p.text or "").startswith("Both sides speak")]
+    (told,) = [p for p in page.iter("p") if "".join(p.itertext()).startswith("What it turns on: Both sides speak")]
     assert [a.get("href") for a in told.iter("a")] == ["#s1", "#s2"]
     paragraphs = [p.text for p in docx.Document(io.BytesIO(to_docx(answer))).paragraphs]
-    assert paragraphs.index("Both sides speak to the cost. [1] [2]") == paragraphs.index(answer.summary) + 1
+    assert paragraphs[paragraphs.index(answer.summary) + 1] == "What it turns on: Both sides speak to the cost. [1] [2]"
 
 
 def test_the_question_is_the_title_and_its_answers_the_heads() -> None:
@@ -281,7 +281,7 @@ def test_the_sheet_is_the_question_the_strongest_of_each_side_and_what_is_not_kn
     told = "  - Ann Lee, The Courier, news, 1 March 2025"
     assert lines[:9] == [
         "# Bridges",
-        "All turns on cost.",
+        "What it turns on: All turns on cost.",
         "## Yes",
         *(line for n in range(3) for line in (f"- “Reason {n}.”", told)),
     ]
@@ -290,7 +290,7 @@ def test_the_sheet_is_the_question_the_strongest_of_each_side_and_what_is_not_kn
         "*nothing sure enough to quote for this side*",
         "## What is not known",
         "- No: nothing sure enough to quote for this side",
-        "- The side of 4 documents is not clear: ‘Letter 0’, ‘Letter 1’, ‘Letter 2’, 1 more",
+        "- Without a clear side: 4 documents, ‘Letter 0’, ‘Letter 1’, ‘Letter 2’, 1 more",
     ]
 
 

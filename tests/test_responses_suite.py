@@ -13,9 +13,9 @@ from providers import ScriptedJudge
 
 from evals.__main__ import main
 from evals.metrics.stances import stance_measures
-from evals.models import judged
+from evals.models import agent_judge
 from evals.reports.records import Record, Records
-from evals.suites.responses import Item, ask, read_items, reported, table
+from evals.suites.responses import StanceItem, ask, read_items, reported, table
 from tools.errors import InputError
 from tools.models.judges.judge import Pair
 
@@ -40,11 +40,11 @@ def said(pair: Pair) -> float:
 
 
 def asked_of(
-    items: list[Item], records: Records | None = None, score: Callable[[Pair], float] = said
+    items: list[StanceItem], records: Records | None = None, score: Callable[[Pair], float] = said
 ) -> tuple[list[Record], list[Pair]]:
     """The records, and the pairs that the judge was asked."""
     judge = ScriptedJudge(score)
-    return ask(items, replace(judged(judge), together=4), records or Records(None, "responses", {})), judge.pairs
+    return ask(items, replace(agent_judge(judge), together=4), records or Records(None, "responses", {})), judge.pairs
 
 
 def write(folder: Path, rows: Sequence[Any] = ROWS) -> Path:
@@ -75,12 +75,12 @@ def test_stances_by_hand() -> None:
     assert list(found["stance_f1"].interval()) == pytest.approx([0.0, 0.4])
 
 
-def test_a_bad_row_is_told_with_file_line_and_field(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"stances\.jsonl line 2: 'label' is 'none'; support or oppose is needed"):
+def test_a_bad_row_is_named_by_file_line_and_field(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"stances\.jsonl line 2: 'label' is 'none'; use support or oppose"):
         read_items(write(tmp_path, [ROWS[0], ROWS[0] | {"label": "none"}]))
 
 
-def test_what_gets_no_verdict_is_wrong_and_named(tmp_path: Path) -> None:
+def test_a_text_without_a_verdict_is_wrong_and_named(tmp_path: Path) -> None:
     items = read_items(write(tmp_path))
     records, pairs = asked_of(items)
     assert (len(pairs), pairs[0].contrary) == (8, f"Disagree: {KEPT}")
@@ -95,19 +95,6 @@ def test_what_gets_no_verdict_is_wrong_and_named(tmp_path: Path) -> None:
     assert "stances.jsonl: 4 rows of 2 claims, 1 failed" in table(report)
 
 
-def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
-    items, path = read_items(write(tmp_path / "data")), tmp_path / "records.jsonl"
-    with Records(path, "responses", {}) as kept:
-        whole, _ = asked_of(items, kept)
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lines[:3]))
-    with Records(path, "responses", {}) as kept:
-        again, pairs = asked_of(items, kept)
-    assert again == whole
-    assert {pair.text for pair in pairs} == {row["text"] for row in ROWS[2:]}
-    assert path.read_text() == "".join(lines)
-
-
 def test_a_run_with_the_embedded_judge(run_suite: Suite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, out = write(tmp_path / "set").parent, tmp_path / "kept.jsonl"
     status, printed, err = run_suite("responses", "--data", folder, "--json", "--out", out)
@@ -119,5 +106,5 @@ def test_a_run_with_the_embedded_judge(run_suite: Suite, tmp_path: Path, capsys:
     assert "accuracy of the stance" in run_suite("responses", "--data", folder, "--out", out)[1]
     (saved := tmp_path / "result.json").write_text(printed)
     assert main(["report", str(saved)]) == 0
-    assert "responses on stances.jsonl" in capsys.readouterr().out
-    assert "holds no stances.jsonl" in run_suite("responses", "--data", tmp_path)[2]
+    assert "| responses | stances.jsonl |" in capsys.readouterr().out
+    assert "has no stances.jsonl" in run_suite("responses", "--data", tmp_path)[2]

@@ -207,7 +207,36 @@ SAID = {
     "talk.md": (
         "# Locks\n\n*The Bell, spring. Una Marsh, head of rowing, talks to Per Roe (Year 13).*\n\n**Q. You row?**\n\n"
         "A. I do.\n\n**Q. Why?**\n\nA. I like it.",
-        ": Q. You row?|Una Marsh: I do.|: Q. Why?|Una Marsh: I like it.",
+        "Per Roe: You row?|Una Marsh: I do.|Per Roe: Why?|Una Marsh: I like it.",
+    ),
+    "asked.txt": (
+        "Locks\n\nInterview with Una Marsh\n\nQ: You row? Many say no.\n\nA: I do.\n\nQ: Why?\n\nA: I like it.",
+        "Interviewer: You row?|Una Marsh: I do.|Interviewer: Why?|Una Marsh: I like it.",
+    ),
+    "posts.txt": (
+        "Locks?\n\nida_6\nJoined: 2016 Posts: 41\n3 Feb 2025, 08:14\n\nI row.\n\nold_per\nJoined: 2011 Posts: 2,208\n"
+        "3 Feb 2025, 08:51\n\nYou do not.",
+        "ida_6: I row.|old_per: You do not.",
+    ),
+    "talk.txt": (
+        "Locks\n\nThey leak. --Una (talk) 09:12, 3 March 2025 (UTC)\n\nI row. --old_per 11:40, 3 March 2025 (UTC)",
+        "Una: They leak.|old_per: I row.",
+    ),
+    "reviews.md": (
+        "# Locks\n\n### Fine – by Una P., 3 May 2024\nI row.\n\n### No, says Per Roe\nThey leak.\n\n# Notes\n\nTea.",
+        "Una P.: I row.|: No|Per Roe: They|: Notes|: Tea",
+    ),
+    "council.md": (
+        "# Tolls\n\n**Question 1 from Mr Per Roe, Hill**\n\nWill you row?\n\n**Answer from Cllr Una Marsh**\n\nI will.",
+        "Mr Per Roe: Will|Cllr Una Marsh: I will",
+    ),
+    "sides.txt": (
+        "A toll?\n\nYES - Una Marsh, pilot\n\nI would pay it, as we do.\n\nNO - Per Roe, rower\n\nMy boat is small.",
+        "Una Marsh: I would|Per Roe: My boat",
+    ),
+    "notes.txt": (
+        "Board meeting\n\nNotes by: Per Roe\n\n1. Tolls\nUna Marsh, Mill Farm, was against a toll.\n\nIt is dear.",
+        ": |Una Marsh: Una Marsh, Mill Farm|: ",
     ),
     "trial.txt": (
         "UNA MARSH,\n\ncalled as a witness, sworn:\n\nBY MS ROE:\n\nQ. You row?\n\nA. I do.\n\nTHE COURT: I see."
@@ -434,6 +463,16 @@ def test_nobody_wrote_what_several_people_say() -> None:
         ("According to nurse Ida Roe, it is late.", "Ida Roe"),
         ("According to official figures Shelter has, it is late.", ""),
         ("Mr Roe feared that the lock would close.", "Mr Roe"),
+        ("Mr Ida Roe, Mill Farm, said it was late.", "Mr Ida Roe"),
+        ("Ida Roe accused the guild of “hiding”.", "Ida Roe"),
+        ("A baker, who asked for no name, warned that it was late.", UNNAMED),
+        ('"It is late," the baker chirped in the long dark hall.', UNNAMED),
+        ('"It is late," said Guild chair Ida Roe.', "Ida Roe"),
+        ("Not so, says the hire firm.", "The hire firm"),
+        ('Ida Roe, a cook, was angry: "It is late."', "probably Ida Roe"),
+        ("Coach Ida Roe agreed with Ann but added that it was late.", "Coach Ida Roe"),
+        ('"I was late," said mother of three Ida Roe.', "Ida Roe"),
+        ('The operator says that it is "late".', "The operator"),
         *(
             (claim, "")
             for claim in ("A fine says that the harm was slight.", "The law warns them.", "She says nothing.")
@@ -451,7 +490,11 @@ MAIL = 'I have not signed. Mr Roe says that sixty are enough. "Sixty will do," M
     ("sentence", "passage", "who"),
     [
         ("We vote no.", 'It was put.\n- Miss Ida Pell, for the fund: "We vote no."', "probably Miss Ida Pell"),
-        ("Mr Roe says that sixty are enough.", MAIL, ""),  # who writes in person says it
+        ("Mr Roe says that sixty are enough.", MAIL, "Mr Roe"),
+        ("I have not signed.", MAIL, ""),
+        ('"It is late,"', 'Ida Roe said no. "It is late," was the verdict of a baker.', UNNAMED),
+        ('"He is late."', 'His sister Ingrid, a cook, is angry. "He is late."', "probably Ingrid"),
+        ("He was late, he said.", "The police said no. Cllr Roe called it “a bet”. He was late, he said.", "Cllr Roe"),
         ('"Sixty will do," Mr Roe told us.', MAIL, "Mr Roe"),
         ('"Sixty will do," Mr Roe told us. … Elsewhere.', MAIL, "Mr Roe"),
     ],

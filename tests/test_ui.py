@@ -1,6 +1,8 @@
 """The page itself over instant providers: ask, watch, edit, stop, follow up, the history and the settings."""
 
+import asyncio
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -25,6 +27,7 @@ from agent.answer.model import Answer
 from agent.answer.words import day
 from agent.options import RunOptions
 from agent.runs import service as session
+from agent.runs.executor import RunExecutor
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
@@ -75,7 +78,10 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     assert shown_run(app)
     until(app, answered)
     assert f"<h1>{QUESTION}</h1>" in html(app)
-    assert [e.label for e in app.expander] == ["More about how this was made", "Documents: read 40 of 40, quoted 4."]
+    assert [e.label for e in app.expander] == [
+        "More about how this was made",
+        "Documents: read 40 documents, quoted 4.",
+    ]
     again = page(run=shown_run(app))  # a reload, or the link in another browser
     assert answered(again)
     assert f"<h1>{QUESTION}</h1>" in html(again)
@@ -133,7 +139,7 @@ def test_where_nothing_is_sure_the_sides_are_listed_without_a_sentence(
     assert 'class="sm-claim thesis"' not in html(app)
     assert "one source" in app.markdown[0].help  # what counts is explained where they stand
     assert [e.label for e in app.expander] == [
-        "Documents: read 40 of 40, quoted 1."
+        "Documents: read 40 documents, quoted 1."
     ]  # no more of a side without a case
 
 
@@ -156,12 +162,12 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     assert ":small[Against it:]" in [m.value for m in app.markdown]
     assert '<span class="sm-reason why">Safety</span> Carters' in html(app)
     assert '<span class="sm-reason">(answers&nbsp;[5])</span>' in html(app)
-    assert "<h2>Also on this question, side not clear</h2>" in html(app)
-    assert documents.label == "Documents: read 13 of 14, quoted 9."
+    assert "<h2>Also on this question, taking no clear side</h2>" in html(app)
+    assert documents.label == "Documents: read 13 of the 14 documents found, quoted 9."
     assert [b.label for b in documents.button][:2] == ["On the bridge, part 1", r"\[1\]"]
     listed = "".join(e.proto.body for e in documents.get("html"))
     assert listed.startswith('<p class="sm-small">Valley Courier · news · 1 March 2025 · read as Yes · quoted</p>')
-    assert "read as No · not quoted: not among the surest</p>" in listed
+    assert "read as No · not quoted: clearer quotations were chosen</p>" in listed
     (copied,) = (c.value for c in app.code if "A yearly pass" in c.value)
     assert copied.index("Against it:") < copied.index("44 of 46 shops") < copied.index("[8] On the bridge")
 
@@ -310,7 +316,7 @@ def test_the_debate_sheet_has_three_quotations_a_side_and_what_is_not_known(
     assert sorted(heads, key=shown.index) == heads
     assert shown[shown.index(heads[1]) : shown.index(heads[2])].count("sm-apart") == 3
     assert "“A toll would keep heavy carts on the highway.” Ford Gazette, news, 2 March 2025</p>" in shown
-    assert "is not clear: ‘On the bridge, part " in shown
+    assert "Without a clear side: " in shown
     assert len(app.get("download_button")) == 2
     assert f"<h1>{toll_answer().question}</h1>" in html(click(app, "Back to the answer"))
 
@@ -534,6 +540,35 @@ def test_a_double_click_is_one_question(page: Callable[..., AppTest], settings: 
     finally:
         service.close()
     assert len(runs) == 2
+
+
+def test_what_stops_is_not_what_is_asked_again(
+    page: Callable[..., AppTest], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page()
+    stopping, carry_out = threading.Event(), RunExecutor._carry_out
+
+    async def slow_to_stop(*args: Any) -> None:
+        try:
+            await asyncio.sleep(0.1)
+            await carry_out(*args)
+        except asyncio.CancelledError:
+            stopping.set()
+            await asyncio.sleep(0.3)
+            raise
+
+    monkeypatch.setattr(RunExecutor, "_carry_out", slow_to_stop)
+    service = PageService(settings)
+    try:
+        first = service.start(QUESTION, visitor="one")
+        time.sleep(0.05)
+        stop = threading.Thread(target=service.cancel, args=(first,))
+        stop.start()
+        assert stopping.wait(5)
+        assert service.start(QUESTION, visitor="one") != first
+        stop.join()
+    finally:
+        service.close()
 
 
 def test_what_was_answered_within_a_moment_is_asked_anew(page: Callable[..., AppTest]) -> None:

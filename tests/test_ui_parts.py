@@ -25,8 +25,8 @@ from agent.answer.words import MORE
 from agent.runs.progress import progress_of
 from agent.runs.store import Event
 from tools.passages import Passage
-from ui import guard, moves, settings_view, shown, source_view, watch_view
-from ui.shown import escaped
+from ui import escaping, focus, guard, progress_view, settings_view, source_view
+from ui.escaping import escaped
 
 HOSTILE = (
     "<script>alert(1)</script><iframe src=//x></iframe><img src=x onerror=alert(1)> ![](http://x/y.png) "
@@ -39,11 +39,11 @@ def events(*told: tuple[str, dict[str, Any]]) -> list[Event]:
 
 
 def test_no_value_ends_the_pages_script() -> None:
-    assert moves.gently(f"{HOSTILE}</script>").count("<") == moves.gently("").count("<")
+    assert focus.gently(f"{HOSTILE}</script>").count("<") == focus.gently("").count("<")
 
 
 def test_the_page_is_up_before_what_a_run_needs_is_loaded() -> None:
-    code = "import sys, ui.serving; print({'langgraph', 'langchain_core', 'chromadb', 'onnxruntime'} & {*sys.modules})"
+    code = "import sys, ui.server; print({'langgraph', 'langchain_core', 'chromadb', 'onnxruntime'} & {*sys.modules})"
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "set()"
 
@@ -70,7 +70,7 @@ def test_a_run_as_it_goes() -> None:
         ("stage", {"stage": "again"}),
         ("searching", {"side": "p2", "queries": ["more"]}),
     ]
-    shown = [watch_view.sides(progress_of(events(*told[:n]))) for n in (5, 7, 8, 12, 14)]
+    shown = [progress_view.sides(progress_of(events(*told[:n]))) for n in (5, 7, 8, 12, 14)]
     words = [re.findall(r"[○◔◑●◌] ([^<]*)", html) for html in shown]
     assert words == [
         ["planned", "planned"],
@@ -89,7 +89,7 @@ def test_a_run_as_it_goes() -> None:
 
 
 def test_hostile_text_becomes_text() -> None:
-    html = shown.text(HOSTILE)
+    html = escaping.text(HOSTILE)
     assert "<" not in html
     assert "\u202e" not in html
     assert "\u0007" not in html
@@ -104,11 +104,11 @@ def test_streamlits_own_markup_is_escaped_in_labels() -> None:
 
 
 def test_the_words_behind_a_claim_are_marked_where_they_stand() -> None:
-    html = shown.marked("It lasts.  A bridge <b>carries</b> a town.", ["A bridge <b>carries</b>", "nowhere"])
+    html = escaping.marked("It lasts.  A bridge <b>carries</b> a town.", ["A bridge <b>carries</b>", "nowhere"])
     assert html.count("<mark") == 1
     assert ">A bridge &lt;b&gt;carries&lt;/b&gt;</mark> a town." in html
-    assert shown.marked("Nothing here.", ["else"]) == "Nothing here."
-    apart = shown.marked("It lasts.\nIt costs … much. It stays.", ["It lasts. … It stays.", "It costs … much."])
+    assert escaping.marked("Nothing here.", ["else"]) == "Nothing here."
+    apart = escaping.marked("It lasts.\nIt costs … much. It stays.", ["It lasts. … It stays.", "It costs … much."])
     assert apart == "<mark>It lasts.</mark>\n<mark>It costs … much.</mark> <mark>It stays.</mark>"
 
 

@@ -10,7 +10,6 @@ from agent_fixtures import ingest
 from test_answer import claim, made, state
 from written_answers import answer, cited, stands
 
-from agent.answer.assemble import speaker_of
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.followups import resolve
 from agent.answer.model import AnswerClaim
@@ -23,7 +22,7 @@ from agent.state import Claim
 from api.completions.replies import Reply
 from api.mcp.tools import answer_text, retrieved_text
 from prompts import as_data
-from tools.language.speech import UNNAMED
+from tools.language.speech import UNNAMED, speaker_of
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Block, Passage, SourceDocument
 from ui import source_view
@@ -80,7 +79,9 @@ async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None
     for c in claims:
         for text in shown:
             below = (told := text.replace("\\", ""))[told.index(f"“{c.text}”") + len(c.text) :]
-            assert below.index(f"{c.speaker}, {at[c.citations[0]].publisher}, ") < 100  # a line, and HTML's tags
+            source = at[c.citations[0]]
+            kept = f"in {source.title}, " if source.title == MINUTES.title else ""  # by the council that did not say it
+            assert below.index(f"{c.speaker}, {kept}{source.publisher}, ") < 100  # a line, and HTML's tags
         assert f'"{c.text}" – {c.speaker} [' in " ".join(to_terminal(given, 100, bold=False).split())
     titles = {a["url_citation"]["title"] for a in chat["annotations"]}
     assert {"Cllr Moen, Council minutes", "Ana Lindqvist, Calm"} <= titles
@@ -123,18 +124,27 @@ def test_a_number_is_of_one_speaker_in_one_document() -> None:
     assert told[3:] == [("Text 3.", [1], "Cllr A"), ("Text 4.", [3], "A. Moen")]
 
 
-def test_the_author_does_not_stand_for_whom_a_passage_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    reported = {"Bans fail.": UNNAMED, "Bans work.": "Ines Hald"}
-    monkeypatch.setattr("agent.answer.assemble.reported_speaker", lambda quote, _: reported.get(quote, ""))
-    column = spoken(1, author="A. Moen")
-    assert [speaker_of(column, q) for q in ("Bans fail.", "Bans work.", "Mine.")] == [
-        f"{UNNAMED} by A. Moen",
-        "Ines Hald, quoted by A. Moen",
-        "A. Moen",
-    ]
-    assert speaker_of(replace(column, speaker="Cllr A"), "Bans fail.") == "Cllr A"
-    assert speaker_of(replace(column, author="Ines Hald, Bo Lind"), "Bans work.") == "Ines Hald"
-    assert speaker_of(replace(column, author="Wei Al"), "Bans work.") == "Ines Hald, quoted by Wei Al"
+TURN = (
+    "The leaflet says: “Bans fail. They are cruel.” Ines Hald said that bans work. Critics say that bans bore. "
+    "We have a ban. She said that bans help."
+)
+
+
+@pytest.mark.parametrize(
+    ("quote", "of_an_author", "of_a_speaker"),
+    [
+        ("They are cruel.”", f"{UNNAMED} by A. Moen", f"{UNNAMED} by Cllr Wei Al"),
+        ("Ines Hald said that bans work.", "Ines Hald, quoted by A. Moen", "Ines Hald, quoted by Cllr Wei Al"),
+        ("Critics say that bans bore.", "A. Moen", f"{UNNAMED} by Cllr Wei Al"),
+        ("We have a ban.", "A. Moen", "Cllr Wei Al"),
+        ("She said that bans help.", "Ines Hald, quoted by A. Moen", "Cllr Wei Al"),
+    ],
+)
+def test_nobody_stands_for_whom_a_passage_reports(quote: str, of_an_author: str, of_a_speaker: str) -> None:
+    passage = replace(spoken(1, author="A. Moen"), text=TURN)
+    assert speaker_of(passage, quote) == of_an_author
+    assert speaker_of(replace(passage, speaker="Cllr Wei Al"), quote) == of_a_speaker
+    assert speaker_of(replace(passage, author="Ines Hald, Bo Lind"), "Ines Hald said that bans work.") == "Ines Hald"
 
 
 def test_a_counter_argument_names_the_speaker_it_replies_to() -> None:

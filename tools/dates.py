@@ -18,6 +18,12 @@ _SEASON = re.compile(r"(?:early |mid-?|late )?(?:spring|summer|autumn|fall|winte
 _WRITTEN = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|(?<=[a-z])\.|(?<=\bsep)t\b|^[a-z]+day,? |,", re.IGNORECASE)
 _TELLS_YEAR = re.compile(r"\b(?:(?:19|20)\d\d|ago|yesterday|today)\b", re.IGNORECASE)
 _AMBIGUOUS = re.compile(r"[\d./-]*\d[./]\d+[./]\d{4}")  # 03/04/2021: March or April
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|spring|summer|autumn|fall|winter)[a-z]{0,6}\.?"
+WRITTEN_DATE = (
+    rf"(?:[a-z]{{3,6}}day,? )?(\d\d?(?:[a-z]{{2}})? {_MONTH},? \d{{4}}|{_MONTH} (?:\d\d?(?:[a-z]{{2}})?,? )?\d{{4}}"
+    r"|\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{4})(?:,? (?:at )?\d\d?[:.]\d\d(?: ?[ap]m)?)?"
+)
+"""A date as a regular expression, to be matched without regard to case; its one group has no weekday and time."""
 _LONGEST = 60
 
 
@@ -46,6 +52,12 @@ def date_of_cell(value: str) -> str:
         with suppress(ValueError):
             return datetime.strptime(value, form).date().isoformat()[: 10 if "%d" in form else 7]
     return ""
+
+
+def dates_in(text: str) -> list[str]:
+    """The dates and years that are written in a text, as ISO."""
+    written = re.findall(rf"(?i)(?<!\w){WRITTEN_DATE}(?!\w)", text)
+    return [date_of_cell(told) for told in (*written, *re.findall(r"\b(?:19|20)\d\d\b", text))]
 
 
 def date_of_result(value: object, now: datetime | None = None) -> str:

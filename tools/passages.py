@@ -47,6 +47,7 @@ class SourceDocument:
     `key`: the identity within a collection if the name is not enough: a file's whole path, with its row's id. Reading
     the same source again yields the same key, so a second ingest replaces the document.
     `origin`: the whole path of its file, or empty.
+    `kind`: one of `SOURCE_KINDS`, or the document's own word ('letter').
     `date`: ISO (`2026-03-12`, `2026-03`, `2026`) or empty.
     `blocks`: the structured text if the format has structure; `text` then contains the same words.
     `left_out`: what the reader dropped, by plural name ('running headers'), with counts.
@@ -61,7 +62,7 @@ class SourceDocument:
     title: str = ""
     url: str = ""
     publisher: str = ""
-    kind: SourceKind = "unknown"
+    kind: str = "unknown"
     date: str = ""
     key: str = ""
     origin: str = ""
@@ -112,7 +113,7 @@ class Passage:
     title: str = ""
     url: str = ""
     publisher: str = ""
-    kind: SourceKind = "unknown"
+    kind: str = "unknown"
     date: str = ""
     position: int = 0
     original: str = ""

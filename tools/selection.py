@@ -1,17 +1,25 @@
-"""Selects k passages by expected coverage (`choose_by_coverage`), and groups theses that say the same (`group_theses`).
+"""Selects passages, groups theses, and picks sentences for questions of fact.
 
-Relevance is estimated from a passage's scores and its neighbours' scores. The selection covers the sides of the
-question and the points mined from the pool.
+`choose_by_coverage` selects k passages by expected coverage of the question's sides and of the points mined from the
+pool. Relevance is estimated from a passage's scores and its neighbours' scores. `group_theses` groups theses that say
+the same. `quotable_parts`, `distinct` and `words_held` serve questions of fact.
 """
 
+import re
+import sys
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.language.copies import average_linkage
+from tools.language.grounding import stems, verbatim
+from tools.language.quotable import LONGEST_PAIR, is_prose, needs_context
+from tools.language.sentences import is_heading, split_sentences, without_mark
+from tools.language.words import LIGHT_WORDS, QUERY_FILLERS
 from tools.passages import Passage
 
 Floats = NDArray[np.floating]
@@ -229,3 +237,85 @@ def without_question(vectors: Floats, question: Floats) -> NDArray[np.float64]:
     left = vectors - np.multiply.outer(vectors @ question / square, question)
     lengths = np.linalg.norm(left, axis=1, keepdims=True)
     return np.where(lengths > _ROUNDING, left / np.maximum(lengths, _ROUNDING), 0.0).astype(np.float64)
+
+
+_LIGHT = QUERY_FILLERS | LIGHT_WORDS | {"say", "says", "said", "think", "much", "many", "tell", "really"}
+_ASKS_FIGURE = re.compile(
+    r"\bhow (?:many|much|long|old|often|far|high|big|large)\b|\b(?:cost|price|percent|share|number|figure|when)\w*",
+    re.I,
+)
+_HAS_FIGURE = re.compile(
+    r"\d|\b(?:hundred|thousand|million|dozen|half|third|two|three|four|five|six|seven|eight|nine|ten)\b", re.I
+)
+
+
+class QuotablePart(NamedTuple):
+    """A sentence or a table row: the text to quote, and the text to show (a row after its table's head)."""
+
+    passage: Passage
+    text: str
+    shown: str = ""
+
+
+def quotable_parts(passage: Passage) -> list[QuotablePart]:
+    """The quotable parts of a passage: sentences, with the previous one if needed for context, or a table's rows."""
+    if passage.form == "table":
+        head, *rows = [line for line in passage.text.split("\n") if line.strip()]
+        return [QuotablePart(passage, row, f"[{head}] {row}") for row in rows]
+    parts, before, sentences = list[QuotablePart](), "", split_sentences(passage.text)
+    for sentence in sentences:
+        own = without_mark(sentence)
+        heading = is_heading(sentence) and len(sentences) > 1  # a row's text often has no full stop
+        if not heading and is_prose(own) and not own.endswith("?"):
+            pair = f"{before} {own}"
+            leans = before and needs_context(own) and len(pair.split()) <= LONGEST_PAIR
+            parts.append(QuotablePart(passage, pair if leans and verbatim(pair, passage.text) else own))
+        before = "" if heading else own
+    return parts
+
+
+def distinct(parts: Iterable[QuotablePart], most: int, of_a_passage: int = sys.maxsize) -> list[QuotablePart]:
+    """The first parts without repetitions: at most `most`, and at most `of_a_passage` of each passage."""
+    chosen = list[QuotablePart]()
+    for part in parts:
+        same = sum(part.passage.id == other.passage.id for other in chosen)
+        if len(chosen) < most and same < of_a_passage and not any(_repeats(part, other) for other in chosen):
+            chosen.append(part)
+    return chosen
+
+
+def _repeats(part: QuotablePart, other: QuotablePart) -> bool:
+    """Whether both have the same text, or are sentences of one passage of which one contains the other."""
+    within = part.passage.id == other.passage.id and not part.shown
+    return part.text == other.text or (within and (part.text in other.text or other.text in part.text))
+
+
+def words_held(typed: str, parts: Sequence[QuotablePart]) -> NDArray[np.float64]:
+    """The share of the question's words in each part, (n,), weighted by idf."""
+    wanted, texts = (
+        _content_stems(typed),
+        [{*stems(f"{p.text} {p.passage.section} {p.passage.said_by}")} for p in parts],
+    )
+    weight = {word: np.log((len(texts) + 1) / (1 + sum(word in own for own in texts))) for word in wanted}
+    whole = sum(weight.values()) or 1.0
+    return np.array([sum(weight[word] for word in wanted & own) / whole for own in texts])
+
+
+def share_known(typed: str, passages: Iterable[Passage]) -> float:
+    """The share of the question's content words in any of the passages; 1 without content words."""
+    wanted = _content_stems(typed)
+    return (
+        len(wanted & {*stems(" ".join(f"{p.title} {p.section} {p.text}" for p in passages))}) / len(wanted)
+        if wanted
+        else 1.0
+    )
+
+
+def _content_stems(typed: str) -> set[str]:
+    """The stems of the question's content words."""
+    return {*stems(" ".join(w for w in re.findall(r"[\w'’-]+", typed) if w.casefold() not in _LIGHT))}
+
+
+def figures_asked(typed: str, parts: Sequence[QuotablePart]) -> NDArray[np.bool_]:
+    """Which parts have a figure, (n,); none if the question does not ask for one."""
+    return np.array([bool(_ASKS_FIGURE.search(typed) and _HAS_FIGURE.search(part.text)) for part in parts])

@@ -38,7 +38,7 @@ def _run(arguments: list[str] | None) -> int:
     from agent.settings import load_settings
 
     settings = load_settings()  # first: libraries want a home and a temporary folder when they are imported
-    from ui.serving import serve
+    from ui.server import serve
 
     return serve(settings, args.host, args.port)
 

@@ -1,5 +1,5 @@
-"""An answer as the page shows it: the sides beside each other, the words behind each claim beside them, what was not
-found, the documents, and what can be done with it."""
+"""Shows an answer: the sides beside each other, the quotations without a side, the documents, and what the reader
+can do next."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,9 +18,9 @@ from agent.runs.store import RunRow
 from agent.state import OTHER_WAYS
 from tools.language.words import count
 from tools.store.store import SAMPLES
-from ui import ask_view, cited_view, moves, read_view, rights, say
+from ui import ask_view, claims_view, document_list, focus, html, permissions
+from ui.escaping import escaped, label, text
 from ui.service import PageService
-from ui.shown import escaped, label, text
 
 _NO_WEB = "The web was not searched"  # begins the note of every answer with sides without it
 _OUT_OF_TIME = ("late", "unjudged")
@@ -29,73 +29,73 @@ _SOURCES = "How much is shown, not who is right. One publisher, and what says th
 
 
 def show(service: PageService, run: RunRow, answer: Answer) -> None:
-    """The whole answer, with the thread that it belongs to; beside it the source that was opened."""
-    citation = cited_view.opened(answer)
+    """Shows the whole answer with its thread, and beside it the source that is open."""
+    citation = claims_view.opened(answer)
     # Two columns also where one is empty: the answer stays in its place, and so does what has the focus.
     main, aside = st.columns([5, 3] if citation else [1, 0.001], gap="medium" if citation else None)
     with main:
         _answer(service, run, answer)
     if citation:
         with aside, st.container(border=True, key="source"):
-            cited_view.source(service, run, answer, citation)
+            claims_view.source(service, run, answer, citation)
 
 
 def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     _thread(service, run)
-    say.title(answer.question)
+    html.title(answer.question)
     if read := words.read_as(answer):
-        say.small(read)
-    say.line(answer.summary)
+        html.small(read)
+    html.line(answer.summary)
     for note in answer.notes:
         if note.kind == "not_found":
-            say.small(note.text)
+            html.small(note.text)
     _nearest(service, answer)
     if answer.crux:
         crux = f'<p class="sm-claim"><b>{words.CRUX}:</b> {text(answer.crux.text)}</p>'
-        cited_view.line(answer, crux, answer.crux, "crux")
-    by = cited_view.Corrector(service, run, answer)
+        claims_view.line(answer, crux, answer.crux, "crux")
+    by = claims_view.Corrector(service, run, answer)
     parts = partial(_sides, by, answer), partial(_also, by, answer)
     for show_part in reversed(parts) if words.is_sideless(answer) else parts:
         show_part()
     show_notes(answer)
     by.undo()
     _more_time(service, run, answer)
-    read_view.show(service, answer)
+    document_list.show(service, answer)
     _end(service, run, answer)
     _suggested(service, answer)
     _conversation(answer)
 
 
-def _also(by: cited_view.Corrector, answer: Answer) -> None:
-    """What is on the question and stands under no side; and how the sides could be told, where none was."""
+def _also(by: claims_view.Corrector, answer: Answer) -> None:
+    """Shows the quotations that have no side, and how to get sides if no quotation has one."""
     if answer.also and answer.perspectives:
         st.html(f"<h2>{words.also_heading(answer)}</h2>")
-    cited_view.claims(by, answer.also, "also", words.FIRST_ALSO)
+    claims_view.claims(by, answer.also, "also", words.FIRST_ALSO)
     if said := words.how_to_get_sides(answer):
-        say.small(said)
+        html.small(said)
 
 
 def show_notes(answer: Answer) -> None:
-    """What was not done, in one line, and all else that the notes tell, folded."""
+    """Shows in one line what was not done, and folds all other notes."""
     if line := words.undone(answer.notes):
-        say.small(line)
+        html.small(line)
     if more := words.more_about(answer.notes):
         with st.expander(words.MORE):
             for said in more:
-                say.small(said)
+                html.small(said)
 
 
 def _more_time(service: PageService, run: RunRow, answer: Answer) -> None:
-    """Where the time ran out: the same question with the most time."""
+    """Offers the same question with the longest time limit if the time ran out."""
     late = any(note.kind in _OUT_OF_TIME for note in answer.notes) and run.options.get("depth") != "deep"
     if late and st.button("Search again with more time", key="more-time"):
         ask_view.begin(service, commands.again(answer), "deep", thread=run.id)
 
 
 def _thread(service: PageService, run: RunRow) -> None:
-    """The questions of the thread, each a link to its answer."""
+    """Links to each question of the thread."""
     rows = service.rows.thread(run.thread)
-    if len(rows) < 2 or rights.by_shared_link(service.person):
+    if len(rows) < 2 or permissions.by_shared_link(service.person):
         return
     with st.container(horizontal=True, key="thread"):
         for row in rows:
@@ -107,8 +107,8 @@ def _thread(service: PageService, run: RunRow) -> None:
 # The sides
 
 
-def _sides(by: cited_view.Corrector, answer: Answer) -> None:
-    """Those for and against face each other; the others stand below them, as many in a row as have room."""
+def _sides(by: claims_view.Corrector, answer: Answer) -> None:
+    """Shows the sides for and against beside each other, and the other sides below them."""
     for name, found in groupby(answer.perspectives, lambda side: "others" if side.stance == "other" else "facing"):
         sides = list(found)
         rows = rows_by_reason(sides) if name == "facing" else []
@@ -125,15 +125,15 @@ def _sides(by: cited_view.Corrector, answer: Answer) -> None:
                     _row(by, sides, row, place)
 
 
-def _row(by: cited_view.Corrector, sides: Sequence[AnswerPerspective], row: Row, place: int) -> None:
-    """A reason, and below it what each side says of it, beside each other or below each other."""
+def _row(by: claims_view.Corrector, sides: Sequence[AnswerPerspective], row: Row, place: int) -> None:
+    """Shows a reason, and below it the claims of each side for that reason."""
     st.html(f"<h4>{text(label(row.reason) or 'Without a named reason')}</h4>")
     with st.container(key=f"sides-row-{place}"):
         for side, cell in zip(sides, row.cells, strict=True):
             with st.container(key=f"card-{side.stance}-{side.id}-{place}", gap="small"):
-                say.small(f"{words.label(by.answer, side)}{'' if cell else ' —'}")
+                html.small(f"{words.label(by.answer, side)}{'' if cell else ' —'}")
                 for number in cell:
-                    cited_view.one(by, words.case(side)[number], f"{side.id}-{number}", named=False)
+                    claims_view.one(by, words.case(side)[number], f"{side.id}-{number}", named=False)
 
 
 def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspective) -> None:
@@ -147,13 +147,13 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
         ):
             ask_view.carry_out(service, answer, "", commands.against(answer, side.name))
         if side.all_claims:
-            focus = {"focus": "[data-testid=stPopoverBody] .stCode button"}
-            with st.popover("Copy", type="tertiary", key=f"copy-{side.id}", on_change=moves.then, kwargs=focus):
+            button = {"focus": "[data-testid=stPopoverBody] .stCode button"}
+            with st.popover("Copy", type="tertiary", key=f"copy-{side.id}", on_change=focus.then, kwargs=button):
                 st.code(copied(answer, side), language=None, wrap_lines=True)
 
 
-def _card(by: cited_view.Corrector, answer: Answer, side: AnswerPerspective, *, claims: bool) -> None:
-    """A side; claims: with its case, which stands in rows below both sides otherwise."""
+def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *, claims: bool) -> None:
+    """Shows a side. claims: with its claims; rows below both sides show them otherwise."""
     strength = words.strength_of(answer, side)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
         st.html(f"<b>{text(words.label(answer, side))}</b>", width="content")
@@ -161,13 +161,13 @@ def _card(by: cited_view.Corrector, answer: Answer, side: AnswerPerspective, *, 
     own = words.quoted_head(side)
     if said := words.named(answer, side):
         head = f'<p class="sm-thesis">{text(said)}</p>'
-        cited_view.sourced(by, head, own or AnswerClaim(text="", citations=[]), f"{side.id}-head")
-    cited_view.claims(by, words.case(side) if claims else [], side.id)
+        claims_view.sourced(by, head, own or AnswerClaim(text="", citations=[]), f"{side.id}-head")
+    claims_view.claims(by, words.case(side) if claims else [], side.id)
     if not side.claims and (tried := words.looked_for(answer, side, words.line_of(answer, side))):
-        say.small(tried)
+        html.small(tried)
     if side.objections:
         st.markdown(f":small[{words.AGAINST_IT}]")
-        cited_view.claims(by, side.objections, f"{side.id}-against")
+        claims_view.claims(by, side.objections, f"{side.id}-against")
 
 
 # What can be done with it
@@ -175,7 +175,7 @@ def _card(by: cited_view.Corrector, answer: Answer, side: AnswerPerspective, *, 
 
 def _nearest(service: PageService, answer: Answer) -> None:
     if answer.nearest_questions:
-        say.small(words.NEAREST)
+        html.small(words.NEAREST)
     with st.container(gap=None, horizontal_alignment="left"):
         for question in answer.nearest_questions:
             if st.button(escaped(question), key=f"nearest-{question}", type="tertiary"):
@@ -185,20 +185,20 @@ def _nearest(service: PageService, answer: Answer) -> None:
 
 
 def _conversation(answer: Answer) -> None:
-    """What was asked of this answer in this visit, and what it told, the newest last."""
+    """Shows the commands of this visit and their replies, the newest last."""
     replies = st.session_state.get(f"replies-{answer.run_id}", [])
     for place, (asked, reply) in enumerate(replies, start=1):
         with st.container(border=True, key=f"reply-{place}"):
             st.html(f'<p class="sm-small">You asked: {text(asked)}</p><b>{text(reply.heading)}</b>')
             for number, (said, cited) in enumerate(reply.lines):
                 claim = AnswerClaim(text=said, citations=cited, quoted=False)
-                cited_view.line(answer, f'<p class="sm-claim">{text(said)}</p>', claim, f"reply-{place}-{number}")
+                claims_view.line(answer, f'<p class="sm-claim">{text(said)}</p>', claim, f"reply-{place}-{number}")
     if replies:
-        say.small("These replies come from the answer alone, and are gone when the page is loaded anew.")
+        html.small("These replies come from the answer alone, and are gone when the page is loaded anew.")
 
 
 def _suggested(service: PageService, answer: Answer) -> None:
-    """What can be done with the answer at a click, and follow-ups to ask."""
+    """Offers commands and follow-ups as buttons."""
     with st.container(horizontal=True, key="suggested"):
         if answer.citations:
             for name, command in (("Summarise", commands.summarised), ("Only newer sources", commands.newer)):
@@ -217,8 +217,8 @@ def searched(service: PageService, run: RunRow, answer: Answer) -> str:
 
 
 def _end(service: PageService, run: RunRow, answer: Answer) -> None:
-    say.small(searched(service, run, answer))
-    say.small(words.closing(answer, asked=run.created_at))
+    html.small(searched(service, run, answer))
+    html.small(words.closing(answer, asked=run.created_at))
     with st.container(horizontal=True, key="end"):
         with st.popover("Export", type="tertiary"):
             for ending, called in _FORMATS.items():
@@ -227,11 +227,11 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
         if answer.outcome == "answered":
             page = {"run": answer.run_id, "view": "sheet"}
             st.button(SHEET, None, WHAT_IT_HOLDS, ask_view.go, kwargs=page, type="tertiary")
-        moves.print_button()
+        focus.print_button()
         ask_view.link("Compare", "compare", run=answer.run_id, view="compare")
         with st.popover("Link", type="tertiary"):
             who = "you alone" if run.person else "who can open this page"
-            say.small(f"The answer's permanent address; {who} can open it.")
+            html.small(f"The answer's permanent address; {who} can open it.")
             st.code(f"{(st.context.url or '').partition('?')[0]}?run={answer.run_id}", language=None, wrap_lines=True)
 
 

@@ -22,7 +22,7 @@ from agent.answer.ballots import Ballots
 from agent.settings import load_settings
 from tools.errors import UnknownRunError
 from tools.store.database import Database
-from ui import answer_view, ask_view, history_view, moves, people, rights, say, watch_view
+from ui import answer_view, ask_view, focus, history_view, html, login, permissions, progress_view
 from ui.service import PageService, answer_of, is_open, open_service, reopen
 from ui.style import STYLE
 
@@ -33,13 +33,13 @@ def main() -> None:
     run_id, view = st.query_params.get("run", ""), st.query_params.get("view", "")
     st.set_page_config("Steelman", layout="wide", initial_sidebar_state="collapsed" if view == "vote" else "auto")
     st.html(STYLE)
-    with rights.told():
-        person = people.person()
+    with permissions.told():
+        person = login.person()
         if person is None:
-            people.show_login()
+            login.show_login()
             return
         aside = st.sidebar.container()  # at once, so that nothing moves when it is filled
-        scripts = history_view.known(person, run_id) + moves.due()
+        scripts = history_view.known(person, run_id) + focus.due()
         aside.html(f'<p class="sm-name">Steelman</p>{scripts}', unsafe_allow_javascript=True)
         if view == "vote":
             from ui import vote_view
@@ -67,7 +67,7 @@ def main() -> None:
         with aside:  # last, so that the first paint waits for nothing
             history_view.show(opened(), run_id)
             if person:
-                people.show_name()
+                login.show_name()
 
 
 def _run(opened: Callable[[], PageService], run_id: str) -> None:
@@ -75,14 +75,14 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
     try:
         run = service.rows.get(run_id)
     except UnknownRunError:
-        say.warning(ask_view.GONE)
+        html.warning(ask_view.GONE)
         ask_view.form(opened)
         return
     if (answer := answer_of(run)) is None:
-        watch_view.show(service, run, on_end=_arrived)
+        progress_view.show(service, run, on_end=_arrived)
         ask_view.form(opened, shown=run.id)
         return
-    answer = rights.seen(answer, service.settings)
+    answer = permissions.seen(answer, service.settings)
     if (view := st.query_params.get("view")) in ("compare", "ranked"):
         from ui import compare_view
 
@@ -98,8 +98,8 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
 
 
 def _arrived() -> None:
-    """The answer comes: its heading gets the focus, which readers of screens announce."""
-    moves.then(focus=".stColumn h1")
+    """Moves the focus to the heading of the new answer, which screen readers announce."""
+    focus.then(focus=".stColumn h1")
     st.rerun()
 
 

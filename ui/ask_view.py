@@ -1,4 +1,4 @@
-"""The question: its field, how and where it is searched for, and on the empty page what this is and its topics."""
+"""The question's field, its options, and the empty page with the topics of the samples."""
 
 import json
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from agent.options import EXAMPLE, Depth
 from agent.samples import FOLDER, sample_questions
 from tools.errors import GreetingError
 from tools.store.store import SAMPLES
-from ui import moves, rights, say
+from ui import focus, html, permissions
+from ui.escaping import escaped, text
 from ui.service import PageService, answer_of
-from ui.shown import escaped, text
 
 GONE = "There is no answer at this address. It may have been deleted."
 _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
 
 
 def home(open_service: Callable[[], PageService]) -> None:
-    """The empty page: what this is, the field, a small real answer, all topics of the samples."""
+    """Shows the empty page: an introduction, the field, a small real answer and all topics of the samples."""
     lead()
     form(open_service)
     _scope(open_service)
@@ -31,8 +31,7 @@ def home(open_service: Callable[[], PageService]) -> None:
 
 
 def lead() -> None:
-    """What this is."""
-    say.title("Steelman")
+    html.title("Steelman")
     st.html(
         '<p class="sm-lead">Ask something that people disagree on. Steelman searches for every side, and shows the '
         "strongest case that its sources make for each, in their own words.</p>"
@@ -40,9 +39,9 @@ def lead() -> None:
 
 
 def form(open_service: Callable[[], PageService], thread: str | None = None, shown: str = "") -> None:
-    """The field; what is asked in a thread may follow up on it. `shown`: the run that is on the screen, at whose lower
-    edge the field stays; what was typed for another is not kept. An address with `?q=` fills the field and asks
-    nothing."""
+    """Shows the field. thread: a run that the question may follow up on. shown: the run on the screen; the field
+    stays at its lower edge and keeps nothing that was typed for another run. An address with `?q=` fills the field
+    and asks nothing."""
     label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
     if asked := st.query_params.get("q"):
         st.session_state.setdefault("question", asked)
@@ -61,12 +60,12 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
         if pressed:
             ask(open_service(), question, thread, options)
     if not shown:
-        st.html(moves.gently(".st-key-question input"), unsafe_allow_javascript=True)
+        st.html(focus.gently(".st-key-question input"), unsafe_allow_javascript=True)
 
 
 def _options(open_service: Callable[[], PageService], thread: str | None, shown: str) -> dict[str, Any]:
-    """How and where to search, as RunOptions names it: in a thread at first where the answer on the screen did, else
-    where the question before it did."""
+    """Returns the chosen depth and places as RunOptions names them. A follow-up starts with the places of its
+    answer, a new question with those of the last question."""
     service = open_service()
     usual = service.places(thread)
     places = usual if thread else usual | st.session_state.get("places", {})
@@ -81,8 +80,8 @@ def _options(open_service: Callable[[], PageService], thread: str | None, shown:
         web = places.get("web", True)
         web = st.checkbox("Search the web too", web, key=f"web{thread}{shown}") if service.has_web else web
         if not service.has_web:
-            how = " Settings tell how to turn one on." if rights.may_set() else ""
-            say.small(f"The web is not searched: no search engine is on.{how}")
+            how = " Settings tell how to turn one on." if permissions.may_set() else ""
+            html.small(f"The web is not searched: no search engine is on.{how}")
         review = st.checkbox("Let me edit the sides first")
     chosen: dict[str, Any] = {"depth": depth or "normal", "web": web, "review": review}
     if where and set(where) != set(usual["collections"]):
@@ -91,7 +90,7 @@ def _options(open_service: Callable[[], PageService], thread: str | None, shown:
 
 
 def _scope(open_service: Callable[[], PageService]) -> None:
-    """What is searched."""
+    """Says which collections a question searches."""
     service = open_service()
     held = {c.name: c.passages for c in service.store.collections()}
     known = {SAMPLES: "sample passages, written for this project"}
@@ -99,12 +98,12 @@ def _scope(open_service: Callable[[], PageService]) -> None:
     parts = [f"{held.get(p, 0):,} {known.get(p) or f'passages of {service.called(p)}'}" for p in places]
     parts += ["the web"] if service.has_web else []
     with st.container(horizontal=True, vertical_alignment="center"):
-        say.small(f"Searched, unless Options say otherwise: {', '.join(parts)}.")
+        html.small(f"Searched, unless Options say otherwise: {', '.join(parts)}.")
         link("Add your documents", "add-documents", view="documents")
 
 
 def _example() -> None:
-    """One quotation for each side of one question, as they stand in the samples."""
+    """Shows one quotation for each side of one sample question."""
     shown = json.loads((FOLDER / "example.json").read_text(encoding="utf-8"))
     sides = ""
     for side in shown["sides"]:
@@ -114,8 +113,8 @@ def _example() -> None:
 
 
 def _topics(open_service: Callable[[], PageService]) -> None:
-    """All questions that the samples answer, without any set-up."""
-    say.small("Or one of the thirty topics of the samples:")
+    """Offers every question that the samples answer."""
+    html.small("Or one of the thirty topics of the samples:")
     names = {
         question: topic.replace("-", " ").replace("ai ", "AI ").replace("gm ", "GM ")
         for topic, question in sample_questions().items()
@@ -126,19 +125,19 @@ def _topics(open_service: Callable[[], PageService]) -> None:
 
 
 def ask(service: PageService, typed: str, thread: str | None, options: dict[str, Any]) -> None:
-    """Asks it; under an answer a command such as '/against 2' is carried out."""
+    """Starts a run, or carries out a command such as '/against 2' that follows up on an answer."""
     if not thread:
         st.session_state["places"] = {name: options[name] for name in ("collections", "web") if name in options}
     before = answer_of(service.rows.get(thread)) if thread and typed.strip().startswith("/") else None
     if before is None:
         begin(service, typed, thread=thread, **options)
         return
-    with rights.told():
+    with permissions.told():
         carry_out(service, before, typed, run_command(typed, before), **options)
 
 
 def carry_out(service: PageService, answer: Answer, asked: str, made: Reply | Search, **options: Any) -> None:
-    """Shows below the answer what a command found in it, or begins the run that it wants."""
+    """Shows the reply to a command below the answer, or starts the run that the command needs."""
     if isinstance(made, Search):
         options |= {"depth": made.depth} if made.depth else {}
         typed = asked.casefold().startswith("/against")
@@ -147,22 +146,22 @@ def carry_out(service: PageService, answer: Answer, asked: str, made: Reply | Se
     replies = st.session_state.setdefault(f"replies-{answer.run_id}", [])
     replies.append((asked, made))
     st.session_state["told"] = True
-    moves.then(clear=f".st-key-reply-{len(replies)}")
+    focus.then(clear=f".st-key-reply-{len(replies)}")
     st.rerun()
 
 
 def begin(
     service: PageService, question: str, depth: Depth = "normal", *, thread: str | None = None, **options: Any
 ) -> None:
-    """Starts the run and goes to its address, or to its comparison with the run that `beside` names among the options;
-    says what is wrong with a question that cannot be asked."""
+    """Starts the run and opens its address, or the comparison with the run that the option `beside` names. Shows an
+    error for a question that cannot be asked."""
     visitor, beside = st.session_state.setdefault("visitor", object()), options.pop("beside", "")
-    with rights.told():
+    with permissions.told():
         try:
             with st.spinner("Reading the question …"):
                 run_id = service.start(question, depth, thread=thread, visitor=str(id(visitor)), **options)
         except GreetingError as exc:
-            say.warning(str(exc))
+            html.warning(str(exc))
             st.button(f"Ask: {EXAMPLE}", key="example", on_click=_ask_example)
             return
         go(**({"run": beside, "view": "compare", "with": run_id} if beside else {"run": run_id}))
@@ -170,20 +169,19 @@ def begin(
 
 
 def _ask_example() -> None:
-    """As if its topic were chosen on the empty page."""
     st.session_state["topic"] = EXAMPLE
     go()
 
 
 def link(words: str, key: str, **query: str) -> None:
-    """A button that looks like a link, to another view of the page."""
+    """Shows a button that looks like a link to another view."""
     st.button(words, key=key, type="tertiary", on_click=go, kwargs=query)
 
 
 def go(**query: str) -> None:
-    """To another view of the page, with an address of its own.
+    """Opens another view at its own address.
 
-    Meant as the callback of a button, which comes before the page is made anew; elsewhere a `st.rerun` has to follow.
+    Use it as a button's callback, which runs before the page is drawn; call `st.rerun` after it anywhere else.
     """
     st.query_params.from_dict(query | ({"shared": "1"} if "shared" in st.query_params else {}))
-    moves.then(top=True)
+    focus.then(top=True)

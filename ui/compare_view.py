@@ -1,5 +1,4 @@
-"""Two answers beside each other, the second one chosen from what was asked, or asked now in other places; or an answer
-beside the ranked passages of its run, as a search engine would list them."""
+"""Shows two answers beside each other, or an answer beside the plain ranked list of its run."""
 
 from datetime import datetime
 from typing import Any
@@ -12,30 +11,30 @@ from agent.answer.model import Answer
 from agent.runs.store import RunRow
 from tools.errors import UnknownRunError
 from tools.language.words import count
-from ui import answer_view, ask_view, rights, say, watch_view
+from ui import answer_view, ask_view, html, permissions, progress_view
+from ui.escaping import escaped, label, text
 from ui.service import PageService, answer_of
-from ui.shown import escaped, label, text
 from ui.vote_view import html_of
 
 _THREADS = 50  # the last ones, whose answers can be chosen
 
 
 def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
-    """The answer on the left; on the right the run that the address names by `with`, or in the view 'ranked' what its
-    search found, in its order. Where no run is named, one is to be chosen."""
+    """Shows the answer on the left. On the right it shows the run that the address names by `with`, or the ranked
+    passages in the view 'ranked'; if no run is named, the reader chooses one."""
     ask_view.link("Back to the answer", "back", run=run.id)
     named = st.query_params.get("with", "") if view == "compare" else ""
     try:
         other = service.rows.get(named) if named else None
     except UnknownRunError:
         other = None
-        say.warning(ask_view.GONE)
+        html.warning(ask_view.GONE)
     second = answer_of(other) if other else None
-    say.title("Plain ranked list" if view == "ranked" else "Two answers" if second else "Compare with another answer")
+    html.title("Plain ranked list" if view == "ranked" else "Two answers" if second else "Compare with another answer")
     if second:
         one, two = ({(c.collection, c.document_id) for c in told.citations} for told in (answer, second))
         alone = f"{len(one - two)} by the left one alone, {len(two - one)} by the right one alone"
-        say.line(f"{count(len(one & two), 'document')} quoted by both answers, {alone}.")
+        html.line(f"{count(len(one & two), 'document')} quoted by both answers, {alone}.")
     if not other and view == "compare":
         _choose(service, run, answer)
         _column(service, run, answer)
@@ -45,24 +44,24 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
         _column(service, run, answer)
     with right:
         if view == "ranked":
-            say.small("What the search found, the best match first, as a search engine lists it.")
+            html.small("What the search found, the best match first, as a search engine lists it.")
             found = html_of(ranked_page(answer, service.ranked(run.id)))
             st.container(border=True).html(found or "<p>What was found is not kept any more.</p>")
         elif other and second:
-            _column(service, other, rights.seen(second, service.settings))
+            _column(service, other, permissions.seen(second, service.settings))
         elif other:
-            watch_view.show(service, other, on_end=st.rerun)
+            progress_view.show(service, other, on_end=st.rerun)
 
 
 def _column(service: PageService, run: RunRow, answer: Answer) -> None:
     st.html(f"<h2>{text(answer.question)}</h2>")
     made = words.closing(answer, asked=run.created_at).removeprefix(words.REMINDER)
-    say.small(f"{answer_view.searched(service, run, answer)}{made}")
+    html.small(f"{answer_view.searched(service, run, answer)}{made}")
     st.container(border=True).html(html_of(answer_page(answer)))
 
 
 def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
-    """Another answer from the history, or the same question again in other places."""
+    """Lets the reader choose another answer, or ask the same question in other places."""
     threads = (service.rows.thread(thread.id) for thread in service.threads.latest(_THREADS))
     known = {r.id: _told(service, r) for rows in threads for r in rows if r.status == "done" and r.id != run.id}
     hint = "Choose an earlier question" if known else "There is no other question yet"

@@ -1,4 +1,4 @@
-"""Documents: what is in the collections, and more of them, from files and addresses."""
+"""The page of documents: what the collections hold, and how to add files and web pages."""
 
 import re
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from agent.runs.parts import USER_COLLECTION
 from tools.documents.readers import READERS
 from tools.language.words import count
 from tools.store.store import SAMPLES
-from ui import guard, rights, say, source_view
-from ui.indexing import Upload
+from ui import guard, html, permissions, source_view
+from ui.escaping import escaped, label, text
 from ui.service import PageService
-from ui.shown import escaped, label, text
+from ui.uploads import Upload
 
 _SHOWN = 50  # documents at first, and more with each click
 _PROBLEMS = 20
@@ -22,11 +22,10 @@ _EVERY = 0.5  # seconds between looks at an upload
 
 
 def show(service: PageService) -> None:
-    """The whole page of documents."""
-    say.title("Documents")
-    say.small("What you add is searched instead of the samples, on this machine. A question can choose where to look.")
+    html.title("Documents")
+    html.small("What you add is searched instead of the samples, on this machine. A question can choose where to look.")
     if service.person:
-        say.small("It is yours: others who log in neither see nor search it.")
+        html.small("It is yours: others who log in neither see nor search it.")
     service.finish_uploads()
     _add(service)
     _collections(service)
@@ -42,7 +41,7 @@ def _add(service: PageService) -> None:
         guard.show_field()
         pasted = st.text_area("Or addresses of web pages, one a line", height=80)
         if st.form_submit_button("Add", type="primary"):
-            with rights.told():
+            with permissions.told():
                 sent = [(file.name, file.getvalue()) for file in files]
                 service.uploads.begin(sent, re.findall(r"https?://\S+", pasted), into)
             guard.show_field(taken=True)
@@ -52,7 +51,7 @@ def _add(service: PageService) -> None:
 
 
 def _progress(service: PageService, upload: Upload) -> None:
-    """How far an upload is; once it has ended what came of it, and what could not be read and why."""
+    """Shows how far an upload is, and at its end the files that could not be read and why."""
     report = upload.report
     if not upload.ended:
         done = max(0, report.begun - 1)
@@ -65,21 +64,21 @@ def _progress(service: PageService, upload: Upload) -> None:
             st.session_state["collection"] = upload.collection
         st.rerun()
     told = f"{count(report.stored, 'document')} stored in '{service.called(upload.collection)}'"
-    say.line(f"{told} ({count(report.passages, 'passage')}), {max(0, report.unchanged):,} unchanged.")
+    html.line(f"{told} ({count(report.passages, 'passage')}), {max(0, report.unchanged):,} unchanged.")
     if upload.error:
-        say.error(rights.cause(upload.error))
+        html.error(permissions.cause(upload.error))
     for problem in report.problems[:_PROBLEMS]:
-        say.warning(f"Not read: {rights.masked(problem, service.settings)}")
+        html.warning(f"Not read: {permissions.masked(problem, service.settings)}")
     if (more := len(report.problems) - _PROBLEMS) > 0:
-        say.small(f"… and {more} more that could not be read.")
+        html.small(f"… and {more} more that could not be read.")
     for note in report.notes:
-        say.small(rights.masked(note, service.settings))
+        html.small(permissions.masked(note, service.settings))
     if upload.unsure:
         _ask_columns(service, upload)
 
 
 def _ask_columns(service: PageService, upload: Upload) -> None:
-    """Asks which column of each table is its text, and reads the tables again so."""
+    """Asks for the text columns of each table, and reads the tables again with them."""
     with st.form("columns"):
         chosen: dict[str, list[str]] = {}
         for name in upload.unsure:
@@ -87,7 +86,7 @@ def _ask_columns(service: PageService, upload: Upload) -> None:
             asked = escaped(f"Which column of {label(name)} is the text? Several are joined.")
             chosen[name] = st.multiselect(asked, list(shown), format_func=shown.__getitem__)
         if st.form_submit_button("Read it", type="primary"):
-            with rights.told():
+            with permissions.told():
                 service.uploads.begin([*upload.unsure.items()], [], service.called(upload.collection), chosen)
                 st.rerun()
 
@@ -106,7 +105,7 @@ def _collections(service: PageService) -> None:
     held = f"{count(here.documents, 'document')}, {count(here.passages, 'passage')}."
     own = here.person == service.person and here.name != SAMPLES
     whose = "Steelman's own" if here.name == SAMPLES else "Everybody's, kept by whoever runs this page"
-    say.small(held + ("" if own else f" {whose}; they stay as they are."))
+    html.small(held + ("" if own else f" {whose}; they stay as they are."))
     most = st.session_state.get("documents", _SHOWN)
     for row in service.store.documents(here.name, most):
         _line(service, here.name, dict(row), own)
@@ -120,7 +119,7 @@ def _collections(service: PageService) -> None:
 
 
 def _line(service: PageService, collection: str, row: dict[str, object], own: bool) -> None:
-    """A document: title, kind, date, passages; opened and deleted."""
+    """Shows a document with buttons to open and to delete it."""
     name, number = str(row["shown_id"]), str(row["number"])
     kind, passages = str(row["kind"]).replace("unknown", ""), count(int(str(row["passages"])), "passage")
     with st.container(horizontal=True, vertical_alignment="center", key=f"document-{number}"):
@@ -134,9 +133,9 @@ def _line(service: PageService, collection: str, row: dict[str, object], own: bo
 
 
 def _delete(service: PageService, delete: Callable[[], object], key: str, words: str, told: str) -> None:
-    """A button that says what goes, and asks once more."""
+    """Shows a button that asks once more before it deletes."""
     with st.popover(words, key=f"drop-{key}", type="tertiary"):
-        say.small(told)
+        html.small(told)
         if st.button(f"{words} for good", key=f"delete-{key}"):
             delete()
             service.search.refresh()

@@ -1,5 +1,5 @@
-"""Lets through to Streamlit only the messages that the page needs, and files of sessions that were shown a field for
-them. All else is refused before Streamlit keeps any of it."""
+"""Passes to Streamlit only the messages that the page needs, and files from sessions that were shown an upload
+field. It refuses all else before Streamlit stores any of it."""
 
 import asyncio
 import contextlib
@@ -66,14 +66,14 @@ class ReceivedFiles(MemoryUploadedFileManager):
         return None
 
     def _held(self) -> int:
-        """Bytes of all sessions whose windows are open. The files of the others are dropped."""
+        """Returns the bytes of all open sessions, and drops the files of closed ones."""
         for session_id in list(self._given):
             if Runtime.exists() and not Runtime.instance().is_active_session(session_id):
                 self.remove_session_files(session_id)
         return sum(sum(each.values()) for each in list(self._given.values()))
 
     def settle(self, session_id: str, file_id: str) -> None:
-        """Frees the room of a file that did not come."""
+        """Frees the space reserved for a file that did not arrive."""
         given = self._given.get(session_id, {})
         if file_id in given and not self.get_files(session_id, [file_id]):
             given[file_id] = 0
@@ -150,7 +150,7 @@ class Guard:
 
 
 def _needed(receive: Receive) -> Receive:
-    """Passes on the messages that the page needs. Others clear caches, tell of the machine, or write files on it."""
+    """Passes on the messages that the page needs. Other messages clear caches, describe the machine or write files."""
 
     ready = 0.0
 

@@ -1,4 +1,4 @@
-"""The sidebar: a new question, documents and settings, the threads asked before by days."""
+"""The sidebar: new question, documents, settings and the earlier threads by day."""
 
 from datetime import date, datetime, timedelta
 from itertools import groupby
@@ -8,10 +8,10 @@ import streamlit as st
 from agent.answer.words import day
 from agent.runs.threads import Thread
 from tools.errors import SteelmanError
-from ui import rights, say
+from ui import html, permissions
 from ui.ask_view import go, link
+from ui.escaping import escaped, label
 from ui.service import PageService
-from ui.shown import escaped, label
 
 _COOKIE = "steelman_known"
 _KEEP = f"<script>document.cookie = '{_COOKIE}=1; path=/; max-age=31536000; samesite=strict'</script>"
@@ -19,9 +19,9 @@ _THREADS = 15  # shown at first, and more with each click on "Older"
 
 
 def known(person: str, run_id: str) -> str:
-    """The script by which a browser is known that was at the page's own address. Without it, a window that begins with
-    an answer's address was opened by a shared link, and its address says so from now on. Where people log in,
-    everybody has a history of their own."""
+    """Returns a script that marks a browser which opened the page's own address. A browser without the mark that
+    starts at an answer's address came by a shared link; its address then says so. With logins, each person has a
+    history anyway."""
     st.session_state.setdefault("at home", not run_id)
     if not (person or st.session_state["at home"] or _COOKIE in st.context.cookies):
         st.query_params["shared"] = "1"
@@ -29,11 +29,11 @@ def known(person: str, run_id: str) -> str:
 
 
 def show(service: PageService, run_id: str) -> None:
-    """What was asked before, newest first; each thread can be opened, named and deleted. A window that a shared link
-    opened shows none of it."""
+    """Lists the earlier threads, newest first; each can be opened, renamed and deleted. A window opened by a shared
+    link lists none."""
     st.button("New question", key="new", width="stretch", on_click=go)
-    if rights.by_shared_link(service.person):
-        say.small("A shared link opened this window. What else was asked here is listed at the page's own address.")
+    if permissions.by_shared_link(service.person):
+        html.small("A shared link opened this window. What else was asked here is listed at the page's own address.")
         return
     with st.container(horizontal=True):
         link("Documents", "documents-view", view="documents")
@@ -47,11 +47,11 @@ def show(service: PageService, run_id: str) -> None:
     _undo(service)
     with st.container(gap=None):
         for when, of_day in groupby(threads[:most], lambda thread: _day(thread.at)):
-            say.small(when)
+            html.small(when)
             for thread in of_day:
                 _line(service, thread, run_id)
         if words and not threads:
-            say.small("Nothing that was asked has these words.")
+            html.small("Nothing that was asked has these words.")
         if len(threads) > most:
             more = {"threads": most + _THREADS}
             st.button("Older", key="older", type="tertiary", on_click=st.session_state.update, kwargs=more)
@@ -67,7 +67,7 @@ def _line(service: PageService, thread: Thread, run_id: str) -> None:
             with menu:
                 state = "" if thread.state == "done" else f", {thread.state}"
                 follow_ups = f", {thread.runs} questions" if thread.runs > 1 else ""
-                say.small(f"{_when(thread.at)}{follow_ups}{state}")
+                html.small(f"{_when(thread.at)}{follow_ups}{state}")
                 _rename(service, thread)
                 _delete(service, thread, run_id)
 
@@ -81,7 +81,7 @@ def _rename(service: PageService, thread: Thread) -> None:
 
 def _delete(service: PageService, thread: Thread, shown: str) -> None:
     if not thread.own:
-        say.small("It is everybody's, and stays.")
+        html.small("It is everybody's, and stays.")
         return
     if not st.button("Delete", key=f"delete-{thread.id}"):
         return
@@ -91,7 +91,7 @@ def _delete(service: PageService, thread: Thread, shown: str) -> None:
         service.remove_thread(thread.id)
     except SteelmanError as exc:
         del st.session_state["removed"]
-        say.error(rights.cause(exc))
+        html.error(permissions.cause(exc))
         return
     if here:
         go()
@@ -99,12 +99,12 @@ def _delete(service: PageService, thread: Thread, shown: str) -> None:
 
 
 def _undo(service: PageService) -> None:
-    """What was deleted last in this window can be put back."""
+    """Offers to restore the thread that this window deleted last."""
     if "removed" not in st.session_state:
         return
     thread, shown = st.session_state["removed"]
     with st.container(horizontal=True, vertical_alignment="center"):
-        say.small(f"Deleted: {label(thread.name, 40)}")
+        html.small(f"Deleted: {label(thread.name, 40)}")
         if st.button("Undo", key="undo", type="tertiary"):
             del st.session_state["removed"]
             service.threads.set_removed(thread.id, None)
@@ -114,7 +114,7 @@ def _undo(service: PageService) -> None:
 
 
 def _day(iso: str) -> str:
-    """'Today', 'Yesterday' or '27 November 2026' by the clock of the machine that serves the page."""
+    """Returns 'Today', 'Yesterday' or '27 November 2026' by the server's clock."""
     at, today = datetime.fromisoformat(iso).astimezone().date(), date.today()
     return {today: "Today", today - timedelta(days=1): "Yesterday"}.get(at) or day(at.isoformat())
 

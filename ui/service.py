@@ -1,6 +1,5 @@
-"""The service for Streamlit's script threads: one event loop in a thread of its own, shared by everybody, and what each
-person may see of it.
-"""
+"""Runs the agent for Streamlit's script threads: one event loop in its own thread, shared by everybody, limited to
+what each person may see."""
 
 import asyncio
 import contextlib
@@ -15,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from agent.answer.commands import Reply, like
 from agent.answer.corrections import Corrections
+from agent.answer.followups import stand_of
 from agent.answer.model import Answer
 from agent.answer.retrieved import Evidence, search_order
 from agent.commands.doctor import Part, parts
@@ -28,13 +28,13 @@ from tools.errors import InputError, RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
 from tools.store.store import SAMPLES
-from ui.indexing import Upload, Uploads, finish_uploads
+from ui.uploads import Upload, Uploads, finish_uploads
 
 T = TypeVar("T")
 
 
 def answer_of(run: RunRow) -> Answer | None:
-    """A run's answer; None while it has none."""
+    """Returns a run's answer, or None."""
     return None if run.answer is None else Answer.model_validate_json(run.answer)
 
 
@@ -46,13 +46,12 @@ AT_ONCE = 2
 
 
 class PageService:
-    """Opens the service when it is made, and keeps it open until `close`. All methods may be called from any thread."""
+    """Starts the service, and keeps it open until `close`. Any thread may call its methods."""
 
     chosen: ClassVar[Settings | None] = None
     """The settings that were chosen on the page, in memory and for everybody."""
 
     def __init__(self, settings: Settings | None = None) -> None:
-        """Raises what opening it raises, such as SettingsError."""
         settings = settings or PageService.chosen
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._turn, name="steelman-service", daemon=True)
@@ -75,7 +74,7 @@ class PageService:
         self.finish_uploads()
 
     def of(self, person: str) -> "PageService":
-        """The same service with what a person may see: everybody's runs and collections, and their own."""
+        """Returns the service limited to what a person may see: their own runs and collections, and everybody's."""
         theirs = copy(self)
         theirs._see(person)
         return theirs
@@ -90,17 +89,17 @@ class PageService:
         self.uploads = self.uploads_of.setdefault(person, made)
 
     def named(self, name: str) -> str:
-        """What the store calls the person's own collection of this name, which others may give theirs, too."""
+        """Returns the store's name of the person's collection. Others may give theirs the same name."""
         return f"{name}~{sha256(self.person.encode()).hexdigest()[:12]}" if self.person else name
 
     def called(self, name: str) -> str:
-        """What the page calls a collection of the store."""
+        """Returns the page's name of a collection."""
         if not self.person or name == SAMPLES:
             return name
         return name.removesuffix(self.named("")) if name.endswith(self.named("")) else f"{name} (everybody's)"
 
     def places(self, run_id: str | None) -> dict[str, Any]:
-        """Where a question looks that names no other places; see `usual_places`."""
+        """Returns where a question searches if it names no places; see `usual_places`."""
         return usual_places(self._runs, self.person, self.rows.get(run_id) if run_id else None)
 
     @property
@@ -115,16 +114,15 @@ class PageService:
     def start(
         self, question: str, depth: Depth = "normal", *, thread: str | None = None, visitor: str = "", **options: Any
     ) -> str:
-        """Begins a run and returns its id at once; `thread`: the run whose answer it follows up on, `options`: see
-        RunOptions. A double click is one question: what a visitor asked a moment ago is not begun twice while it runs.
-        Once it has ended, or with other options, it begins again.
+        """Starts a run and returns its id at once. thread: the run that it follows up on. options: see RunOptions. A
+        double click starts one run: the same question of the same visitor returns the run that is in progress.
 
-        Raises InputError for what cannot be asked.
+        Raises InputError for a question that cannot be asked.
         """
         key = visitor, question, thread, depth, repr(sorted(options.items()))
         with self._beginning:
             at, run_id = self._begun.get(key, (0.0, ""))
-            if visitor and time.monotonic() - at < _DOUBLE_CLICK and run_id in self._runs.executor.tasks:
+            if visitor and time.monotonic() - at < _DOUBLE_CLICK and run_id in self._runs.at_work:
                 return run_id
             before = self.rows.get(thread) if thread else None
             chosen = usual_options(self._runs, depth, person=self.person, before=before, **options)
@@ -136,18 +134,18 @@ class PageService:
         return run_id
 
     def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> None:
-        """Goes on with a run of the person's that was stopped, or that waits for its sides. Raises InputError for one
-        that is not theirs: it would spend what is its owner's."""
+        """Continues a stopped run, or one that waits for its sides. Raises InputError for another person's run,
+        because it would spend their money."""
         self._check_own(run_id)
         self._wait(self._runs.resume(run_id, sides))
 
     def ahead(self, run_id: str) -> int:
-        """How many questions of this process come before a run that waits."""
+        """Returns how many questions of this process come before a waiting run."""
         tasks = list(self._runs.executor.tasks)
         return tasks.index(run_id) if run_id in tasks else 0
 
     def cancel(self, run_id: str) -> None:
-        """Stops a run of the person's. Raises InputError for one that is not theirs."""
+        """Stops a run. Raises InputError for another person's run."""
         self._check_own(run_id)
         self._wait(self._runs.cancel(run_id))
 
@@ -158,55 +156,56 @@ class PageService:
             )
 
     def corrections(self, run_id: str) -> Corrections:
-        """What readers changed in answers, for a run of the person's. Raises InputError for one that is not theirs."""
+        """Returns readers' corrections of a run's answer. Raises InputError for another person's run."""
         self._check_own(run_id)
         return Corrections(self._runs.database)
 
     def finish_uploads(self) -> None:
-        """Continues the uploads that another process, or the service before this one, was at work on and left."""
+        """Continues uploads that another process, or the previous service, left unfinished."""
         finish_uploads(self.settings, lambda person: self.of(person).uploads)
 
     def passages(self, ids: Sequence[int]) -> dict[int, Passage]:
         return self._runs.providers.passages(ids)
 
     def evidence(self, run_id: str) -> list[Evidence]:
-        """What was judged in the run; empty where it is not kept any more."""
+        """Returns the passages that the run judged; empty if they are no longer stored."""
         return self._wait(self._runs.evidence(run_id))
 
     def ranked(self, run_id: str) -> list[Passage]:
-        """What the run's searches found as one plain ranking; empty where it is not kept any more."""
+        """Returns the passages that the run retrieved as one ranked list; empty if they are no longer stored."""
         ids = search_order(self._wait(self._runs.state(run_id)))
         found = self.passages(ids)
         return [found[i] for i in ids if i in found]
 
     def more_like(self, run: RunRow, answer: Answer, words: str) -> Reply:
-        """What else the documents say that is like a quotation."""
+        """Returns other sentences of the documents that are similar to a quotation."""
         from agent.stages.lookup import more_like  # with it comes LangGraph, for which the page's start does not wait
 
-        options = RunOptions.from_dict(run.options)
-        return like(answer, self._wait(more_like(self._runs.providers, answer.neutral_question, words, options)))
+        options, judge = RunOptions.from_dict(run.options), self._wait(self._runs.state(run.id)).get("scored_by")
+        asked = answer.neutral_question, words, options, stand_of(answer, words), judge
+        return like(answer, self._wait(more_like(self._runs.providers, *asked)))
 
     def remove_thread(self, thread: str) -> None:
-        """Takes the thread out of the person's history; for a while it can be put back, then their runs of it go.
-        Raises RunBusyError while one of them is at work."""
+        """Hides the thread from the person's history. It can be restored for a while; then their runs of it are
+        deleted. Raises RunBusyError while one of them runs."""
         self.rows.check_free([run.id for run in self.rows.thread(thread) if run.person == self.person])
         self.threads.set_removed(thread, time.time())
         self.purge(_UNDO_SECONDS)
 
     def purge(self, seconds: float = 0.0) -> None:
-        """Deletes for good what was removed longer ago than that."""
+        """Deletes the threads that were removed longer ago than `seconds`."""
         for thread, person in self.threads.removed(time.time() - seconds):
             with contextlib.suppress(RunBusyError):  # it goes the next time
                 self._wait(self._runs.delete_thread(thread, person))
                 ThreadStore(self._runs.database, person).set_removed(thread, None)  # what is everybody's of it stays
 
     def parts(self) -> list[Part]:
-        """What can be tried of the providers, those that are open as they are."""
+        """Returns the providers that can be checked; open ones as they are."""
         return parts(self.settings, opened=self._runs.providers)
 
     def close(self, *, ended: bool = True) -> None:
-        """Stops runs and uploads so that they can be resumed, and ends the thread. ended: no service follows that could
-        put back what was removed, so it is deleted."""
+        """Stops runs and uploads so that they can be resumed, and ends the thread. ended: no service follows, so
+        removed threads are deleted now."""
         self.closed = True
         self._stopping.set()
         for uploads in self.uploads_of.values():
@@ -241,7 +240,7 @@ def is_open() -> bool:
 
 
 def open_service() -> PageService:
-    """The service of this process; the first call makes it, and raises what that raises."""
+    """Returns the service of this process. The first call starts it, and raises as PageService does."""
     with _lock:
         if not _open:
             _open.append(PageService())
@@ -249,7 +248,8 @@ def open_service() -> PageService:
 
 
 def reopen(settings: Settings) -> None:
-    """Opens the service with other settings at the next call. Runs at work stop, and a person can continue them."""
+    """Restarts the service with other settings at the next call. Running questions stop, and their owners can
+    continue them."""
     PageService(settings).close(ended=False)  # what cannot be used is said before anything ends
     PageService.chosen = settings
     close_service(ended=False)

@@ -1,4 +1,4 @@
-"""The settings: what is on and answers, and what can be set here for as long as the page's server runs."""
+"""The settings: what is on, what responds, and what can be changed until the server stops."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
@@ -12,9 +12,9 @@ from agent.models.from_settings import DEFAULT_MODEL, build_engine, build_judge
 from agent.settings import Settings, load_settings, variable_of
 from tools.errors import SettingsError
 from tools.net.http import without_login
-from ui import rights, say
+from ui import html, permissions
+from ui.escaping import text
 from ui.service import PageService
-from ui.shown import text
 
 _GROUPS = {
     "Chat model": {
@@ -48,22 +48,22 @@ _KEYS = {"openai_base_url": "openai_api_key", "judge_url": "judge_api_key"}  # t
 
 
 def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
-    """The form, and beside it what `python -m agent doctor` finds, for those who may change settings. Others see which
-    providers serve; none is asked for them, since that may cost something."""
-    say.title("Settings")
+    """Shows the form, and beside it what `python -m agent doctor` finds, to those who may change settings. Others
+    see which providers are on; the page sends these nothing, because that may cost money."""
+    html.title("Settings")
     form, found = st.columns([2, 3], gap="large")
     with form:
-        if rights.may_set():
+        if permissions.may_set():
             _form(service, reopen)
         elif service.person:
             who = "whoever runs this page sets them, in .env, and so does everybody whom STEELMAN_ADMINS names there."
-            say.small(f"These are for everybody who logs in; {who} To be named there, tell: {service.person}")
+            html.small(f"These are for everybody who logs in; {who} To be named there, tell: {service.person}")
         else:
-            say.small("These are for everybody who uses this page, and are set at the machine that serves it.")
+            html.small("These are for everybody who uses this page, and are set at the machine that serves it.")
     with found:
-        place, lines = st.empty(), [f"<h2>What is on{', and whether it answers' if rights.may_set() else ''}</h2>"]
+        place, lines = st.empty(), [f"<h2>What is on{', and whether it answers' if permissions.may_set() else ''}</h2>"]
         for part in service.parts():
-            if rights.may_set():
+            if permissions.may_set():
                 place.html("".join([*lines, _line("…", part.name, "")]))
                 lines.append(_found(examine(part)))
             elif part.check:
@@ -72,7 +72,7 @@ def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
 
 
 def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
-    say.small(
+    html.small(
         "For everybody who uses this page, until its server stops: nothing of it is stored, and keys are not shown "
         "again. To keep settings, write them into .env; docs/providers.md tells what each costs and who is sent what."
     )
@@ -84,16 +84,16 @@ def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
                 changes |= {name: _field(service.settings, name, called) for name, called in names.items()}
         if not st.form_submit_button("Use these", type="primary"):
             return
-    with problem, rights.told():
+    with problem, permissions.told():
         changed = load_settings(**(dict(service.settings) | changes))
         _check_keys(service.settings, changed, [key for key in changes if isinstance(changes[key], SecretStr)])
-        if rights.may_set():
+        if permissions.may_set():
             reopen(changed)
         st.rerun()
 
 
 def _check_keys(settings: Settings, changed: Settings, stored: Sequence[str]) -> None:
-    """Raises SettingsError where a stored key would go to a new address. stored: the keys that nobody typed now."""
+    """Raises SettingsError if a stored key would be sent to a new address. stored: the keys that nobody typed now."""
     for name, key in _KEYS.items():
         moved = getattr(changed, name) != getattr(settings, name)
         if moved and key in stored and getattr(changed, key).get_secret_value():
@@ -105,7 +105,7 @@ def _check_keys(settings: Settings, changed: Settings, stored: Sequence[str]) ->
 
 
 def _field(settings: Settings, name: str, called: str) -> Any:
-    """The field of one setting, and its value; a key that nobody typed stays a SecretStr."""
+    """Shows the field of one setting and returns its value; an untouched key stays a SecretStr."""
     about, now = Settings.model_fields[name], getattr(settings, name)
     told = f"{about.description} In .env: `{variable_of(name)}`"
     choices = get_args(about.annotation)
@@ -120,7 +120,7 @@ def _field(settings: Settings, name: str, called: str) -> Any:
 
 
 def _serving(settings: Settings, part: str) -> str:
-    """The model or provider that serves a part, for visitors."""
+    """Returns the model or provider of a part, for visitors."""
     judge, engine = build_judge(settings), build_engine(settings)
     names = {
         "chat model": settings.model or DEFAULT_MODEL,
@@ -130,7 +130,7 @@ def _serving(settings: Settings, part: str) -> str:
         "web search": engine.title if engine else "",
         "language": "",
     }
-    return rights.masked(provider_name(names[part]), settings) or "built in" if part in names else ""
+    return permissions.masked(provider_name(names[part]), settings) or "built in" if part in names else ""
 
 
 def _found(finding: Finding) -> str:

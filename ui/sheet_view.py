@@ -10,29 +10,29 @@ from agent.answer.outline import Block
 from agent.answer.sheet import SHEET_ENDINGS, sheet_file, strongest, unknown
 from agent.answer.words import CRUX, closing
 from agent.runs.store import RunRow
-from ui import ask_view, moves, say
-from ui.shown import text
+from ui import ask_view, focus, html
+from ui.escaping import text
 
 _CALLED = dict(zip(SHEET_ENDINGS, ("Markdown", "Word"), strict=True))
 
 
 def show(run: RunRow, answer: Answer) -> None:
-    """The whole sheet; what is printed is the sheet alone."""
+    """Shows the whole sheet; a print holds the sheet alone."""
     with st.container(horizontal=True, key="end"):
         ask_view.link("Back to the answer", "back", run=run.id)
         for ending, called in _CALLED.items():
             made = partial(sheet_file, answer, ending, run.created_at)
             name = file_name(answer.question, f"-sheet{ending}")
             st.download_button(called, made, name, on_click="ignore", key=f"sheet{ending}", type="tertiary")
-        moves.print_button()
-    say.title(answer.question)
+        focus.print_button()
+    html.title(answer.question)
     if answer.crux:
-        say.line(f"{CRUX}: {answer.crux.text}")
+        html.line(f"{CRUX}: {answer.crux.text}")
     with st.container(key="sides-sheet"):
         for side in filter(None, (strongest(answer, side) for side in answer.perspectives)):
             st.html("".join(map(_shown, side)))
     st.html("".join(map(_shown, unknown(answer))))
-    say.small(closing(answer, asked=run.created_at))
+    html.small(closing(answer, asked=run.created_at))
 
 
 def _shown(block: Block) -> str:

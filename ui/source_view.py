@@ -1,19 +1,19 @@
-"""A citation's card: the passage with the words marked, who says and who published it; and a whole document."""
+"""A citation's card with the quoted words marked, and a whole document in a window."""
 
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from agent.answer.model import Citation
-from agent.answer.words import day, kind_of, place_of
+from agent.answer.words import day_beside, kind_of, place_of
 from tools.passages import Passage
-from ui import moves
-from ui.shown import escaped, label, link, marked, text
+from ui import focus
+from ui.escaping import escaped, label, link, marked, text
 
 
 def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -> str:
-    """The card as HTML; passages: by id, of which those that were deleted are missing. words: the sentence that alone
-    is marked, where it stands in one of them; else all that the answer quotes of the source is."""
+    """Returns the card as HTML. passages: by id, without deleted ones. words: the one sentence to mark; without it,
+    the card marks all quotations of this source."""
     head = f"<h2>{link(citation.url, label(citation.title or citation.document_id, 160))}</h2>"
     head += f'<p class="sm-small">{text(about)}</p>' if (about := about_of(citation)) else ""
     return f'<div class="sm-source">{head}{_passages(citation, passages, words)}</div>'
@@ -22,7 +22,7 @@ def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -
 def about_of(citation: Citation) -> str:
     """'Cllr Faulds, Sample Gazette, opinion (sample), 12 March 2026'."""
     who = (label(name, 100) for name in (citation.speaker, citation.publisher, citation.file))
-    return ", ".join(filter(None, [*who, kind_of(citation), label(day(citation.date))]))
+    return ", ".join(filter(None, [*who, kind_of(citation), label(day_beside(citation.title, citation.date))]))
 
 
 def _passages(citation: Citation, passages: Mapping[int, Passage], words: str) -> str:
@@ -40,7 +40,7 @@ def _passages(citation: Citation, passages: Mapping[int, Passage], words: str) -
 
 
 def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str] = ()) -> None:
-    """A whole document in a window over the page, its passages in order under their headings, the quotes marked."""
+    """Opens a window with the whole document, its headings and its marked quotations."""
     shown, heading = "" if passages else "<p>The document is gone since.</p>", ""
     for passage in passages:
         if passage.section != heading:
@@ -49,7 +49,7 @@ def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str]
         shown += f'<p class="sm-small">{text(label(passage.speaker, 120))}</p>' if passage.speaker else ""
         shown += f"<p>{marked(passage.text, quotes)}</p>"
     window = st.dialog(escaped(label(title, 90)), width="large")
-    parts = (f'<div class="sm-source">{shown}</div>', False), (moves.now(shown="[role=dialog] mark"), True)
+    parts = (f'<div class="sm-source">{shown}</div>', False), (focus.now(shown="[role=dialog] mark"), True)
     window(lambda: [st.html(part, unsafe_allow_javascript=ours) for part, ours in parts])()
 
 

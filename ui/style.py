@@ -1,5 +1,4 @@
-"""How the page looks: one style sheet, calm and typographic, light or dark as the reader's system is. Colour helps and
-never says anything alone."""
+"""The style sheet: calm, typographic, light or dark as the reader's system. Colour never carries meaning alone."""
 
 FOR, AGAINST, OTHER = "#3f78b0", "#b07c26", "#85808f"
 """The colours of a side that supports, opposes or does neither; each stands beside its word, and is told from both

@@ -1,6 +1,7 @@
-"""The preference study: one ballot at a time, two pages beside each other, four questions and a reason. Each choice is
-stored as it is made, so that a reload loses nothing. Votes belong to the person who logged in, or without logins to a
-random token in a cookie of the voter's browser.
+"""The preference study: one ballot at a time, two pages side by side, four questions and a reason.
+
+Each choice is stored at once, so that a reload loses nothing. Votes belong to the logged-in person, or without
+logins to a random token in a cookie.
 """
 
 import re
@@ -12,8 +13,8 @@ import streamlit as st
 from agent.answer.ballots import CRITERIA, Ballot, Ballots, Choice, Page, Vote
 from tools.language.words import count
 from tools.store.store import Store
-from ui import say
-from ui.shown import text
+from ui import html
+from ui.escaping import text
 
 _CHOICES: dict[Choice, str] = {"left": "Left", "same": "The same", "right": "Right"}
 _CLASSES = {"head": "sm-thesis sm-apart", "strength": "sm-small"}
@@ -26,7 +27,7 @@ document.cookie = '{_COOKIE}=%s; path=/; max-age=31536000; samesite=strict' + se
 
 
 def show(ballots: Ballots, person: str) -> None:
-    """The ballot that is next for the voter, or thanks. person: who logged in, empty without logins."""
+    """Shows the voter's next ballot, or thanks. person: who logged in; empty without logins."""
     secret = f"{Store(ballots.database).store_id()} {person or _token()}"  # figures name voters: no name may be guessed
     voter = f"voter-{sha256(secret.encode()).hexdigest()[:32]}"
     drawn, votes = ballots.drawn_for(voter), {vote.ballot: vote for vote in ballots.votes(voter)}
@@ -34,14 +35,14 @@ def show(ballots: Ballots, person: str) -> None:
     waiting = (i for i, ballot in enumerate(drawn) if ballot.id not in votes or not votes[ballot.id].complete)
     at = int(named) - 1 if named in map(str, range(1, len(drawn) + 1)) else next(waiting, len(drawn))
     if not drawn:
-        say.title("There is nothing to vote on yet")
-        say.line("Whoever runs the study makes the ballots first: python -m evals preference --prepare")
+        html.title("There is nothing to vote on yet")
+        html.line("Whoever runs the study makes the ballots first: python -m evals preference --prepare")
     elif at == len(drawn):
-        say.title("Thank you")
-        say.line(f"Your votes on {count(at, 'question')} are kept. You can still go back and correct them.")
+        html.title("Thank you")
+        html.line(f"Your votes on {count(at, 'question')} are kept. You can still go back and correct them.")
     else:
         st.query_params["n"] = str(at + 1)
-        say.small(f"{at + 1} of {len(drawn)}. Read both pages of results, then say which of them serves you better.")
+        html.small(f"{at + 1} of {len(drawn)}. Read both pages of results, then say which of them serves you better.")
         _ballot(ballots, drawn[at], voter, votes.get(drawn[at].id))
     if at and st.button("Back", type="tertiary"):
         st.query_params["n"] = str(at)
@@ -49,7 +50,7 @@ def show(ballots: Ballots, person: str) -> None:
 
 
 def _token() -> str:
-    """The secret of this browser, the same in each visit."""
+    """Returns this browser's secret, the same on each visit."""
     kept = st.context.cookies.get(_COOKIE, "")
     new = kept if re.fullmatch(r"[\w-]{43}", kept, re.ASCII) else secrets.token_urlsafe(32)
     token: str = st.session_state.setdefault("voter", new)
@@ -58,10 +59,10 @@ def _token() -> str:
 
 
 def _ballot(ballots: Ballots, ballot: Ballot, voter: str, known: Vote | None) -> None:
-    say.title(ballot.question)
+    html.title(ballot.question)
     for column, name, page in zip(st.columns(2), ("Left", "Right"), ballot.blinded(voter)[:2], strict=True):
         with column:
-            say.small(name)
+            html.small(name)
             st.container(height=390, border=True).html(html_of(page))  # a window shows the questions as well
     said, reason = (dict(known.choices), known.reason) if known else ({}, "")
     choices: dict[str, Choice] = {}
@@ -79,7 +80,6 @@ def _ballot(ballots: Ballots, ballot: Ballot, voter: str, known: Vote | None) ->
 
 
 def html_of(page: Page) -> str:
-    """A page as HTML."""
     shown = ""
     for kind, said, sources in page:
         shown += f'<p class="{_CLASSES.get(kind, "sm-claim")}">{text(said)}</p>'

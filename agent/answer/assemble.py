@@ -31,6 +31,7 @@ from agent.answer.summary import (
     deleted_source_notes,
     notes_of,
     query_notes,
+    repeat_notes,
     summarise,
 )
 from agent.evidence.coverage import originals_of
@@ -42,7 +43,7 @@ from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.addressed import has_prompt_injection
 from tools.language.grounding import content_overlap, verbatim
-from tools.language.speech import UNNAMED, reported_speaker
+from tools.language.speech import speaker_of
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
@@ -115,16 +116,6 @@ def _place(claim: Claim) -> tuple[str, bool]:
 
 def _told(claim: Claim) -> str:
     return f"{claim.get('reason', '')} {claim['text']}"
-
-
-def speaker_of(passage: Passage, quote: str) -> str:
-    """Who says the quote: the passage's speaker, else whom it reports to say it, by whose word, else its author."""
-    if passage.speaker or not (reported := reported_speaker(quote, passage.text)):
-        return passage.speaker or passage.author
-    surnames = {name.split()[-1].casefold() for name in passage.author.split(", ") if name.strip()}
-    of_self = not surnames or not surnames.isdisjoint(reported.casefold().split())
-    by_author = f"{reported}{' by' if reported == UNNAMED else ', quoted by'} {passage.author}"
-    return reported if of_self else by_author
 
 
 def citation_of(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
@@ -303,7 +294,7 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     quoted |= cited_passages(state)
     passages = await asyncio.to_thread(providers.passages, found_passages(state) | quoted)
     stored = await asyncio.to_thread(providers.store.passages, quoted)
-    nearest, same = list[str](), originals_of(passages)
+    nearest, same = list[str](), (originals := originals_of(passages))
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
     within = Budget(deadline_at=ends_at(options, "verify"))
     with contextlib.suppress(DeadlineError), budget_scope(within):  # courtesies that an answer does not wait for
@@ -312,4 +303,5 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
             nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))
     answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
     gone = [p for i, p in passages.items() if i in quoted and i not in stored]
-    return answer.model_copy(update={"notes": [*answer.notes, *deleted_source_notes(gone)]})
+    noted = [*answer.notes, *repeat_notes(state, originals), *deleted_source_notes(gone)]
+    return answer.model_copy(update={"notes": noted})

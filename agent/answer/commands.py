@@ -86,7 +86,7 @@ def like(answer: Answer, found: Sequence[tuple[str, Passage]]) -> Reply:
     for said, passage in found:
         by = f" – {passage.said_by or passage.title}" if passage.said_by or passage.title else ""
         lines.append((f"{in_quotes(said)}{by}", [numbered[passage.id]] if passage.id in numbered else []))
-    return Reply("More like this" if lines else "The documents say nothing else that is like this.", lines)
+    return Reply("More like this" if lines else "The documents say nothing else like this that argues the same.", lines)
 
 
 def more(answer: Answer, what: str) -> Reply | Search:

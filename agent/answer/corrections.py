@@ -212,14 +212,17 @@ class _Overlay:
         return line.model_copy(update={**counts, "strength": strength(len(sources), len(side.claims))})
 
     def document(self, document: AnswerDocument, sides: Sequence[AnswerPerspective], known: set[int]) -> AnswerDocument:
-        """The document; where words of it were moved, with what it argues by where they stand."""
+        """The document; where words of it were moved, with what its quotations now stand for. A repeat argues what its
+        original does, which may have changed."""
+        if document.not_quoted == "repeats":
+            return document.model_copy(update={"stances": []})
         own = {*document.quoted}
         left = {(m.place.side, m.place.against) for m in self.moved if own & {*m.claim.citations}}
         if not left:
             return document
-        argued = {(s.perspective, s.argues == "against") for s in document.stances} - left
-        argued |= {(s.id, False) for s in sides if any(own & {*c.citations} for c in s.claims)}
-        argued |= {(s.id, True) for s in sides if any(own & {*c.citations} for c in s.objections)}
+        cited = {(s.id, False) for s in sides if any(own & {*c.citations} for c in s.claims)}
+        cited |= {(s.id, True) for s in sides if any(own & {*c.citations} for c in s.objections)}
+        argued = cited or {(s.perspective, s.argues == "against") for s in document.stances} - left
         told = [DocumentStance(perspective=side, argues="against" if no else "for") for side, no in sorted(argued)]
         quoted = [n for n in document.quoted if n in known]
         why = "" if quoted else "no_claim" if told else "off_question"

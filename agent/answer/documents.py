@@ -44,21 +44,26 @@ def documents_of(
     """Each document once: the quoted ones by their numbers, then those that take a side, then the others.
 
     same: for each passage the first that says the same. by_verdicts: the judge's verdict on a passage is its stance;
-    otherwise a document has the stance of all its sentences together.
+    otherwise a document has the stance of all its sentences together. A follow-up on a focus, and what is looked up,
+    read the passages that were chosen; by the focus a document argues what it is quoted for, and nothing else.
     """
     texts = {i: same.get(i, i) for i in sorted(found_passages(state)) if i in passages}
+    judged, chosen = judged_passages(state), cited_passages(state).union(*state.get("selected", {}).values())
+    focused = bool(state["framing"]["focus"]) and "against" not in state
     read, off, quoted = (
         {texts.get(i, i) for i in ids}
-        for ids in (judged_passages(state), state.get("off_question", []), cited_passages(state))
+        for ids in (chosen if focused or not judged else judged, state.get("off_question", []), cited_passages(state))
     )
-    argued = _stances(state, texts) if by_verdicts else _document_stances(state, passages)
+    weighed = RunState(**{**state, "document_stances": {}}) if focused else state
+    argued = _stances(state, texts) if by_verdicts and not focused else _document_stances(weighed, passages)
     documents: dict[tuple[str, str], list[int]] = defaultdict(list)
     for i in texts:
         documents[passages[i].document].append(i)
     found = list[AnswerDocument]()
     for key, ids in documents.items():
         own, stances = {texts[i] for i in ids}, sorted({stance for i in ids for stance in argued[i]})
-        silent = "unread" if not own & read else "off_question" if own & read <= off else "no_side"
+        silent = "off_question" if own & read <= off else "no_side"
+        silent = "unread" if not own & read else "no_claim" if focused and state["perspectives"] else silent
         argued_by = {texts[i] for i in ids if argued[i]}  # a repeat says nothing else for or against a side
         repeats = own.isdisjoint(ids) or (own & quoted and argued_by <= quoted)
         unquoted = "repeats" if repeats else "no_claim" if stances else silent

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
 from agent.answer.words import called
-from agent.state import OTHER_WAYS, STATE_VERSION, Perspective, RunState, Target, counter_framing
+from agent.state import OTHER_WAYS, STATE_VERSION, Perspective, RunState, Stand, Target, counter_framing
 from tools.errors import QuestionError
 
 _AGAINST = re.compile(
@@ -147,6 +147,19 @@ def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective |
         return _planned(replied.side, replied.statement, replied)
     other = linked or next((s for s in perspectives if s.stance == facing), None)
     return _planned(other.name, other.statement, other) if other else None
+
+
+def stand_of(answer: Answer, words: str) -> Stand | None:
+    """Where the answer quotes the words, or a claim that a model wrote from them; None for words of no side."""
+    cited = {c.number for c in answer.citations if words in (c.quote, *(q.quote for q in c.more))}
+    claims = [(side, claim) for side in answer.perspectives for claim in side.all_claims]
+    quoted = [found for found in claims if found[1].text == words]
+    for side, claim in quoted or [f for f in claims if not f[1].quoted and cited & {*f[1].citations}]:
+        if claim in side.objections:
+            return _planned("No", f"No: {side.statement}", side), f"Yes: {side.statement}"
+        facing = contrary_of(answer, side)
+        return _planned(side.name, side.statement, side), facing["statement"] if facing else ""
+    return None
 
 
 def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -> Perspective:

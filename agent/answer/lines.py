@@ -10,16 +10,20 @@ from typing import NamedTuple
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, Quotation
 from agent.answer.retrieved import Evidence
 from agent.answer.summary import is_read
-from agent.answer.words import called, case, day, kind_of, numbers, pages_of, plain, reason_of
+from agent.answer.words import called, case, day_beside, kind_of, numbers, pages_of, plain, reason_of
 from tools.language.grounding import stems
 from tools.language.words import count
 
 _LONGEST = 80  # characters of a name
 _LONGEST_IN_SHORT = 46
+_RECORD = re.compile(
+    r"(?i)\b(?:minutes|transcripts?|hearings?|proceedings|meeting|interview|evidence|debate|panel|hansard)\b"
+)
 _PART = re.compile(r"(.+), ((?:row|message) .+)")  # the id of a document that is a part of a file
+NO_CLEAR_SIDE = "no clear side"
 _WHY_NOT = {
     "repeats": "says the same as another",
-    "no_claim": "not among the surest",
+    "no_claim": "clearer quotations were chosen",
     "no_side": "",
     "off_question": "about something else",
     "unread": "not read",
@@ -85,7 +89,8 @@ def reason_key(reason: str) -> Sequence[str]:
 def in_short(answer: Answer, claim: AnswerClaim) -> str:
     """Who says a quotation, for a rendering that lists its sources below; of one for no side also where and when."""
     cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
-    facts = [fact for c in cited for fact in (claim.speaker, _published(c), day(c.date))]
+    named = [(c, _where_said(c, claim.speaker)[0]) for c in cited]
+    facts = [fact for c, name in named for fact in (claim.speaker, name, day_beside(name, c.date))]
     told = [shorten(fact, _LONGEST_IN_SHORT, placeholder=" …") for fact in dict.fromkeys(facts)]
     return ", ".join(filter(None, told)) if facts else claim.speaker
 
@@ -94,10 +99,21 @@ def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
     quoted: list[Citation | Quotation] = [source, *source.more]
     places = [where for where in quoted if where.quote == claim.text or len(quoted) == 1]
     pages = [pages_of(where) for where in places[:1]]
-    name = _published(source)
-    on = "" if day(source.date) in name else day(source.date)  # minutes have it in their title
-    facts = dict.fromkeys((source.speaker or claim.speaker, name, kind_of(source, source.document_id), on, *pages))
+    who, kind = source.speaker or claim.speaker, kind_of(source, source.document_id)
+    named = _where_said(source, who)
+    told = "" if kind and kind in named[0] else kind
+    facts = dict.fromkeys((who, *named, told, day_beside(" ".join(named), source.date), *pages))
     return ", ".join(shorten(plain(fact), _LONGEST, placeholder=" …") for fact in facts if fact)
+
+
+def _where_said(source: Citation, who: str) -> list[str]:
+    """Publisher or title; of a record of what people say the record, so that nobody takes its publisher for who employs
+    the speaker: 'in the minutes of Hill Council'."""
+    if not (who and source.title and _RECORD.search(f"{source.title} {source.kind}")):
+        return [_published(source)]
+    if source.kind == "minutes" and source.publisher:
+        return [f"in the minutes of {source.publisher}"]
+    return [f"in {source.title}", source.publisher]
 
 
 def _published(source: Citation) -> str:
@@ -123,9 +139,10 @@ def _file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, st
 
 
 def headline(answer: Answer) -> str:
-    """'Read 9 of 9, quoted 6.'"""
+    """'Read 9 documents, quoted 6.', or 'Read 7 of the 9 documents found, quoted 6.'"""
     read, quoted = sum(map(is_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
-    return f"Read {read:,} of {len(answer.documents):,}, quoted {quoted:,}."
+    found = count(len(answer.documents), "document")
+    return f"Read {found if read == len(answer.documents) else f'{read:,} of the {found} found'}, quoted {quoted:,}."
 
 
 def by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
@@ -148,17 +165,17 @@ def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     author = shorten(plain(document.author), _LONGEST_IN_SHORT, placeholder=" …")
     kind = kind_of(document, document.id)
     quoted = "quoted" if document.quoted else f"not quoted: {_WHY_NOT.get(document.not_quoted, '')}".rstrip(": ")
-    on = "" if day(document.date) in document.title else day(document.date)
+    on = day_beside(document.title, document.date)
     return list(filter(None, (author, document.publisher, kind, on, taken_as(answer, document), quoted)))
 
 
 def taken_as(answer: Answer, document: AnswerDocument) -> str:
-    """'read as Yes', 'read as both', 'side not clear'; empty where the question has no sides, or why the document is
+    """'read as Yes', 'read as both', 'no clear side'; empty where the question has no sides, or why the document is
     not quoted tells enough."""
     sides = {side.id: side for side in answer.perspectives}
     told = [(s.argues, sides[s.perspective]) for s in document.stances if s.perspective in sides]
     if not told:
-        return "side not clear" if sides and document.not_quoted not in ("off_question", "repeats") else ""
+        return NO_CLEAR_SIDE if sides and document.not_quoted in ("", "no_side", "unread") else ""
     facing = {side.stance for argues, side in told if argues == "for"} >= {"supports", "opposes"}
     named = [_named(answer, argues, side) for argues, side in told if not (facing and side.stance != "other")]
     return f"read as {', '.join([*(['both'] if facing else []), *named])}"

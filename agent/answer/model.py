@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from agent.answer.earlier import upgraded
-from tools.passages import SourceKind
 
 SCHEMA_VERSION: Literal["4.1"] = "4.1"
 
@@ -146,7 +145,7 @@ class SourceFacts(Part):
     title: str
     url: str
     publisher: str
-    kind: SourceKind
+    kind: str
     date: str
 
 

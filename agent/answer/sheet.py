@@ -7,7 +7,7 @@ from textwrap import shorten
 
 from agent.answer import words
 from agent.answer.files import to_docx, to_markdown
-from agent.answer.lines import taken_as, titled
+from agent.answer.lines import NO_CLEAR_SIDE, taken_as, titled
 from agent.answer.model import Answer, AnswerPerspective
 from agent.answer.outline import Block, opening, perspective
 from tools.language.words import count
@@ -74,10 +74,10 @@ def unknown(answer: Answer) -> list[Block]:
     """For which sides nothing was found, what was read and stays unclear, and what was not looked at."""
     empty = [side for side in answer.perspectives if not side.claims]
     told = [f"{words.called(answer, side)}: {words.strength_of(answer, side)}" for side in empty]
-    if unclear := [d for d in answer.documents if taken_as(answer, d) == "side not clear"]:
+    if unclear := [d for d in answer.documents if taken_as(answer, d) == NO_CLEAR_SIDE]:
         titles = [f"‘{shorten(titled(d, d.id), 60, placeholder=' …')}’" for d in unclear[:_NAMED]]
         more = [f"{len(unclear) - _NAMED} more"] if len(unclear) > _NAMED else []
-        told.append(f"The side of {count(len(unclear), 'document')} is not clear: {', '.join([*titles, *more])}")
+        told.append(f"Without a clear side: {count(len(unclear), 'document')}, {', '.join([*titles, *more])}")
     told += [note.text for note in answer.notes if note.kind == "not_found"]
     told += filter(None, [words.undone(answer.notes)])
     return [*(Block("head", "", label="What is not known") for _ in told[:1]), *(Block("unknown", t) for t in told)]

@@ -3,7 +3,7 @@ left out, what was not looked at.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
 from typing import cast
 
@@ -53,7 +53,7 @@ def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocume
     if outcome == "retrieved":
         covered = sum(c["passages"] > 0 for c in state["coverage"].values())
         return f"Passages for {covered} of {count(len(state['coverage']), 'side')}; nothing was written."
-    focus = state["framing"]["focus"]
+    focus = state["framing"]["focus"].rstrip(" ?!.")
     if outcome == "nothing_found":
         about = focus if focus and state["perspectives"] else "this"
         return f"Nothing on {about} was found{_where(documents)}{_what_was_not_done(state)}."
@@ -76,18 +76,21 @@ def _what_was_not_done(state: RunState) -> str:
 
 
 def _census(state: RunState, documents: Sequence[AnswerDocument]) -> str:
-    """'Of 14 documents on this, 5 argue yes and 4 no; for 5 Steelman could not tell.' Copies count once."""
-    on_question = [d for d in documents if d.not_quoted not in ("repeats", "off_question", "unread")]
+    """'Of 14 documents on this, 5 argue yes and 4 no; for 5 Steelman could not tell.' Copies count once. Of a follow-up
+    on a focus those count that are quoted."""
+    left_out = ("repeats", "off_question", "unread", *(["no_claim"] if state["framing"]["focus"] else []))
+    on_question = [d for d in documents if d.not_quoted not in left_out]
+    where = "quoted here" if state["framing"]["focus"] else "on this"
     argued = Counter(_argued(d, state) for d in on_question if d.stances)
     untold, whole = len(on_question) - argued.total(), count(len(on_question), "document")
     if not argued:
         found, which = ("is", "which side it takes") if untold == 1 else ("are", "which side any of them takes")
         undone = _what_was_not_done(state)
-        return f"{whole} {found} on this; Steelman could not tell {which}{undone}." if untold else ""
+        return f"{whole} {found} {where}; Steelman could not tell {which}{undone}." if untold else ""
     told = [f"{n} {what}" for (_, what), n in sorted(argued.items())]
     told[0] = told[0].replace(" ", " argues " if told[0].startswith("1 ") else " argue ", 1)
     listed = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
-    return f"Of {whole} on this, {listed}" + (f"; for {untold} Steelman could not tell." if untold else ".")
+    return f"Of {whole} {where}, {listed}" + (f"; for {untold} Steelman could not tell." if untold else ".")
 
 
 def is_read(document: AnswerDocument) -> bool:
@@ -136,6 +139,14 @@ def deleted_source_notes(passages: Sequence[Passage]) -> list[Note]:
     )
     text = f"Replaced or deleted while this was answered, and quoted as it was before: {named}."
     return [Note(kind="scope", text=text)]
+
+
+def repeat_notes(state: RunState, originals: Mapping[int, int]) -> list[Note]:
+    """How many passages were not judged, as near copies of others. originals: of each the first of its copies."""
+    judged = {i for scores in state.get("support", {}).values() for i in scores}
+    if not (copies := sum(i not in judged and first in judged for i, first in originals.items())):
+        return []
+    return [Note(kind="scope", text=f"Passages that repeat others nearly word for word, and were read once: {copies}.")]
 
 
 def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:

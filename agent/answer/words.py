@@ -21,6 +21,7 @@ from agent.answer.model import (
     ResponseSentence,
 )
 from agent.state import OTHER_WAYS, Stance, is_answer, with_focus
+from tools.dates import dates_in
 from tools.errors import as_sentence
 from tools.language.question import ANSWERS, asks_yes_or_no
 from tools.language.words import count
@@ -133,7 +134,7 @@ def is_sideless(answer: Answer) -> bool:
 
 def also_heading(answer: Answer) -> str:
     """What stands above `also`."""
-    return "On this question" if is_sideless(answer) else "Also on this question, side not clear"
+    return "On this question" if is_sideless(answer) else "Also on this question, taking no clear side"
 
 
 def how_to_get_sides(answer: Answer) -> str:
@@ -240,7 +241,8 @@ def kind_of(source: Citation | AnswerDocument, own: str = "") -> str:
 
 def source_line(citation: Citation) -> str:
     """Speaker, title, publisher, kind, date and place of a source in one line."""
-    about = ", ".join(filter(None, [citation.publisher, kind_of(citation), day(citation.date)]))
+    on = day_beside(citation.title, citation.date)
+    about = ", ".join(filter(None, [citation.publisher, kind_of(citation), on]))
     places = [place_of(citation), *(place_of(quotation) for quotation in citation.more)]
     where = "; ".join(dict.fromkeys(filter(None, places)))
     named = f"{citation.file}, {citation.document_id}" if citation.file else citation.document_id
@@ -299,9 +301,14 @@ def document_facts(row: Any) -> list[str]:
 
 
 def day(iso: str) -> str:
-    """'2026-03-12' as '12 March 2026'; a date of another form is left as it is."""
+    """'2026-03-12' as '12 March 2026' and '2026-03' as 'March 2026'; a date of another form is left as it is."""
     try:
-        on = date.fromisoformat(iso)
+        on = date.fromisoformat(f"{iso}-01" if len(iso) == 7 else iso)
     except ValueError:
         return iso
-    return f"{on.day} {on:%B %Y}"
+    return f"{on:%B %Y}" if len(iso) == 7 else f"{on.day} {on:%B %Y}"
+
+
+def day_beside(title: str, iso: str) -> str:
+    """The same; empty where the title tells it: 'Minutes, 20 March 2025'."""
+    return "" if any(told.startswith(iso) for told in dates_in(title)) else day(iso)

@@ -31,7 +31,7 @@ class SentenceScores:
     on_topic: whether it speaks of what is asked, (n,). case: whether it is of the perspective's case, (n,).
     quality: how good a quotation it makes, (n,). vectors: unit, (n, dimensions). question_vector: (dimensions,).
 
-    For the training of the rule (`evals/training/quotes.py`): features, the leanings of each, of its passage and of its
+    For the training of the rule (`evals/suites/quotes.py`): features, the leanings of each, of its passage and of its
     document, in log odds, (n, 3); grounds, what tells whether it speaks to the dispute, (n, RELEVANCE_FEATURES), as in
     `tools.models.judges.quoting`; rescored, whether the larger judge read it, (n,).
     """
@@ -97,6 +97,8 @@ QueryWriter = Callable[[Perspective, FramingState, Sequence[str], Sequence[str]]
 passages that support it best so far."""
 Writer = Callable[[Brief], Awaitable[list[Claim]]]
 """The claims for one perspective, best first; where it has no contrary, objections to it too."""
+Picker = Callable[[FramingState, Sequence[Passage]], Awaitable[list[int] | None]]
+"""Which of some sentences answer a question of fact, by their places, best first; None where no model chose."""
 CruxWriter = Callable[[FramingState, Sequence[tuple[Perspective, Sequence[Claim]]]], Awaitable[Claim | None]]
 """What the dispute of two perspectives turns on, from their accepted claims, citing passages of both; None where they
 share no point."""
@@ -146,6 +148,7 @@ class Providers:
     plan: Planner | None = None  # frames and expands in one request; `frame` and `expand` stand in for it
     quote: Writer | None = None  # quotes for a perspective of whose written claims none passed the checks
     crux: CruxWriter | None = None  # where a judge can check what it says
+    pick: Picker | None = None  # where a chat model is set
     web: "WebSearch | None" = None
     english_only: bool = True
     remotes: tuple[RemoteService, ...] = ()

@@ -22,6 +22,7 @@ from agent.samples import sample_question_for
 from agent.settings import Settings
 from agent.stages.expand import counter_by_chat, expand_by_rules, plan_by_chat, with_embedded_plan
 from agent.stages.frame import frame_by_classifier
+from agent.stages.lookup import pick_by_chat, pick_none
 from agent.stages.requery import queries_by_chat, queries_by_rules
 from agent.stages.stage import EMBEDDED, Fallback, with_fallback
 from agent.stages.write import crux_by_chat, write_by_chat
@@ -84,6 +85,7 @@ def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, requi
         write=with_fallback(falling_back("write", write), partial(write_by_chat, write), embedded.write),
         quote=embedded.write,
         crux=_optional(write),
+        pick=with_fallback(falling_back("lookup", write), partial(pick_by_chat, write), pick_none),
     )
 
 

@@ -120,8 +120,8 @@ class Runs:
 
     @property
     def at_work(self) -> frozenset[str]:
-        """The runs that this process works on, those that wait their turn among them."""
-        return frozenset(self.executor.tasks)
+        """The runs that this process works on, waiting ones among them, and without those that are stopping."""
+        return frozenset(run_id for run_id, task in self.executor.tasks.items() if not task.cancelling())
 
     async def run(self, run_id: str) -> RunRow:
         """The run; an unambiguous beginning of its id is enough. Raises UnknownRunError."""

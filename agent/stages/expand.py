@@ -189,10 +189,12 @@ async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str
     if planned.form not in ("open", "plain", "none"):
         return planned.form
     read, kind = (found.kind for found in await models.read_questions([planned.question, asked]))
-    if read == "polar" or read == "choice":
-        return read
     # The classifier may take 'hey, …, so how should it be paid for?' for a question of yes or no.
     sided = kind in ("polar", "choice") and core_of(asked.split()[0]) in AUXILIARIES
+    if planned.form == "plain" and planned.focus and not sided:
+        return "plain"  # its question is the thread's
+    if read == "polar" or read == "choice":
+        return read
     if sided or (planned.form == "none" and kind in ("claim", "topic")):
         raise ProviderReplyError(f"{model} took a question that asks for a side for another kind.")
     return planned.form

@@ -1,1 +1,1 @@
-"""Asking the agent over documents of known sides, other agents' answers, and checks of claims."""
+"""Asks the agent over documents of known sides, reads other agents' answers, and checks claims."""

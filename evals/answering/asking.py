@@ -1,7 +1,7 @@
-"""Asks the agent through its service, over a data folder that lasts as long as the asking, with the usual caches.
+"""Asks the agent through its service, with a temporary data folder and the usual caches.
 
-A question is asked as it is, and without one side's documents. For that nothing is indexed twice: documents lie in
-several collections, divided by which questions leave them out, and a question is asked over all but its own.
+A question is asked over all documents and, with `--missing`, without the documents of one side. Documents are divided
+into collections by the questions that exclude them, so nothing is indexed twice.
 """
 
 import asyncio
@@ -30,19 +30,18 @@ from tools.passages import SourceDocument
 from tools.store.store import Store
 
 DEADLINE = 300.0
-"""Seconds an answer may take where none are set: how busy the machine is should not show in the measures."""
+"""Seconds for an answer without a configured deadline, so that a busy machine does not change the measures."""
 Build = Callable[[Settings, Store], Providers]
 _IN_FORCE = (
-    "provider",
-    *("model", "model_expand", "model_queries", "model_write", "temperature"),
+    *("provider", "model", "model_expand", "model_queries", "model_write", "temperature"),
     *("judge", "judge_model", "judge_threshold", "encoder", "embeddings_model", "deadline"),
 )
 PLAIN, MISSING = "plain", "missing"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """One question to the agent. `left_out` is the side whose gold documents it goes without."""
+class AgentQuestion:
+    """A question to the agent. left_out: the side whose gold documents are excluded."""
 
     case: Case
     left_out: Side | None = None
@@ -56,84 +55,75 @@ class Ask:
         return f"{self.case.key} [{self.variant}]"
 
 
-def plan(cases: Sequence[Case], missing: bool, seed: int) -> list[Ask]:
-    """All that is asked, question by question.
-
-    The sides that are left out alternate over the questions that have both, whatever the number of questions; where
-    the question may be worded from either pole nobody knows which side would be missing.
-    """
-    asks: list[Ask] = []
+def plan(cases: Sequence[Case], missing: bool, seed: int) -> list[AgentQuestion]:
+    """The questions to ask. The excluded side alternates; a question that may be worded from either pole has none."""
+    asks: list[AgentQuestion] = []
     sided = 0
     for case in cases:
-        asks.append(Ask(case))
+        asks.append(AgentQuestion(case))
         both = len(case.sides) == len(SIDES)
         if missing and both and not case.either_way:
-            asks.append(Ask(case, SIDES[(sided + seed) % len(SIDES)]))
+            asks.append(AgentQuestion(case, SIDES[(sided + seed) % len(SIDES)]))
         sided += both
     return asks
 
 
-@dataclass(frozen=True, slots=True)
-class Shelf:
-    """A collection of documents. `without`: the keys of the asks that go without it."""
-
-    name: str
-    documents: list[SourceDocument]
-    without: frozenset[str]
+Collections = dict[frozenset[str], list[SourceDocument]]
+"""Documents by the keys of the questions that exclude them."""
 
 
-def plan_shelves(documents: Sequence[SourceDocument], asks: Sequence[Ask]) -> list[Shelf]:
-    """One collection for what every question may use, and one for each set of questions that go without."""
+def plan_collections(documents: Sequence[SourceDocument], asks: Sequence[AgentQuestion]) -> Collections:
+    """One collection for each set of questions that exclude the same documents."""
     without: dict[str, set[str]] = {}
     for ask in asks:
         for external_id in ask.case.gold[ask.left_out] if ask.left_out else ():
             without.setdefault(external_id, set()).add(ask.key)
-    shelves: dict[frozenset[str], list[SourceDocument]] = {}
+    found: Collections = {}
     for document in documents:
-        shelves.setdefault(frozenset(without.get(document.external_id, ())), []).append(document)
-    return [Shelf(f"shelf-{number}", held, keys) for number, (keys, held) in enumerate(shelves.items(), start=1)]
+        found.setdefault(frozenset(without.get(document.external_id, ())), []).append(document)
+    return found
 
 
 def in_force(settings: Settings) -> Record:
-    """The settings that decide what the agent answers; the web is off, since the sides of its pages are not known."""
+    """The settings that determine answers. The web is off, because the sides of its pages are unknown."""
     return {name: getattr(settings, name) for name in _IN_FORCE} | {"web": "off"}
 
 
 async def ask_all(
-    asks: Sequence[Ask],
+    asks: Sequence[AgentQuestion],
     documents: Sequence[SourceDocument],
     records: Records,
     settings: Settings,
     parallel: int,
     build: Build = build_providers,
 ) -> None:
-    """Adds a record for each ask that has none: the answer with the texts that it cites, or why it failed."""
+    """Adds the missing records: the answer with its cited texts, or the failure."""
     waiting = [a for a in asks if a.key not in records.done]
     if not waiting:
         return
-    shelves = plan_shelves(documents, waiting)
-    with elsewhere(settings) as apart:
-        async with Runs(apart, build) as runs:
-            await asyncio.to_thread(_fill, runs, shelves, settings.cache_dir / "evals.db")
-            asked = {ask.key: partial(_one, runs, ask, shelves) for ask in asks}
+    collections = plan_collections(documents, waiting)
+    with _isolated(settings) as isolated:
+        async with Runs(isolated, build) as runs:
+            await asyncio.to_thread(_ingest, runs, collections, settings.cache_dir / "evals.db")
+            asked = {ask.key: partial(_answer, runs, ask, collections) for ask in asks}
             await ask_each(asked, records, parallel, "answer")
 
 
 @asynccontextmanager
 async def providers_of(settings: Settings, build: Build = build_providers) -> AsyncIterator[Providers]:
-    """The providers in force, over a store with nothing in it."""
-    with elsewhere(settings) as apart:
-        async with aclosing(await asyncio.to_thread(open_parts, apart, build)) as parts:
+    """The configured providers over an empty store."""
+    with _isolated(settings) as isolated:
+        async with aclosing(await asyncio.to_thread(open_parts, isolated, build)) as parts:
             yield parts.providers
 
 
-async def _one(runs: Runs, ask: Ask, shelves: Sequence[Shelf]) -> Record:
+async def _answer(runs: Runs, ask: AgentQuestion, collections: Collections) -> Record:
     question = ask.case.question
     record: Record = {"case": ask.case.key, "question": question, "variant": ask.variant, "asked": question}
     record["left_out"] = ask.left_out
-    collections = tuple(shelf.name for shelf in shelves if ask.key not in shelf.without)
+    names = tuple(_name(number) for number, without in enumerate(collections) if ask.key not in without)
     try:
-        options = usual_options(runs, collections=collections, deadline_seconds=runs.settings.deadline or DEADLINE)
+        options = usual_options(runs, collections=names, deadline_seconds=runs.settings.deadline or DEADLINE)
         answer = await runs.answer(await runs.start(question, options))
         return record | {"answer": answer.model_dump(), "passages": await _cited(runs, answer)}
     except SteelmanError as exc:
@@ -141,7 +131,7 @@ async def _one(runs: Runs, ask: Ask, shelves: Sequence[Shelf]) -> Record:
 
 
 async def _cited(runs: Runs, answer: Answer) -> dict[str, str]:
-    """The stored text of every passage that the answer cites or counts a document for, by its id."""
+    """The text of each passage in a citation or response, by its id."""
     ids = {i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
     ids |= {r.thesis.passage_id for p in answer.perspectives for group in p.groups for r in group.responses}
     found = await asyncio.to_thread(runs.providers.passages, ids)
@@ -149,9 +139,8 @@ async def _cited(runs: Runs, answer: Answer) -> dict[str, str]:
 
 
 @contextmanager
-def elsewhere(settings: Settings) -> Iterator[Settings]:
-    """The settings with a data folder of its own that has the usual caches, and without what is kept or found outside
-    this machine."""
+def _isolated(settings: Settings) -> Iterator[Settings]:
+    """The settings with a temporary data folder that has the usual caches, without the web and without servers."""
     values: dict[str, Any] = {name: getattr(settings, name) for name in Settings.model_fields}
     settings.cache_dir.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="steelman-evals-", ignore_cleanup_errors=True) as folder:
@@ -159,8 +148,12 @@ def elsewhere(settings: Settings) -> Iterator[Settings]:
         yield Settings(**values | {"data_dir": Path(folder), "web": "off", "checkpoint_url": "", "chroma_url": ""})
 
 
-def _fill(runs: Runs, shelves: Sequence[Shelf], cache: Path) -> None:
+def _name(number: int) -> str:
+    return f"collection-{number}"
+
+
+def _ingest(runs: Runs, collections: Collections, cache: Path) -> None:
     search = runs.providers.search
     ingester = Ingester(runs.store, search, CachedEncoder(search.encoder, VectorCache(cache)))
-    for shelf in progress(shelves, unit="collection"):
-        ingester.ingest(shelf.documents, shelf.name)
+    for number, documents in enumerate(progress(collections.values(), unit="collection")):
+        ingester.ingest(documents, _name(number))

@@ -1,1 +1,1 @@
-"""Reading benchmark data and gold; what is wrong with a file is told with its line and field."""
+"""Reads benchmark data and gold. Errors name file, line and field."""

@@ -1,5 +1,7 @@
-"""What benchmark questions and news events are made of, and what a chat model is asked to make them, as BERDS' (§4.1,
-A.1) and NEWSCOPE's (A.3) were made. The prompts are the project's own words, `prompts/build_*.md`."""
+"""Input lines of the suite `build`, and its requests to the chat model, after BERDS (§4.1, A.1) and NEWSCOPE (A.3).
+
+The prompts are this project's: `prompts/build_*.md`.
+"""
 
 import re
 from collections.abc import Sequence
@@ -18,56 +20,56 @@ from tools.language.sentences import cut_passages
 from tools.models.chat.model import ChatModel
 
 VOTES = 3
-"""How often it is asked whether a paragraph is relevant (NEWSCOPE, A.3)."""
+"""Relevance votes on a paragraph (NEWSCOPE, A.3)."""
 NEAR = 0.6
-"""The mean cosine from which articles are of one event: one that rather splits an event than joins two."""
-_ARTICLES, _CHARACTERS = 8, 2000  # of an event that the headline is written from, and of each of them
-_WORDS = 350  # about the 512 tokens at which NEWSCOPE cuts paragraphs
+"""Mean cosine from which articles belong to one event. A high value: rather split an event than join two."""
+_ARTICLES, _CHARACTERS = 8, 2000  # articles for a headline, characters of each
+_WORDS = 350  # about 512 tokens, where NEWSCOPE cuts paragraphs
 
 
-class Line(Shape):
+class InputLine(Shape):
     topic: str = ""
 
 
-class Opposed(Line):  # as Arguana has two arguments
+class Opposed(InputLine):  # as in Arguana
     first: Text
     second: Text
 
 
-class SurveyItem(Line):  # as OpinionQA has them, the choices from one end of the scale to the other
+class SurveyItem(InputLine):  # as in OpinionQA; choices in the order of the scale
     question: Text
     choices: Annotated[list[Text], Field(min_length=2)]
 
 
-class Answered(Line):  # as Kialo has the answers that people give
+class Answered(InputLine):  # as in Kialo
     question: Text
     answers: Annotated[list[Text], Field(min_length=2)]
 
 
-class Article(Line):
-    id: Text  # best its address
+class Article(InputLine):
+    id: Text  # preferably its address
     text: Text
     title: str = ""
     source: str = ""
-    date: str = ""  # as it stands, for whoever writes the headline
+    date: str = ""  # free text for the headline
 
 
-def read_lines(path: Path, shape: type[Line]) -> dict[str, Any]:
-    """An article by its id, another by 'line 1' and so on. Raises InputError with file, line and field, and for no
-    lines."""
+def read_lines(path: Path, shape: type[InputLine]) -> dict[str, Any]:
+    """Articles by id, others by 'line 1' and so on. Raises InputError with file, line and field, and for an empty
+    file."""
     found, seen = dict[str, Any](), dict[str, int]()
     for row in json_rows(path):
         line = row.read(shape)
         row.once("id", key := getattr(line, "id", f"line {row.number}"), seen)
         found[key] = line
     if not found:
-        raise InputError(f"{path} holds no lines. Add some, or name another file.")
+        raise InputError(f"{path} has no lines. Add some, or name another file.")
     return found
 
 
 def _yes_or_no(text: str) -> str:
     if not text.rstrip().endswith("?") or question_of(text).kind in ("open", "plain"):
-        raise ValueError("it is no question for yes or no")
+        raise ValueError("it is not a yes/no question")
     return one_line(text)
 
 
@@ -76,19 +78,19 @@ _YesNo = Annotated[str, AfterValidator(_yes_or_no)]
 
 
 async def _reply(model: ChatModel, prompt: str, wanted: dict[str, Any], **shown: str) -> list[Any]:
-    """What the model says to a prompt: the values of these fields, of these types. Raises ProviderError."""
+    """The model's reply to a prompt: these fields with these types. Raises ProviderError."""
     fields: dict[str, Any] = {name: (kind, ...) for name, kind in wanted.items()}
     return list((await ask_model(model, prompt, create_model("Reply", **fields), **shown)).model_dump().values())
 
 
-def _made(line: Line, question: str, perspectives: list[str]) -> Record:
+def _made(line: InputLine, question: str, perspectives: list[str]) -> Record:
     if len({p.casefold().rstrip(".") for p in perspectives}) < len(perspectives):
         raise ProviderReplyError(f"two perspectives on '{question}' are the same.")
     return {"question": question, "perspectives": perspectives, "topic": line.topic}
 
 
 async def from_pair(pair: Opposed, model: ChatModel) -> Record:
-    """The question that two arguments disagree about; of the question alone a statement and its negation."""
+    """The question between two arguments; then, from the question alone, a statement and its negation."""
     first, second = as_data("argument", pair.first), as_data("argument", pair.second)
     [question] = await _reply(model, "build_question", {"question": _YesNo}, first=first, second=second)
     wanted = {"statement": _Sentence, "negation": _Sentence}
@@ -96,8 +98,8 @@ async def from_pair(pair: Opposed, model: ChatModel) -> Record:
 
 
 async def from_survey(item: SurveyItem, model: ChatModel) -> Record:
-    """A question between the first and the last choice, and both sides; or why the item is left out, since it asks for
-    experiences or for facts about the person who answers."""
+    """The question between the first and the last choice, and both sides; or the reason to exclude an item about the
+    respondent."""
     shown, choices = as_data("item", item.question), [as_data("choice", c) for c in item.choices]
     wanted: dict[str, Any] = {"personal": bool, "why": _Sentence}
     personal, why = await _reply(model, "build_filter", wanted, item=shown, choices="\n".join(choices))
@@ -109,7 +111,7 @@ async def from_survey(item: SurveyItem, model: ChatModel) -> Record:
 
 
 async def from_answers(item: Answered, model: ChatModel) -> Record:
-    """A statement for each answer, in the form of the question, which stays as it is."""
+    """A statement for each answer, in the form of the question."""
     wanted = {f"statement_{n}": _Sentence for n in range(1, len(item.answers) + 1)}
     answers, question = "\n".join(as_data("answer", a) for a in item.answers), as_data("question", item.question)
     return _made(item, item.question, await _reply(model, "build_answers", wanted, question=question, answers=answers))
@@ -124,16 +126,15 @@ async def headline_of(articles: Sequence[Article], model: ChatModel) -> Record:
 
 
 async def votes_on(headline: str, paragraph: str, model: ChatModel) -> Record:
-    """Votes on whether the paragraph is relevant; they differ as far as the model's temperature lets them."""
+    """Votes on the relevance of a paragraph. They vary with the model's temperature."""
     shown = {"headline": as_data("headline", headline), "paragraph": as_data("paragraph", paragraph)}
     said = [await _reply(model, "build_relevance", {"relevant": bool}, **shown) for _ in range(VOTES)]
     return {"votes": [relevant for [relevant] in said]}
 
 
 def paragraphs_of(event: str, articles: Sequence[Article]) -> dict[str, str]:
-    """The paragraphs by an id that holds the event and the article's address, or one made of its source and id, since
-    the layout has no other place for a source. What stands between empty lines is one, or a line where there are none;
-    what is too long is cut between sentences."""
+    """Paragraphs by an id of event and article address, or of source and id, because the layout has no field for a
+    source. Paragraphs are separated by empty lines, else by lines; long ones are cut between sentences."""
     found: dict[str, str] = {}
     for one in articles:
         host = re.sub(r"[\W_]+", "-", one.source).strip("-") or "unknown"

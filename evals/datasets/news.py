@@ -1,14 +1,11 @@
-"""News events, with the paragraphs of what was written about each.
+"""News events with the paragraphs of their articles, in the layout of NEWSCOPE's released data:
 
-The layout is that of NEWSCOPE's released data:
+raw_data/headline.json                            event id: headline, which is the query
+news_text_by_paragraph/EVENT_by_paragraph.json    paragraph id, EVENT_ADDRESS_pN: text
+annotation/EVENT_by_paragraph.json                paragraph id: 1 if relevant to the headline, else 0
 
-    raw_data/headline.json                            an event's id: the headline, which is the query
-    news_text_by_paragraph/EVENT_by_paragraph.json    a paragraph's id, EVENT_ADDRESS_pN: its text
-    annotation/EVENT_by_paragraph.json                a paragraph's id: 1 where it is relevant to the headline, else 0
-
-The released code reads LocalNews and DSGlobal alike, the labels from `GPT-4o-mini_annotation`: either name will do.
-(DSGlobal itself was not released.) Not every event is annotated. The paragraphs of the others are in the corpus all the
-same, as what is not to be found.
+The labels may also be in `GPT-4o-mini_annotation`, as the released code reads DSGlobal (which was not released).
+Paragraphs of events without annotations are distractors in the corpus.
 """
 
 import hashlib
@@ -39,8 +36,8 @@ _ARTICLE = re.compile(r"(?:.+?_)?([a-z]+://.+)_p\d+|(.+_.+)_p\d+")
 
 @dataclass(frozen=True, slots=True)
 class NewsParagraph:
-    """source: the host of the article's address, empty where the id holds none. label: is it relevant to the event's
-    headline? None where nobody was asked."""
+    """source: host of the article's address, or empty. label: relevant to the event's headline, None without
+    annotation."""
 
     id: str
     text: str
@@ -49,15 +46,14 @@ class NewsParagraph:
 
     @property
     def article(self) -> str:
-        """What the ids of an article's paragraphs share: its address, or EVENT_ARTICLE of EVENT_ARTICLE_pN; else the
-        id."""
+        """The common part of an article's paragraph ids: its address, or EVENT_ARTICLE; else the id."""
         shared = _ARTICLE.fullmatch(self.id)
         return shared[1] or shared[2] if shared else self.id
 
 
 @dataclass(frozen=True, slots=True)
 class NewsEvent:
-    """An event, and the paragraphs that were written about it."""
+    """An event and its paragraphs."""
 
     id: str
     headline: str
@@ -65,18 +61,18 @@ class NewsEvent:
 
     @property
     def annotated(self) -> frozenset[str]:
-        """The paragraphs that somebody was asked about, whatever was said."""
+        """Annotated paragraphs, relevant or not."""
         return frozenset(p.id for p in self.paragraphs if p.label is not None)
 
     @property
     def positives(self) -> tuple[NewsParagraph, ...]:
-        """The paragraphs that are relevant to the headline."""
+        """Relevant paragraphs."""
         return tuple(p for p in self.paragraphs if p.label)
 
 
 @dataclass(frozen=True)
 class NewsSet:
-    """Events in the order of the headlines. without_text: how many paragraphs were left out since they are empty."""
+    """Events in the order of the headlines. without_text: the number of empty paragraphs, which are excluded."""
 
     name: str
     events: tuple[NewsEvent, ...]
@@ -84,7 +80,7 @@ class NewsSet:
 
     @property
     def measured(self) -> list[NewsEvent]:
-        """The events with annotations."""
+        """Events with annotations."""
         return [e for e in self.events if e.annotated]
 
     @cached_property
@@ -100,15 +96,14 @@ class NewsSet:
 
     @cached_property
     def digest(self) -> str:
-        """Changes when a headline, a paragraph or a label does; the same for a zip and what was unpacked from it."""
+        """A hash of headlines, paragraphs and labels; equal for a zip and its unpacked folder."""
         return hashlib.sha256(json.dumps([asdict(e) for e in self.events]).encode()).hexdigest()[:12]
 
 
 def load_news(data: Path) -> NewsSet:
-    """Reads a zip or an unpacked folder; the folder with the layout may lie inside it.
+    """Reads a zip or an unpacked folder, which may contain the folder with the layout.
 
-    Raises InputError that names file, event or paragraph, and field: something missing, doubled or of another kind, a
-    label that is neither 0 nor 1, paragraphs or labels of an unknown event, no event with annotations.
+    Raises InputError with file, event or paragraph, and field.
     """
     if data.is_dir():
         return _read(_root(data.resolve()))
@@ -118,19 +113,21 @@ def load_news(data: Path) -> NewsSet:
         with zipfile.ZipFile(data) as file:
             return _read(_root(zipfile.Path(file)))
     except zipfile.BadZipFile as exc:
-        raise InputError(f"{data} is no whole zip file ({exc}). Get it again, or name an unpacked folder.") from exc
+        raise InputError(
+            f"{data} is not a complete zip file ({exc}). Download it again, or name an unpacked folder."
+        ) from exc
     except OSError as exc:
         raise InputError(f"{data} cannot be opened ({exc.strerror or exc}).") from exc
 
 
 def _root(data: Place) -> Place:
-    """The folder with the headlines: the one named, or the only one in it that has them."""
+    """The folder with the headlines: the given one, or the only one in it."""
     inside = sorted((p for p in data.iterdir() if p.is_dir()), key=lambda p: p.name)
     found = [p for p in (data, *inside) if (p / _HEADLINES).is_file()]
     if not found:
-        raise InputError(f"{data} holds no '{_HEADLINES}'. Name the zip or the folder that has it, such as LocalNews.")
+        raise InputError(f"{data} has no '{_HEADLINES}'. Name the zip or the folder with it, such as LocalNews.")
     if found[0] is not data and len(found) > 1:
-        raise InputError(f"{data} holds several sets: {', '.join(p.name for p in found)}. Name the folder of one.")
+        raise InputError(f"{data} has several sets: {', '.join(p.name for p in found)}. Name the folder of one.")
     return found[0]
 
 
@@ -140,15 +137,15 @@ def _read(root: Place) -> NewsSet:
     for folder in (root / _TEXTS, labels):
         files = [p.name for p in folder.iterdir() if p.name.endswith(_ENDING)] if folder.is_dir() else []
         if unknown := sorted({name.removesuffix(_ENDING) for name in files} - headlines.keys()):
-            raise InputError(f"{root / _HEADLINES} has no headline for event '{unknown[0]}', of which there is a file.")
+            raise InputError(f"{root / _HEADLINES} has no headline for event '{unknown[0]}', which has a file.")
     read = [_event(root / _TEXTS, labels, event, headline) for event, headline in headlines.items()]
-    ids = Counter(p.id for event in read for p in event.paragraphs)  # what is found is told apart by its id
+    ids = Counter(p.id for event in read for p in event.paragraphs)  # ids must be unique in the corpus
     if doubled := [id_ for id_, count in ids.items() if count > 1]:
-        raise InputError(f"{root / _TEXTS}: paragraph '{doubled[0]}' is in two events. Name it otherwise.")
+        raise InputError(f"{root / _TEXTS}: paragraph '{doubled[0]}' is in two events. Rename it.")
     events = tuple(replace(e, paragraphs=tuple(p for p in e.paragraphs if p.text.strip())) for e in read)
     news = NewsSet(root.name, events, sum(not p.text.strip() for e in read for p in e.paragraphs))
     if not news.measured:
-        raise InputError(f"{labels} says of no paragraph whether it is relevant: there is nothing to measure.")
+        raise InputError(f"{labels} says of no paragraph whether it is relevant, so no event can be measured.")
     return news
 
 
@@ -157,7 +154,7 @@ def _event(folder: Place, annotated: Place, event: str, headline: str) -> NewsEv
     paragraphs = _object(dict[str, str], texts)
     known = _object(dict[str, Literal[0, 1]], labels) if labels.is_file() else {}
     if missing := known.keys() - paragraphs.keys():
-        raise InputError(f"{labels}: paragraph '{min(missing)}' is not in {texts}. Take it out, or add its text.")
+        raise InputError(f"{labels}: paragraph '{min(missing)}' is not in {texts}. Remove it, or add its text.")
     labelled = {id_: bool(label) for id_, label in known.items()}
     hosts = {i: host_of(address[0]) for i in paragraphs if (address := re.search("[a-z]+://.*", i))}
     read = (NewsParagraph(i, text, hosts.get(i, ""), labelled.get(i)) for i, text in paragraphs.items())
@@ -169,4 +166,6 @@ def _object(kind: type[_T], place: Place) -> _T:
     try:
         return read_json(kind, place.read_bytes(), place)
     except (OSError, EOFError, RuntimeError, KeyError, zipfile.BadZipFile, zlib.error) as exc:  # RuntimeError: password
-        raise InputError(f"{place} cannot be read ({exc}). Get it again, or unpack it and name the folder.") from exc
+        raise InputError(
+            f"{place} cannot be read ({exc}). Download it again, or unpack it and name the folder."
+        ) from exc

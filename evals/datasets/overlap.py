@@ -1,8 +1,7 @@
-"""Texts that measure a judge, so that none is trained on them: questions and statements, and passages.
+"""Questions, statements and passages of evaluation data, which must not be in the judge's training data.
 
-These are the labelled development pairs, the retrieval sets with their gold passages, on which a judge re-ranks and
-chooses, and all of LocalNews and of PIR. No suite has a judge read the last two; the judge in use was trained before
-they were left out, on nothing of LocalNews and on a few texts that are in PIR too.
+These are the labelled development pairs, the retrieval sets with their gold passages, LocalNews and PIR. The shipped
+judges were trained before the last two were excluded: on no text of LocalNews, and on a few texts of PIR.
 """
 
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ _PIR = Path("pir") / "demo_pir_dataset.json.gz"
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What a file measures with: questions and statements, and passages."""
+    """Questions and statements, and passages, of an evaluation file."""
 
     name: str
     asked: frozenset[str]
@@ -29,8 +28,7 @@ class Evaluated:
 
 
 def read_evaluated(data: Path) -> Iterator[Evaluated]:
-    """Every file under `data` that a judge is measured with, of those that are there; the pairs have to be. Raises
-    InputError for one that is wrong."""
+    """The evaluation files under `data`; only the pairs are required. Raises InputError."""
     pairs = load_pairs(data / _PAIRS)
     asked = frozenset(text for p in pairs for text in (p.question, p.perspective))
     yield Evaluated(_PAIRS.stem, asked, frozenset(p.document for p in pairs))

@@ -1,4 +1,4 @@
-"""Pairs of a passage and a perspective with a label, from the published tsv or our jsonl."""
+"""Labelled pairs of passage and perspective, from the published tsv or jsonl."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ _LABELS = {**dict.fromkeys(("1", "support"), True), **dict.fromkeys(("0", "oppos
 
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
-    """Does the document support the perspective? `label` is what people said, `line` its place in the file."""
+    """Does the document support the perspective? label: people's verdict. line: its place in the file."""
 
     line: int
     question: str
@@ -33,10 +33,8 @@ class LabelledPair:
 
 
 def load_pairs(path: Path) -> list[LabelledPair]:
-    """The pairs of a file in its order: `.tsv` by position, `.jsonl` by name, either with `.gz`.
-
-    Raises InputError with file, line and field for what is missing or no label, and for a file without pairs.
-    """
+    """The pairs of a file in order: `.tsv` by position, `.jsonl` by name, plain or `.gz`. Raises InputError with file,
+    line and field."""
     name = path.name.removesuffix(".gz")
     if name.endswith(".tsv"):
         rows = enumerate(tsv_rows(path, _COLUMNS))
@@ -44,14 +42,14 @@ def load_pairs(path: Path) -> list[LabelledPair]:
     elif name.endswith(".jsonl"):
         pairs = [_pair(row) for row in json_rows(path)]
     else:
-        raise InputError(f"{path} is no file of pairs: a .tsv or a .jsonl is needed.")
+        raise InputError(f"{path} is not a file of pairs: use a .tsv or .jsonl.")
     if not pairs:
-        raise InputError(f"{path} holds no pairs.")
+        raise InputError(f"{path} has no pairs.")
     return pairs
 
 
 def contraries(pairs: Iterable[LabelledPair]) -> dict[tuple[str, str], str]:
-    """(question, perspective) to the other perspective, for questions that have exactly two in these pairs."""
+    """(question, perspective) to the other perspective, for questions with exactly two."""
     found: dict[str, dict[str, None]] = {}
     for pair in pairs:
         found.setdefault(pair.question, {})[pair.perspective] = None
@@ -60,8 +58,8 @@ def contraries(pairs: Iterable[LabelledPair]) -> dict[tuple[str, str], str]:
 
 
 def answering(pairs: Iterable[LabelledPair]) -> list[LabelledPair]:
-    """The pairs with the word that answers the question in place of the perspective ('Yes: …?', 'No: …?'), of questions
-    with two perspectives of which one denies what the other says."""
+    """The pairs with the word that answers the question instead of the perspective ('Yes: …?', 'No: …?'), for questions
+    with two opposing perspectives."""
     given = list(pairs)
     other = contraries(given)
     found = []
@@ -83,5 +81,5 @@ class _Ours(Shape):
 def _pair(row: Row) -> LabelledPair:
     own = row.read(_Ours)
     if (label := _LABELS.get(own.label.strip().casefold())) is None:
-        raise row.wrong(f"'label' is {own.label!r}; 1 or 0, or support, oppose or none are needed.")
+        raise row.wrong(f"'label' is {own.label!r}; use 1 or 0, or support, oppose or none.")
     return LabelledPair(row.number, own.question, own.document, own.perspective, label)

@@ -1,8 +1,7 @@
-"""Questions with their perspectives, such as BERDS': from files, or from the Hugging Face hub.
+"""Questions with their perspectives, such as BERDS', from files or from the Hugging Face hub.
 
-A line holds `question` and `perspectives`, and may hold `expansions`, perspectives that a model found, by which queries
-are widened; and `ctxs`, a ranking that somebody made, with the verdicts on it in `mistral-preds` as BERDS' evaluator
-writes them.
+A line has `question` and `perspectives`. Optional: `expansions`, a model's perspectives for query expansion; `ctxs`, a
+ranking, with verdicts in `mistral-preds` as BERDS' evaluator writes them.
 """
 
 import re
@@ -21,14 +20,13 @@ _ENDINGS = re.compile(r"(\.(dev|test|train|mistralpred|gpt4pred|jsonl|gz))+$")
 
 
 class Expansion(Shape):
-    """A perspective that a model found; its name is no part of a query."""
+    """A model's perspective. Its name is not part of the query."""
 
     text: Text
 
 
 class Context(Shape):
-    """A passage of a ranking; a place without text is empty. verdicts: whether it supports each perspective, where
-    that is known."""
+    """A passage of a ranking; an empty place has no text. verdicts: whether it supports each perspective, if known."""
 
     text: str
     title: str = ""
@@ -45,7 +43,7 @@ class _Row(Shape):
 
 @dataclass(frozen=True, slots=True)
 class GoldRow:
-    """A question with its gold perspectives, from line `number` of the file that `source` begins the name of."""
+    """A question with its gold perspectives. source: the file's name without its ending. number: the line."""
 
     source: str
     question: str
@@ -60,23 +58,21 @@ class GoldRow:
 
 
 def load_perspectives(places: Sequence[str], split: str = "test") -> dict[str, list[GoldRow]]:
-    """The sets, by name, of files, of folders, and of the hub where a place begins with 'hub:', of that split.
-
-    Raises InputError for what cannot be read or holds no questions, SettingsError where the hub's library is missing.
-    """
+    """The sets by name, from files, folders, and the hub ('hub:NAME') with its split. Raises InputError, and
+    SettingsError without the hub's library."""
     sets: dict[str, list[GoldRow]] = {}
     for place in places:
         for path, rows in _hub(place, split) if place.startswith(_HUB) else _local(Path(place)):
             if (name := _ENDINGS.sub("", path.name)) in sets:
-                raise InputError(f"two sets are called '{name}'. Rename a file, or measure them apart.")
+                raise InputError(f"two sets are called '{name}'. Rename a file, or measure them separately.")
             sets[name] = list(_rows(name, rows))
             if not sets[name]:
-                raise InputError(f"{path} holds no questions. Add some, or take it out.")
+                raise InputError(f"{path} has no questions. Add some, or remove it.")
     return sets
 
 
 def _local(path: Path) -> list[tuple[Path, Iterable[Row]]]:
-    """A file; or of a folder every `*.dev.jsonl`, or every `*.jsonl` where there is none."""
+    """A file, or each `*.dev.jsonl` of a folder, or each `*.jsonl` if there is none."""
     files = sorted(path.glob("*.dev.jsonl")) or sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files:
         raise InputError(f"{path} has no *.jsonl with `question` and `perspectives`. Give another --data.")
@@ -84,7 +80,7 @@ def _local(path: Path) -> list[tuple[Path, Iterable[Row]]]:
 
 
 def _hub(place: str, split: str) -> list[tuple[Path, Iterable[Row]]]:
-    """One data set, by the library `datasets`, which also reads a folder, and keeps what it has fetched."""
+    """A data set, read and cached by the library `datasets`; a folder works too."""
     try:
         import datasets
     except ImportError as exc:
@@ -104,6 +100,6 @@ def _rows(source: str, rows: Iterable[Row]) -> Iterator[GoldRow]:
         read = row.read(_Row)
         row.once("question", read.question, asked)
         if any(len(c.verdicts) != len(read.perspectives) for c in read.ctxs or () if c.verdicts is not None):
-            raise row.wrong("'ctxs': a passage has not one verdict for each of the 'perspectives'.")
+            raise row.wrong("'ctxs': a passage needs one verdict for each of the 'perspectives'.")
         expansions = tuple(e.text for e in read.expansions)
         yield GoldRow(source, read.question, tuple(read.perspectives), row.number, expansions, read.ctxs)

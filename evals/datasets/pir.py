@@ -1,12 +1,11 @@
-"""The PIR data: root queries, the queries that add a perspective to each, and the passages that are gold for them.
+"""The PIR data: root queries, queries that add a perspective, and their gold passages.
 
-A file is one JSON object, plain or .gz: a task's name to its `corpus` (passages), `source_queries` (roots), `queries`
-(root and perspective in one wording), `perspectives`, `query_labels` (a stance, an ideology), all in one order, and
-`key_ref`, which maps a query's number, from 0 and as text, to the positions of its gold passages, from 0. Whatever else
-a task has is not read.
+A file is one JSON object, plain or .gz: task name to `corpus` (passages), `source_queries` (roots), `queries` (root
+with perspective), `perspectives`, `query_labels` (stance, ideology), in one order, and `key_ref` (a query's number from
+0, as text, to positions of gold passages). Other fields are ignored.
 
-p-Recall (PIR, §2.3) is over sets of perspectives and of passages, so what a file lists twice is one here: lines of one
-root, query and perspective are one perspective with the gold of all, and copies of a text are one passage.
+Duplicates are merged, because p-Recall (PIR, §2.3) is over sets: lines with equal root, query and perspective are one
+perspective with the gold of all; copies of a text are one passage.
 """
 
 from collections.abc import Sequence
@@ -23,11 +22,8 @@ from tools.passages import SourceDocument
 
 @dataclass(frozen=True, slots=True)
 class RootPerspective:
-    """A query that adds a perspective to a root query.
-
-    text: the perspective alone; empty where the file has none, or the whole query in its place, as for AmbigQA.
-    gold: positions in the task's corpus, ascending, none twice. label: what the file has in `query_labels`.
-    """
+    """A query that adds a perspective to a root query. text: the perspective alone; empty if missing or equal to the
+    query, as for AmbigQA. gold: distinct positions in the corpus, ascending. label: from `query_labels`."""
 
     query: str
     text: str
@@ -37,7 +33,7 @@ class RootPerspective:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A query without its perspectives. `key` is the number of its first query in the file."""
+    """A query without perspectives. key: the number of its first query in the file."""
 
     key: str
     text: str
@@ -46,13 +42,9 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class PirTask:
-    """Root queries over one corpus.
-
-    texts: all that is asked with, each once, in the order of the file: of roots that are left out as well, so that a
-    sample of the roots is encoded together with the same texts as all of them.
-    alone: how many roots have one perspective; they are not among `roots`.
-    copies: how many passages were left out as copies.
-    """
+    """Root queries over one corpus. texts: all queries, once, in file order, also of excluded roots, so that a sample
+    is encoded with the same texts as the whole. alone: the number of roots with one perspective, which are excluded.
+    copies: the number of merged passages."""
 
     name: str
     roots: tuple[Root, ...]
@@ -63,7 +55,7 @@ class PirTask:
 
 
 class _Task(BaseModel):
-    """A task as the file has it."""
+    """A task of the file."""
 
     corpus: Annotated[list[Text], Field(min_length=1)]
     source_queries: list[Text]
@@ -77,25 +69,21 @@ class _Task(BaseModel):
         count, gold = len(self.queries), [i for positions in self.key_ref.values() for i in positions]
         beside = (self.source_queries, self.perspectives or self.queries, self.query_labels or self.queries)
         if any(len(of) != count for of in beside):
-            raise ValueError("'source_queries', 'queries', 'perspectives', 'query_labels' have to be of one length")
+            raise ValueError("'source_queries', 'queries', 'perspectives', 'query_labels' must have one length")
         if self.key_ref.keys() != set(range(count)):
-            raise ValueError(f"'key_ref' needs each query's number, 0 to {count - 1}, and no other")
+            raise ValueError(f"'key_ref' needs each query's number, 0 to {count - 1}, only")
         if not all(0 <= i < len(self.corpus) for i in gold):
             raise ValueError(f"'key_ref' names a position that is not in 'corpus' (0 to {len(self.corpus) - 1})")
         return self
 
     def own_text(self, number: int) -> str:
-        """The perspective of a query; empty where it has none, or the query itself."""
+        """The perspective of a query; empty if missing or equal to the query."""
         text = (self.perspectives[number] or "").strip() if self.perspectives else ""
         return "" if text == self.queries[number].strip() else text
 
 
 def load_tasks(path: Path, names: Sequence[str] = ()) -> list[PirTask]:
-    """The tasks of these names, or all of them in the order of the file.
-
-    Raises InputError that names file, task and field: something missing or empty, lists of unequal length, a gold
-    position that is not in the corpus, a task in which no root has two perspectives, a file that is another one.
-    """
+    """The tasks of these names, or all in file order. Raises InputError with file, task and field."""
     tasks = read_json(dict[str, _Task], whole_text(path).encode(), path)
     if unknown := [name for name in names if name not in tasks]:
         raise InputError(f"{path} has no task '{unknown[0]}'. It has: {', '.join(tasks)}.")
@@ -116,7 +104,7 @@ def _task(path: Path, name: str, task: _Task) -> PirTask:
 
 
 def _roots(task: _Task, positions: Sequence[int]) -> list[Root]:
-    """The roots in the order of their first query. positions: those of the file's passages in the corpus."""
+    """The roots in the order of their first query. positions: of the file's passages in the corpus."""
     found: dict[str, dict[tuple[str, str, str], set[int]]] = {}
     keys: dict[str, str] = {}
     for number, (root, query) in enumerate(zip(task.source_queries, task.queries, strict=True)):

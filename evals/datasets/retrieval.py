@@ -1,7 +1,7 @@
-"""Questions with their perspectives, and the corpus in which passages are gold for each.
+"""Questions with perspectives, and a corpus with gold passages for each.
 
-Two layouts: `NAME.queries.jsonl` beside `CORPUS.corpus.jsonl[.gz]`, CORPUS being the part of NAME before the first '_';
-or a folder of one `queries.jsonl` and one `corpus.jsonl[.gz]`.
+Layouts: `NAME.queries.jsonl` with `CORPUS.corpus.jsonl[.gz]`, CORPUS being NAME up to the first '_'; or a folder with
+`queries.jsonl` and `corpus.jsonl[.gz]`.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from tools.passages import SourceDocument
 
 Stance = Literal["supports", "opposes", ""]
 
-# A set that numbers its sides tells the affirmative one first.
+# In a set with numbered sides the first affirms.
 _STANCES: dict[str, Stance] = {
     **dict.fromkeys(("pro", "support", "supports", "supporting", "for", "yes", "1"), "supports"),
     **dict.fromkeys(
@@ -28,8 +28,7 @@ _STANCES: dict[str, Stance] = {
 
 @dataclass(frozen=True, slots=True)
 class GoldPerspective:
-    """A view on a question, with the ids of the passages that support it. Its side is as the file has it, under either
-    name, or empty."""
+    """A perspective with its supporting passages' ids. side: as in the file (`stance` or `side`), or empty."""
 
     statement: Text
     gold: Annotated[frozenset[Loose], Field(min_length=1)]
@@ -38,13 +37,13 @@ class GoldPerspective:
 
     @property
     def stance(self) -> Stance:
-        """What the side means; empty where it is not one of the words that are known."""
+        """The meaning of the side, or empty if unknown."""
         return _STANCES.get((self.side or self.other).casefold(), "")
 
 
 @dataclass(frozen=True, slots=True)
 class GoldQuestion:
-    """A question with one perspective or more."""
+    """A question with one or more perspectives."""
 
     qid: Text
     question: Text
@@ -52,10 +51,8 @@ class GoldQuestion:
 
     @property
     def sides(self) -> tuple[GoldPerspective, GoldPerspective] | None:
-        """The supporting and the opposing perspective of a question with these two; None for any other question.
-
-        Where nothing says which is which, the first is the supporting one, as in BERDS.
-        """
+        """The supporting and the opposing perspective; None if the question has no such two. Without sides in the file
+        the first supports, as in BERDS."""
         if len(self.perspectives) != 2:
             return None
         first, second = self.perspectives
@@ -66,7 +63,7 @@ class GoldQuestion:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSet:
-    """Questions and their corpus. Sets over one corpus that were loaded together share the list of its passages."""
+    """Questions and their corpus. Sets with one corpus that are loaded together share the passages."""
 
     name: str
     questions: list[GoldQuestion]
@@ -75,11 +72,8 @@ class RetrievalSet:
 
 
 def load_sets(folder: Path, names: Sequence[str] = ()) -> list[RetrievalSet]:
-    """The sets of these names; the only one of a folder that has a `queries.jsonl` needs no name.
-
-    Raises InputError that names file, line and field: something missing or empty, an id or a question that is there
-    twice, a gold id that is not in the corpus, a file that is not there or is another one.
-    """
+    """The sets of these names; a folder with one `queries.jsonl` needs no name. Raises InputError with file, line and
+    field, also for duplicate ids and questions and for unknown gold ids."""
     corpora: dict[Path, list[SourceDocument]] = {}
     sets = []
     for name, queries, corpus in _files(folder, names):
@@ -94,7 +88,7 @@ def load_sets(folder: Path, names: Sequence[str] = ()) -> list[RetrievalSet]:
 def _files(folder: Path, names: Sequence[str]) -> list[tuple[str, Path, Path]]:
     """(name, queries, corpus) of each set."""
     if not folder.is_dir():
-        raise InputError(f"{folder} is no folder. Name the one with the queries and the corpus.")
+        raise InputError(f"{folder} is not a folder. Name the folder with the queries and the corpus.")
     paths = {p.name.removesuffix(".queries.jsonl"): p for p in sorted(folder.glob("?*.queries.jsonl"))}
     corpora = {name: f"{name.split('_')[0]}.corpus.jsonl" for name in paths}
     if (alone := folder / "queries.jsonl").exists() and (own := folder.resolve().name) not in paths:
@@ -110,7 +104,7 @@ def _files(folder: Path, names: Sequence[str]) -> list[tuple[str, Path, Path]]:
 def _corpus(folder: Path, name: str) -> Path:
     found = [p for p in (folder / name, folder / f"{name}.gz") if p.exists()]
     if not found:
-        raise InputError(f"{folder} has no '{name}', with or without '.gz', for its queries.")
+        raise InputError(f"{folder} has no '{name}', with or without '.gz', for the queries.")
     return found[0]
 
 
@@ -121,14 +115,14 @@ class _Passage(Shape):
 
 
 def read_corpus(path: Path) -> list[SourceDocument]:
-    """Passages of a file. Raises InputError with file, line and field, and for an id that is there twice."""
+    """The passages of a file. Raises InputError with file, line and field, also for duplicate ids."""
     corpus, seen = list[SourceDocument](), dict[str, int]()
     for row in json_rows(path):
         found = row.read(_Passage)
         row.once("id", found.id, seen)
         corpus.append(SourceDocument(found.id, found.text, title=found.title))
     if not corpus:
-        raise InputError(f"{path} holds no passages.")
+        raise InputError(f"{path} has no passages.")
     return corpus
 
 
@@ -143,5 +137,5 @@ def _read_questions(path: Path, corpus: Sequence[SourceDocument], corpus_path: P
             raise row.wrong(f"'gold' has '{missing[0]}', which is not in {corpus_path.name}.")
         questions.append(found)
     if not questions:
-        raise InputError(f"{path} holds no questions.")
+        raise InputError(f"{path} has no questions.")
     return questions

@@ -1,4 +1,4 @@
-"""Data files read line by line; what is wrong with one is said with its file, line and field."""
+"""Reads data files line by line. Errors name file, line and field."""
 
 import csv
 import gzip
@@ -18,7 +18,7 @@ from tools.errors import InputError
 from tools.passages import SourceDocument
 
 GOLD = Path(__file__).parents[1] / "gold"
-"""The project's own."""
+"""The project's own gold data."""
 _T = TypeVar("_T")
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
@@ -36,31 +36,31 @@ def _not_blank(text: str) -> str:
 
 
 Loose = Annotated[str, Field(coerce_numbers_to_str=True)]
-"""Text, or a number in its place."""
+"""Text, or a number."""
 Text = Annotated[Loose, AfterValidator(_not_blank)]
 """Text that is not blank."""
 
 
 class Shape(BaseModel):
-    """What a line holds; numbers count as text, and what else it has is not read."""
+    """The fields of a line. Numbers count as text; other fields are ignored."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True, frozen=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a data file. `number` counts from 1."""
+    """A line of a data file. number: from 1."""
 
     file: Path
     number: int
     values: dict[str, Any]
 
     def wrong(self, what: str) -> InputError:
-        """The error to raise: file, line, what is wrong."""
+        """An error with file and line."""
         return InputError(f"{self.file} line {self.number}: {what}")
 
     def read(self, shape: type[_T]) -> _T:
-        """The line as such a model, or as such a dataclass, for which null is missing too. Raises InputError."""
+        """The line as this model or dataclass; null counts as missing. Raises InputError."""
         try:
             found: _T = _adapter(shape).validate_python(_without_nulls(self.values))
         except ValidationError as exc:
@@ -68,7 +68,7 @@ class Row:
         return found
 
     def text(self, field: str) -> str:
-        """A field's text, which may not be blank; numbers count as text. Raises InputError."""
+        """A field's text; numbers count as text. Raises InputError if it is missing or blank."""
         value = self.values.get(field)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return str(value)
@@ -77,21 +77,21 @@ class Row:
         return value
 
     def once(self, field: str, value: str, seen: dict[str, int]) -> None:
-        """Raises InputError where an earlier row had the value in that field; seen: value to row."""
+        """Raises InputError if an earlier row has the same value in the field. seen: value to line."""
         if (first := seen.setdefault(value, self.number)) != self.number:
-            raise self.wrong(f"'{field}' is '{value}', as in line {first}. Take one of the two out.")
+            raise self.wrong(f"'{field}' is '{value}', as in line {first}. Remove one of them.")
 
 
 def problem(exc: ValidationError) -> str:
-    """The first thing that is wrong, with its place: "'perspectives' item 2 'gold': field required"."""
+    """The first error of a validation: "'perspectives' item 2 'gold': field required"."""
     first = exc.errors()[0]
     places = (f"item {part + 1}" if isinstance(part, int) else f"'{part}'" for part in first["loc"])
-    said = re.sub("(?i)frozenset|tuple", "list", first["msg"].removeprefix("Value error, "))  # as a file has them
+    said = re.sub("(?i)frozenset|tuple", "list", first["msg"].removeprefix("Value error, "))  # the file's words
     return f"{' '.join(places)}: {said}".removeprefix(": ")
 
 
 def read_json(kind: type[_T], content: bytes, where: object) -> _T:
-    """A whole JSON file as such a type. Raises InputError."""
+    """A JSON file as this type. Raises InputError."""
     try:
         return TypeAdapter(kind).validate_json(content)
     except ValidationError as exc:
@@ -99,12 +99,12 @@ def read_json(kind: type[_T], content: bytes, where: object) -> _T:
 
 
 def digest(path: Path) -> str:
-    """The first twelve digits of the SHA-256 of a file."""
+    """The first twelve digits of a file's SHA-256."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
 def fingerprint(documents: Sequence[SourceDocument]) -> str:
-    """Changes when a document does."""
+    """A hash of documents."""
     whole = hashlib.sha256()
     for document in documents:
         whole.update("\x1f".join((document.external_id, document.title, document.text, "\x1e")).encode())
@@ -118,7 +118,7 @@ def whole_text(path: Path) -> str:
 
 
 def json_rows(path: Path) -> Iterator[Row]:
-    """The objects of a `.jsonl` or `.jsonl.gz` file; empty lines are skipped. Raises InputError."""
+    """The objects of a `.jsonl` or `.jsonl.gz` file without empty lines. Raises InputError."""
     with _opened(path) as lines:
         for number, line in _numbered(path, lines):
             if not line.strip():
@@ -127,24 +127,24 @@ def json_rows(path: Path) -> Iterator[Row]:
                 values = json.loads(line)
             except ValueError as exc:
                 cut = "" if line.endswith("\n") else " It is the last line; perhaps it was cut off."
-                raise InputError(f"{path} line {number}: no JSON ({exc}). A line holds one whole object.{cut}") from exc
+                raise InputError(f"{path} line {number}: no JSON ({exc}). A line is one complete object.{cut}") from exc
             if not isinstance(values, dict):
-                raise InputError(f"{path} line {number}: an object is needed, one a line.")
+                raise InputError(f"{path} line {number}: each line must be an object.")
             yield Row(path, number, values)
 
 
 def read_questions(path: Path) -> list[str]:
-    """The `question` of each line. Raises InputError, also for one that is there twice, and for none."""
+    """The `question` of each line. Raises InputError, also for duplicates and for an empty file."""
     seen = dict[str, int]()
     for row in json_rows(path):
         row.once("question", row.text("question"), seen)
     if not seen:
-        raise InputError(f"{path} holds no questions.")
+        raise InputError(f"{path} has no questions.")
     return list(seen)
 
 
 def tsv_rows(path: Path, names: list[str]) -> Iterator[Row]:
-    """A tab-separated file as rows with these names by position; empty lines are skipped. Raises InputError."""
+    """A tab-separated file as rows with these names by position, without empty lines. Raises InputError."""
     with _opened(path) as lines:
         reader = csv.reader((line for _, line in _numbered(path, lines)), delimiter="\t")
         try:
@@ -165,7 +165,7 @@ def _opened(path: Path) -> "gzip.GzipFile | IO[bytes]":
 
 
 def _numbered(path: Path, lines: "gzip.GzipFile | IO[bytes]") -> Iterator[tuple[int, str]]:
-    """The lines, each decoded by itself, so that what cannot be read is named by its own number."""
+    """The lines, each decoded separately, so that an error names its line."""
     number = 0
     try:
         for number, line in enumerate(lines, start=1):

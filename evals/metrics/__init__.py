@@ -1,1 +1,1 @@
-"""The measures, one family a file. How each is read where papers and code disagree is told in its docstring."""
+"""The measures, one family a file. Docstrings say which reading is used if papers and code disagree."""

@@ -1,9 +1,7 @@
-"""Measures of stored answers to questions with two sides whose documents are known.
+"""Measures of stored answers to questions with two sides and known documents.
 
-Every function is over replies and asks nobody. A reply without an answer failed: it counts in every mean over
-questions as what the agent did not do, and has no citations or claims to count among those. Where a choice ('X or Y?')
-was answered, its two sides have no for and against: they count where only two sides are needed, not where it matters
-which is which.
+A reply without an answer failed: it counts in every mean over questions, and has no claims or citations. The two sides
+of a choice ('X or Y?') have no for and against: they count only in measures that need two sides.
 """
 
 from collections import Counter
@@ -19,12 +17,10 @@ VERDICTS = ("right", "wrong", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What the agent said to one ask. `answer` is None where it failed; `gold`: side to its gold documents.
-
-    `left_out` is the side whose gold documents were not in the collection, or empty; `passages` are the stored texts
-    of those that the answer cites, by id.
-    """
+class AgentReply:
+    """The agent's reply to a question. answer: None if it failed. gold: documents by side. left_out: the side whose
+    gold documents were excluded, or empty. passages: the cited texts by id. either_way: the question may be worded from
+    either pole, so a gold document may argue against it."""
 
     question: str
     gold: dict[str, frozenset[str]]
@@ -33,7 +29,6 @@ class Reply:
     left_out: str = ""
     passages: dict[int, str] = field(default_factory=dict)
     either_way: bool = False
-    """Whether what is gold for the question may stand against it: it may be worded from either pole."""
 
     @property
     def answered(self) -> bool:
@@ -47,26 +42,25 @@ class Reply:
         return next((s for s in self.sides if s.stance == stance), None)
 
 
-def of_plain(replies: Sequence[Reply]) -> dict[str, Ratio]:
-    """All that needs neither judge nor encoder, over what was asked with all documents. answered: answers that show at
-    least one side / questions; all_sides_cited: questions of which every side with gold documents is shown with a cited
-    claim / questions."""
+def of_plain(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
+    """The measures that need neither judge nor encoder, over questions with all documents. answered: answers with at
+    least one side / questions. all_sides_cited: questions whose sides with gold documents all have a cited claim /
+    questions."""
     found = {"answered": _share(replies, lambda r: r.answered), "all_sides_cited": _share(replies, _all_cited)}
     return {**found, **both_sides_known(replies), **citations(replies), **documents_told(replies), **one_sided(replies)}
 
 
-def _share(replies: Iterable[Reply], holds: Callable[[Reply], float]) -> Ratio:
-    """The mean over replies."""
+def _share(replies: Iterable[AgentReply], holds: Callable[[AgentReply], float]) -> Ratio:
     return Ratio.of((r.question, float(holds(r)), 1) for r in replies)
 
 
-def citations(replies: Sequence[Reply]) -> dict[str, Ratio]:
-    """The side of the cited documents against the side that they stand under, over (claim, citation) pairs.
+def citations(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
+    """The side of cited documents, over (claim, citation) pairs. No paper's measure.
 
-    right: the document is gold for the side it stands under. wrong: for the other side only. unknown: for neither, and
-    gold is not exhaustive. `citations_X` = X / all citations under a for or against side; `wrong_of_known` = wrong /
-    (right + wrong). No paper's measure. The side of an essay is not that of each of its sentences, so that wrong ones
-    are counted too often rather than too seldom. A question that may be worded from either pole has no such verdicts.
+    right: the document is gold for the claim's side. wrong: for the other side only. unknown: for neither; gold is not
+    exhaustive. citations_X = X / all citations on a for or against side. wrong_of_known = wrong / (right + wrong). A
+    sentence may argue against its document's side, so wrong is overestimated. Questions that may be worded from either
+    pole have no verdicts.
     """
     found = [(r.question, list(judged_citations(r))) for r in replies if not r.either_way]
     counts = [(q, Counter(verdict for verdict, _ in cited)) for q, cited in found]
@@ -75,8 +69,8 @@ def citations(replies: Sequence[Reply]) -> dict[str, Ratio]:
     return shares | {"wrong_of_known": wrong}
 
 
-def judged_citations(reply: Reply) -> Iterator[tuple[str, str]]:
-    """Each citation under a for or against side: the verdict on it, and that side."""
+def judged_citations(reply: AgentReply) -> Iterator[tuple[str, str]]:
+    """The verdict on each citation of a for or against side, and the side."""
     documents = {c.number: c.document_id for c in reply.answer.citations} if reply.answer else {}
     for side in reply.sides:
         if side.stance == "other":
@@ -88,9 +82,9 @@ def judged_citations(reply: Reply) -> Iterator[tuple[str, str]]:
                 yield "right" if right else "wrong" if wrong else "unknown", side.stance
 
 
-def documents_told(replies: Sequence[Reply]) -> dict[str, Ratio]:
-    """Of the documents that are gold for one side and that the answer lists: the share that is told to argue for one
-    side (`documents_told`), and of these the share that is told for its side (`documents_right`)."""
+def documents_told(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
+    """Over listed documents that are gold for one side. documents_told: the share with exactly one side in the answer.
+    documents_right: of these, the share with the gold side."""
     told, right = [], []
     for reply in (r for r in replies if r.answer and not r.either_way):
         sides = {side.id: side.stance for side in reply.sides}
@@ -102,22 +96,22 @@ def documents_told(replies: Sequence[Reply]) -> dict[str, Ratio]:
     return {"documents_told": Ratio.of(told), "documents_right": Ratio.of(right)}
 
 
-def _all_cited(reply: Reply) -> bool:
+def _all_cited(reply: AgentReply) -> bool:
     cited = [s for s in _two_sides(reply) if any(c.citations for c in s.claims)]
     if any(s.stance == "other" for s in cited):
         return len(cited) == len(SIDES)
     return {s.stance for s in cited} >= {side for side in SIDES if reply.gold[side]}
 
 
-def both_sides_known(replies: Sequence[Reply]) -> dict[str, Ratio]:
-    """Questions with gold documents on both sides of which each side quotes one that is gold for it
-    (`both_sides_known`) / such questions. No paper's measure. Of a choice's two sides, and of those of a question that
-    may be worded from either pole, one has to quote the one gold side and the other the other, whichever way round."""
+def both_sides_known(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
+    """both_sides_known: questions whose two sides each quote a document that is gold for it / questions with gold on
+    both sides. No paper's measure. The sides of a choice, and of a question from either pole, may match in either
+    order."""
     both = [r for r in replies if all(r.gold[side] for side in SIDES)]
     return {"both_sides_known": _share(both, _both_known)}
 
 
-def _both_known(reply: Reply) -> bool:
+def _both_known(reply: AgentReply) -> bool:
     documents = {c.number: c.document_id for c in reply.answer.citations} if reply.answer else {}
     sides = [{documents[n] for claim in side.claims for n in claim.citations} for side in _two_sides(reply)]
     if len(sides) != len(SIDES):
@@ -128,13 +122,12 @@ def _both_known(reply: Reply) -> bool:
     return any(all(cited & gold for cited, gold in zip(sides, way, strict=True)) for way in ways)
 
 
-def one_sided(replies: Sequence[Reply]) -> dict[str, Ratio]:
-    """DeepTRACE's one-sided answers: those without an agreeing or without a disagreeing core statement.
+def one_sided(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
+    """DeepTRACE's one-sided answers: without an agreeing or without a disagreeing core statement (a side's claim).
 
-    `one_sided` = such answers / questions, one that failed or found nothing among them, since it shows no two sides;
-    `one_sided_of_answered` over the answers that show something. The claims of a side are its core statements. A single
-    token sentence passes, so `smaller_side_share` is told beside it: the mean over questions of
-    min(for, against) / (for + against) claims, 0 where there are none, 0.5 at best.
+    one_sided: such answers / questions; failed and empty answers count. one_sided_of_answered: the same / answers with
+    content. smaller_side_share: mean of min(for, against) / (for + against) claims, 0 without claims, at best 0.5,
+    because one token sentence avoids one_sided.
     """
     return {
         "one_sided": _share(replies, lambda r: min(_rooms(r)) == 0),
@@ -143,31 +136,30 @@ def one_sided(replies: Sequence[Reply]) -> dict[str, Ratio]:
     }
 
 
-def _rooms(reply: Reply) -> list[int]:
-    """How many claims each of the two sides has."""
+def _rooms(reply: AgentReply) -> list[int]:
+    """The number of claims of each of the two sides."""
     return [*(len(side.claims) for side in _two_sides(reply)), 0, 0][:2]
 
 
-def _two_sides(reply: Reply) -> list[AnswerPerspective]:
-    """For and against; of a choice the two alternatives that are each other's contrary."""
+def _two_sides(reply: AgentReply) -> list[AnswerPerspective]:
+    """For and against, or the two alternatives of a choice."""
     if found := [s for stance in SIDES if (s := reply.side(stance))]:
         return found
     by_id = {s.id: s for s in reply.sides}
     return next(([s, by_id[s.contrary]] for s in reply.sides if s.contrary in by_id), [])
 
 
-def missing_side(replies: Sequence[Reply]) -> dict[str, Ratio]:
-    """What is said of a side whose gold documents were taken out of the collection. No paper's measure.
+def missing_side(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
+    """Answers without the gold documents of one side. No paper's measure.
 
-    missing_admitted: the side is shown without a claim, as not found or thin, or not at all, in an answer that was
-    given / questions. missing_admitted_other_kept: that, while the other side is shown with claims; an answer that
-    finds nothing admits everything. missing_shown: something is shown for the side. missing_shown_wrong: one of it
-    that cites a document that is gold for the other side only, which is certainly no evidence; others may stand on
-    documents that nobody labelled. An answer that weighs alternatives instead of for and against is left out.
+    missing_admitted: the side has no claim, and is not found, thin or absent / questions. missing_admitted_other_kept:
+    the same, and the other side has claims. missing_shown: the side has a claim. missing_shown_wrong: the side cites a
+    document that is gold only for the other side; other citations may be unlabelled evidence. Answers with alternatives
+    instead of for and against are excluded.
     """
     asked = [r for r in replies if r.left_out and (not r.answered or any(s.stance in SIDES for s in r.sides))]
 
-    def admitted(reply: Reply) -> bool:
+    def admitted(reply: AgentReply) -> bool:
         side = reply.side(reply.left_out)
         told = side is None or side.status in ("not_found", "thin")
         return reply.answer is not None and not _shown(reply, reply.left_out) and told
@@ -180,16 +172,16 @@ def missing_side(replies: Sequence[Reply]) -> dict[str, Ratio]:
     }
 
 
-def _shown(reply: Reply, stance: str) -> bool:
+def _shown(reply: AgentReply, stance: str) -> bool:
     side = reply.side(stance)
     return bool(side and side.claims)
 
 
 def supported(checked: Sequence[tuple[str, Sequence[Sequence[bool]]]]) -> dict[str, Ratio]:
-    """Claims that are in what they cite (the citation recall and precision of Gao et al. 2023, ALCE, by other checks).
+    """Claims that their citations contain (citation recall and precision of ALCE, Gao et al. 2023, with other checks).
 
-    checked: question, and for each of its claims whether each of its citations says it. claims_supported = claims that
-    at least one citation says / claims; citations_supporting = citations that say their claim / citations.
+    checked: question, and for each claim whether each citation contains it. claims_supported: claims that a citation
+    contains / claims. citations_supporting: citations that contain their claim / citations.
     """
     return {
         "claims_supported": Ratio.of((q, sum(map(any, claims)), len(claims)) for q, claims in checked),
@@ -198,6 +190,6 @@ def supported(checked: Sequence[tuple[str, Sequence[Sequence[bool]]]]) -> dict[s
 
 
 def stands(claim: str, passage: str) -> bool:
-    """Whether the claim's words stand in the passage one after the other; white space may differ."""
+    """Whether the passage contains the claim verbatim, apart from white space."""
     words = claim.split()
     return bool(words) and " ".join(words) in " ".join(passage.split())

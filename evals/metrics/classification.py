@@ -1,8 +1,8 @@
-"""How well a judge of pairs does: does the passage support the statement, yes or no, and how surely?
+"""Measures of a judge of pairs: verdicts, ranking and calibration.
 
-Arrays have shape (n,) over pairs. `labels` and `accepted` are booleans, `scores` numbers where more is surer. What is
-not defined for the input is NaN. The measures are written out because intervals call them thousands of times, and
-scikit-learn's checks of its input take longer than the measures do; tests hold them to scikit-learn's.
+Arrays have shape (n,) over pairs; `labels` and `accepted` are booleans, higher `scores` are surer. Undefined measures
+are NaN. The code does not call scikit-learn, whose input checks take longer than the measures: intervals call them
+thousands of times. Tests compare both.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,15 +18,15 @@ Floats = NDArray[np.floating[Any]]
 
 BINS = 10
 SUPPORT, OPPOSE, NONE = 0, 1, 2
-"""Labels of pairs of three kinds, which number a model's answers too."""
+"""Labels of pairs, and the order of a model's outputs."""
 
 
 def yes_or_no(labels: Flags, accepted: Flags, questions: Sequence[str] | None = None) -> dict[str, Ratio]:
-    """Of the positive class, each question's pairs together in the intervals:
+    """Measures of the positive class, with intervals clustered by question.
 
-    accuracy (TP + TN) / n; f1 2·TP / (2·TP + FP + FN), which rises with the share of positives, so that figures on
-    files with other shares do not compare; precision TP / (TP + FP); recall TP / (TP + FN); positive_share accepted
-    / n, '% Pos' of BERDS table 4, a share of what the judge says and not of the labels.
+    accuracy (TP + TN) / n. f1 2·TP / (2·TP + FP + FN), which rises with the share of positives: compare it only on the
+    same pairs. precision TP / (TP + FP). recall TP / (TP + FN). positive_share: accepted / n ('% Pos' of BERDS table
+    4).
     """
     both, every = labels & accepted, np.ones(len(labels))
     parts: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {
@@ -44,31 +44,25 @@ def yes_or_no(labels: Flags, accepted: Flags, questions: Sequence[str] | None = 
 
 
 def roc_auc(labels: Flags, scores: Floats) -> float:
-    """Area under the ROC curve: the chance that a positive scores above a negative, ties counting half (Fawcett 2006).
-
-    NaN without both kinds.
-    """
+    """Area under the ROC curve: the probability that a positive scores above a negative, ties counting half (Fawcett
+    2006). NaN without both kinds."""
     negatives = np.sort(scores[~labels])
     below = np.searchsorted(negatives, scores[labels], "left") + np.searchsorted(negatives, scores[labels], "right")
     return _ratio(np.sum(below) / 2, len(negatives) * np.sum(labels))
 
 
 def average_precision(labels: Flags, scores: Floats) -> float:
-    """Σ (Rₙ − Rₙ₋₁)·Pₙ over the distinct scores, highest first, not interpolated (scikit-learn's reading).
-
-    NaN without a positive.
-    """
+    """Σ (Rₙ − Rₙ₋₁)·Pₙ over the distinct scores, highest first, without interpolation (scikit-learn's definition). NaN
+    without a positive."""
     order = np.argsort(-scores, kind="stable")
-    ends = np.flatnonzero(np.diff(scores[order], append=np.nan))  # the last of those that share a score
+    ends = np.flatnonzero(np.diff(scores[order], append=np.nan))  # the last of equal scores
     hits = np.cumsum(labels[order])[ends]
     return _ratio(np.sum(np.diff(hits, prepend=0) * hits / (ends + 1)), np.sum(labels))
 
 
 def reliability(labels: Flags, probabilities: Floats, bins: int = BINS) -> list[dict[str, float]]:
-    """A row for each bin of equal width that holds a pair: low, high, pairs, mean probability, share that is positive.
-
-    A bin takes its lower bound; the last one takes 1 as well.
-    """
+    """A row for each nonempty bin of equal width: low, high, pairs, mean probability, share of positives. A bin
+    includes its lower bound; the last also includes 1."""
     places = np.minimum((np.asarray(probabilities, float) * bins).astype(int), bins - 1)
     rows = []
     for place in np.unique(places):
@@ -79,11 +73,10 @@ def reliability(labels: Flags, probabilities: Floats, bins: int = BINS) -> list[
 
 
 def expected_calibration_error(labels: Flags, probabilities: Floats, bins: int = BINS) -> float:
-    """Σ over bins of (pairs / n)·|mean probability − share that is positive|, bins of equal width.
+    """Σ over bins of (pairs / n)·|mean probability − share of positives|, bins of equal width.
 
-    The reading for one class (Naeini et al. 2015), of the probability of support. Guo et al. (2017) use the
-    confidence in whichever class was chosen instead. NaN without pairs. It is biased upwards on few pairs, and so are
-    resamples of them: a percentile interval lies high.
+    The one-class definition (Naeini et al. 2015), on the probability of support; Guo et al. (2017) use the confidence
+    in the predicted class. NaN without pairs. Biased upwards on few pairs, and so are percentile intervals.
     """
     rows = reliability(labels, probabilities, bins)
     return _ratio(sum(r["pairs"] * abs(r["mean"] - r["positive"]) for r in rows), len(labels))
@@ -92,12 +85,11 @@ def expected_calibration_error(labels: Flags, probabilities: Floats, bins: int =
 def contrast_outcomes(
     passages: Sequence[tuple[Hashable, Hashable, str]], accepted: Flags, contrary: Sequence[str]
 ) -> tuple[list[bool], list[Hashable], int]:
-    """Contrast consistency, passage by passage; the measure is the mean of what comes first, NaN without any.
+    """Contrast consistency: among passages judged against both sides with at least one accepted, are both accepted? The
+    measure is the mean of the outcomes; lower is better.
 
-    Among passages that were judged against a statement and its contrary and for which at least one is accepted: are
-    both? Less is better. passages: question, passage and statement of each pair. contrary: what says the opposite of
-    each statement, '' where nothing does. Gives the outcomes, their questions, and how many passages were judged
-    against both.
+    passages: question, passage and statement of each pair. contrary: the opposing statement, or ''. Returns the
+    outcomes, their questions, and the number of passages judged against both sides.
     """
     verdicts: dict[tuple[Hashable, Hashable], dict[str, bool]] = {}
     opposite: dict[tuple[Hashable, str], str] = {}
@@ -114,10 +106,8 @@ def contrast_outcomes(
 
 
 def best_f(positive: Flags, score: Floats, beta: float = 1.0) -> tuple[float, float]:
-    """The highest F-beta over thresholds, (1 + b²) · hits / (accepted + b² · positives), and the threshold.
-
-    Optimistic: the threshold is read off the same pairs.
-    """
+    """The highest F-beta over thresholds, (1 + b²) · hits / (accepted + b² · positives), and its threshold. Optimistic:
+    both use the same pairs."""
     order = np.argsort(-score)
     hits, accepted = np.cumsum(positive[order]), np.arange(1, len(order) + 1)
     values = (1 + beta**2) * hits / (accepted + beta**2 * positive.sum())
@@ -126,7 +116,7 @@ def best_f(positive: Flags, score: Floats, beta: float = 1.0) -> tuple[float, fl
 
 
 def stance_accuracy(labels: NDArray[np.integer[Any]], probabilities: Floats) -> float:
-    """How often the likelier of support and oppose is right, over pairs that are either."""
+    """How often the likelier of support and oppose is right, over pairs with one of these labels."""
     taken = labels != NONE
     lead = probabilities[taken, SUPPORT] - probabilities[taken, OPPOSE]
     right = (lead > 0) == (labels[taken] == SUPPORT)

@@ -1,6 +1,8 @@
-"""What does a neutral query favour? Of the gold passages that root queries find, the share of each label: stances,
-ideologies (PIR, §2.5, table 3). The paper compares shares with each other, its passages being even by design; a release
-of it need not be, so here a share is compared with an even one: had each root found as many, drawn evenly from its own.
+"""Which labels (stances, ideologies) does a neutral query favour (PIR, §2.5, table 3)?
+
+The measure is each label's share of the gold passages that root queries retrieve. The paper compares shares with each
+other, because its passages are balanced. A release may not be, so each share is compared with an even one: as many
+passages, drawn evenly from the root's gold.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,8 +17,7 @@ _ROUNDS = 10_000
 
 
 def sides_of(root: Root) -> dict[str, set[int]]:
-    """Its gold passages by label. A perspective whose gold holds all of one with another label is no side beside it,
-    such as 'general' beside two stances, and is left out."""
+    """Gold passages by label. A perspective that contains all gold of another label, such as 'general', is excluded."""
     golds, sides = [(one.label, {*one.gold}) for one in root.perspectives], dict[str, set[int]]()
     for label, gold in golds:
         if not any(other <= gold for another, other in golds if another != label):
@@ -25,9 +26,9 @@ def sides_of(root: Root) -> dict[str, set[int]]:
 
 
 def favoured(roots: Sequence[Root], tops: Sequence[Collection[int]], seed: int) -> tuple[dict[str, Figure], float]:
-    """Of each label its share = Σ found of it / Σ found, its even share = Σ found · (gold of it / gold) / Σ found, and
-    the excess, the one less the other; over root queries, NaN where nothing is found. And the test of all being even.
-    tops: for each root the positions of the passages that are found."""
+    """For each label: share = Σ retrieved / Σ retrieved of all labels; even = Σ retrieved of all · (its gold / gold) /
+    Σ retrieved of all; excess = share − even. NaN if nothing is retrieved. Also the test that all are even. tops: for
+    each root the positions of the retrieved passages."""
     sides = [sides_of(root) for root in roots]
     labels = dict.fromkeys(label for of in sides for label in of)
     gold = np.array([[len(of.get(label, ())) for label in labels] for of in sides], float)
@@ -46,8 +47,8 @@ def favoured(roots: Sequence[Root], tops: Sequence[Collection[int]], seed: int) 
 
 
 def even_test(found: Floats, even: Floats, seed: int) -> float:
-    """p of all shares being even: how often Σ_labels (found − even)² / even is as large when each root's differences
-    are turned round by chance (a sign-flip test, Fisher 1935). Shapes (roots, labels); NaN where nothing is found."""
+    """p of all shares being even: a sign-flip test (Fisher 1935) of Σ_labels (retrieved − even)² / even over roots.
+    Shapes (roots, labels). NaN if nothing is retrieved."""
     known = even.sum(axis=0) > 0
     signs = np.random.default_rng(seed).choice((-1.0, 1.0), (_ROUNDS, len(found)))
     sums = np.vstack([np.ones(len(found)), signs]) @ (found - even)[:, known]

@@ -1,19 +1,12 @@
-"""What a judge's own errors do to MRecall@k and precision@k: both with an interval that carries them.
+"""MRecall@k and precision@k with intervals that include the judge's errors.
 
-On pairs that people labelled it accepted TP + FP, of which TP support, and rejected FN + TN, of which FN support.
-So an accepted pair supports with probability π, the judge's precision, and a rejected one with probability μ, its miss
-rate; with Jeffreys' prior, what the labels tell of these is
+People labelled pairs: the judge accepted TP + FP of them and rejected FN + TN. With Jeffreys' prior, an accepted pair
+supports with probability π ~ Beta(TP + ½, FP + ½), and a rejected one with μ ~ Beta(FN + ½, TN + ½). Each round draws π
+and μ, then the truth of each (perspective, passage) pair from them, and resamples the questions: multiple imputation
+(Rubin 1987) of labels with errors, as Rogan and Gladen (1978) correct a prevalence.
 
-    π ~ Beta(TP + ½, FP + ½)        μ ~ Beta(FN + ½, TN + ½)
-
-A round draws π and μ, then for every (perspective, passage) pair whether it supports, with π where the judge accepted
-it and μ where it did not, computes the measure of each question, and draws as many questions as there are with
-replacement. This is multiple imputation (Rubin 1987) of labels that are read with error, as Rogan and Gladen (1978)
-correct a prevalence.
-
-Taken for granted are that errors are independent (a judge that misses a perspective in one passage is no likelier to
-miss it in the next, so that over many passages what it missed is overstated), and that π and μ are those of the
-labelled pairs (with another share of positives they are others).
+Assumptions: errors are independent, so misses over many passages are overstated. The share of positives is that of the
+labelled pairs; with another share, π and μ differ.
 """
 
 import json
@@ -28,42 +21,41 @@ from evals.metrics.measure import LEVEL, ROUNDS
 from tools.errors import InputError
 
 Errors = Sequence[float]
-"""Of verdicts on labelled pairs TP, FP, FN, TN: accepted rightly and wrongly, rejected wrongly and rightly."""
+"""TP, FP, FN and TN of verdicts on labelled pairs."""
 
 
 def read_errors(path: Path, asked: Mapping[str, Any]) -> Errors:
-    """From a result of the suite `judge`, whose judge was `asked` as this one is. Raises InputError."""
+    """Counts from a result of the suite `judge` with the same configuration as `asked`. Raises InputError."""
     try:
         found = json.loads(path.read_text())
-        other = [name for name, value in asked.items() if found["config"][name] != value]
+        changed = [name for name, value in asked.items() if found["config"][name] != value]
         hits, accepted = np.sum([row[1:] for row in found["items"]["precision"]], axis=0)
-        _, positive = np.sum([row[1:] for row in found["items"]["recall"]], axis=0)
+        positive = sum(row[2] for row in found["items"]["recall"])
         counts = hits, accepted - hits, positive - hits, found["metrics"]["pairs"] - accepted - positive + hits
     except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise InputError(f"{path} is no result of `python -m evals judge --json` that can be read ({exc}).") from exc
-    if other:
-        was, is_ = found["config"][other[0]], asked[other[0]]
-        how = "Measure this judge with `python -m evals judge --contrary --json`, without --answers and --threshold."
-        raise InputError(f"{path}: '{other[0]}' was {was!r} and is {is_!r} here. {how}")
+        raise InputError(f"{path} is not a readable result of `python -m evals judge --json` ({exc}).") from exc
+    if changed:
+        was, now = found["config"][changed[0]], asked[changed[0]]
+        remedy = "Measure this judge with `python -m evals judge --contrary --json`, without --answers and --threshold."
+        raise InputError(f"{path}: '{changed[0]}' was {was!r} and is {now!r} here. {remedy}")
     return [float(count) for count in counts]
 
 
 def corrected(
-    said: Sequence[NDArray[Any]], errors: Errors, cutoffs: Sequence[int], seed: int, rounds: int = ROUNDS
+    accepted: Sequence[NDArray[Any]], errors: Errors, cutoffs: Sequence[int], seed: int, rounds: int = ROUNDS
 ) -> dict[str, list[float]]:
-    """Measure to the mean and the 2.5 and 97.5 percent points of its rounds. said: of each question whether the judge
-    accepted, NaN for an empty place, which supports nothing; shape (perspectives, passages)."""
-    rng, count = np.random.default_rng(seed), len(said)
-    right, wrong, missing, rejected = (count + 0.5 for count in errors)
-    supports, missed = rng.beta(right, wrong, (rounds, 1, 1)), rng.beta(missing, rejected, (rounds, 1, 1))
+    """Measure to its mean and the ends of its interval. accepted: the verdicts on each question, shape (perspectives,
+    passages); NaN for an empty place, which supports nothing."""
+    rng, count = np.random.default_rng(seed), len(accepted)
+    true, false, missed, rejected = (count + 0.5 for count in errors)
+    pi, mu = rng.beta(true, false, (rounds, 1, 1)), rng.beta(missed, rejected, (rounds, 1, 1))
     times = rng.multinomial(count, np.full(count, 1 / count), rounds) / count  # how often each question is drawn
     found = {f"{measure}@{k}": np.zeros(rounds) for measure in ("mrecall", "precision") for k in cutoffs}
-    for number, of_question in enumerate(said):
-        chance = np.select([of_question == 1, of_question == 0], [supports, missed])
-        truth = rng.random((rounds, *of_question.shape)) < chance
-        for k in cutoffs:  # as `evals.metrics.coverage` has them
+    for number, verdicts in enumerate(accepted):
+        truth = rng.random((rounds, *verdicts.shape)) < np.select([verdicts == 1, verdicts == 0], [pi, mu])
+        for k in cutoffs:  # as in `evals.metrics.perspective_coverage`
             top = truth[:, :, :k]
-            recalled = top.any(axis=2).sum(axis=1) >= min(len(of_question), k)
+            recalled = top.any(axis=2).sum(axis=1) >= min(len(verdicts), k)
             found[f"mrecall@{k}"] += recalled * times[:, number]
             found[f"precision@{k}"] += top.any(axis=1).sum(axis=1) / k * times[:, number]
     ends = [100 * (1 - LEVEL) / 2, 100 * (1 + LEVEL) / 2]

@@ -1,5 +1,4 @@
-"""Figures over items, and their intervals by a seeded bootstrap that draws whole questions, since the items of one
-question are alike."""
+"""Figures over items with 95 % intervals, by a seeded bootstrap that resamples whole questions."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,9 +10,9 @@ from numpy.typing import NDArray
 Chosen = NDArray[np.int64]
 Interval = tuple[float, float]
 Statistic = Callable[[Chosen], float]
-"""From the indices of the items drawn, shape (m,), to a number; NaN where it is not defined for a draw."""
+"""From the indices of the drawn items, shape (m,), to a number, NaN if undefined."""
 Values = Sequence[float] | NDArray[np.float64]
-Row = tuple[str, float, float]
+ItemRow = tuple[str, float, float]
 """Question, numerator, denominator."""
 
 ROUNDS = 1000
@@ -22,12 +21,12 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Figure:
-    """A statistic of items; groups: the question of each; rows: those whose sums make it, where it is such a figure.
-    NaN over nothing."""
+    """A statistic of items, NaN without items. groups: the question of each item. rows: those whose sums make the
+    statistic, if there are any."""
 
     statistic: Statistic
     groups: Sequence[Hashable]
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ItemRow, ...] = ()
 
     @property
     def value(self) -> float:
@@ -35,12 +34,12 @@ class Figure:
 
     @property
     def total(self) -> float:
-        """Over how many items it is."""
+        """The number of items."""
         return len(self.groups)
 
     def interval(self, seed: int = 1) -> Interval:
-        """The 95 % percentile interval: as many questions as there are, drawn with replacement, make a round. A round
-        without a number is left out; (NaN, NaN) where none has one."""
+        """The 95 % percentile interval over resamples of the questions. Undefined resamples are skipped; (NaN, NaN) if
+        all are."""
         found: dict[Hashable, list[int]] = {}
         for index, group in enumerate(self.groups):
             found.setdefault(group, []).append(index)
@@ -48,7 +47,7 @@ class Figure:
             return float("nan"), float("nan")
         members = [np.array(indices) for indices in found.values()]
         drawn = np.random.default_rng(seed).integers(0, len(members), (ROUNDS, len(members)))
-        if len(members) == len(self.groups):  # much quicker than joining arrays of one
+        if len(members) == len(self.groups):  # faster than concatenating arrays of one
             values = np.array([self.statistic(row) for row in drawn])
         else:
             values = np.array([self.statistic(np.concatenate([members[i] for i in row])) for row in drawn])
@@ -58,19 +57,17 @@ class Figure:
         return float(low), float(high)
 
     def less(self, other: "Figure") -> "Figure":
-        """The difference to another one of the same items, which are drawn together."""
+        """The difference to a figure of the same items, which are resampled together."""
         return Figure(lambda chosen: self.statistic(chosen) - other.statistic(chosen), self.groups)
 
 
 @dataclass(frozen=True)
 class Ratio(Figure):
-    """Σ numerators / Σ denominators over rows of (question, numerator, denominator); NaN over nothing.
-
-    A mean over questions has a denominator of 1 in each row, a pooled share the number of items.
-    """
+    """Σ numerators / Σ denominators over rows of (question, numerator, denominator), NaN if the denominator is 0. A
+    mean over questions has denominators of 1."""
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> "Ratio":
+    def of(cls, rows: Iterable[ItemRow]) -> "Ratio":
         kept = tuple(rows)
         parts = np.array([(n, d) for _, n, d in kept], float).reshape(-1, 2)
 
@@ -82,18 +79,18 @@ class Ratio(Figure):
 
     @property
     def total(self) -> float:
-        """The sum of the denominators: over how many items or questions."""
+        """The sum of the denominators."""
         return sum(d for _, _, d in self.rows)
 
 
 def mean(values: Values, groups: Sequence[str]) -> Figure:
-    """The mean of those of the values that are defined, NaN where none is; values: shape (n,), with NaN."""
+    """The mean of the defined values. values: shape (n,), with NaN."""
     known = [(g, 0.0, 0.0) if np.isnan(v) else (g, float(v), 1.0) for g, v in zip(groups, values, strict=True)]
     return replace(Ratio.of(known), rows=tuple(row for row in known if row[2]))
 
 
 def figures(measures: Mapping[str, Figure], seed: int) -> dict[str, dict[str, Any]]:
-    """What a result says of measures: `metrics`, their 95 % `intervals`, and the `items` of those that have rows."""
+    """`metrics`, their 95 % `intervals`, and the `items` of figures with rows."""
     found = {name: (m.value, *m.interval(seed)) for name, m in measures.items()}
     return {
         "metrics": {name: value for name, (value, _, _) in found.items()},
@@ -103,14 +100,13 @@ def figures(measures: Mapping[str, Figure], seed: int) -> dict[str, dict[str, An
 
 
 def paired(base: Mapping[str, Figure], other: Mapping[str, Figure], seed: int) -> dict[str, dict[str, Any]]:
-    """Of each measure the `difference` of another one's to the base's and its `interval`, the same items drawn for
-    both."""
+    """The `difference` of each measure to the base's and its `interval`, on the same resamples."""
     differences = {name: other[name].less(base[name]) for name in base}
     return {name: {"difference": d.value, "interval": d.interval(seed)} for name, d in differences.items()}
 
 
 def figures_by(found: Mapping[str, Mapping[str, Mapping[str, Figure]]], seed: int) -> dict[str, dict[str, Any]]:
-    """The same of measures by data and method."""
+    """`figures` by data and method."""
     each = {data: {name: figures(m, seed) for name, m in methods.items()} for data, methods in found.items()}
     return {
         part: {data: {name: f[part] for name, f in methods.items()} for data, methods in each.items()}

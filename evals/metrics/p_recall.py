@@ -1,4 +1,4 @@
-"""p-Recall: are passages found for every perspective on a query, and not for one of them only (PIR, §2.3)?"""
+"""p-Recall: are passages retrieved for every perspective on a query (PIR, §2.3)?"""
 
 import math
 import zlib
@@ -19,10 +19,8 @@ AVERAGE = "average of tasks"
 
 
 def first_gold(scores: NDArray[np.floating], gold: Ints) -> int:
-    """The rank, from 1, of the best passage that is gold; of equals the earlier passage comes first.
-
-    scores: shape (passages,), higher is better. gold: positions among them, one or more.
-    """
+    """The rank, from 1, of the best gold passage; ties go to the earlier passage. scores: shape (passages,), higher is
+    better. gold: positions."""
     order = np.argsort(-scores, kind="stable")
     return int(np.isin(order, gold).argmax()) + 1
 
@@ -30,17 +28,16 @@ def first_gold(scores: NDArray[np.floating], gold: Ints) -> int:
 def p_recall(ranks: Sequence[Ints], k: int) -> Floats:
     """p-Recall@k of each root (PIR, eq. 1): the share of its perspectives with a gold passage in the top k.
 
-    ranks: for each root the ranks of its perspectives' first gold passages, shape (perspectives, columns). Returns
-    shape (roots, columns). The released code counts roots with one perspective as 0; the suite leaves them out.
+    ranks: for each root the ranks of first gold passages, shape (perspectives, columns). Returns shape (roots,
+    columns). The released code counts roots with one perspective as 0; the suite excludes them.
     """
     return np.stack([(of_root <= k).mean(axis=0) for of_root in ranks])
 
 
 @dataclass(frozen=True)
 class TaskMean(Figure):
-    """The mean over tasks, each of them weighing the same (PIR, §2.3, table 2), of the means of their roots' `values`.
-    A round draws a task's roots from among themselves, the same ones for every figure, so that differences between
-    columns are paired. A task's draws do not depend on the other tasks."""
+    """The mean over tasks, with equal weight (PIR, §2.3, table 2), of the means of their roots' `values`. Resampling
+    draws roots within tasks, the same for every figure, so differences between columns are paired."""
 
     values: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -56,7 +53,7 @@ class TaskMean(Figure):
 
 @cache
 def times(task: str, size: int, seed: int, rounds: int = ROUNDS) -> Ints:
-    """How often each root of a task is drawn, of as many as there are, with replacement: shape (rounds, size)."""
+    """How often each root of a task is drawn, with replacement: shape (rounds, size)."""
     generator = np.random.default_rng([seed, zlib.crc32(task.encode())])
     return generator.multinomial(size, np.full(size, 1 / size), rounds)
 
@@ -68,8 +65,8 @@ def measures(
     cutoffs: Sequence[int],
     bases: Mapping[str, Mapping[str, str]],
 ) -> dict[str, dict[str, dict[str, Figure]]]:
-    """By task and AVERAGE, column and measure. ranks: for each task those of `p_recall`; keys: its roots'. bases: a
-    measure's name to columns and what is subtracted from each."""
+    """By task and AVERAGE, column and measure. ranks: as for `p_recall`, by task. keys: the roots. bases: measure to
+    columns and the columns that are subtracted."""
     found: dict[str, dict[str, dict[str, Figure]]] = {
         task: {column: {} for column in columns} for task in (*ranks, AVERAGE)
     }
@@ -87,5 +84,5 @@ def measures(
 
 
 def _number(value: Any) -> float:
-    """Without the last digits, in which sums that are equal differ: no gain of 1e-17 is a gain."""
+    """Rounded, so that equal sums do not differ in the last digits."""
     return round(float(value), 12) + 0.0

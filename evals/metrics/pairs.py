@@ -1,4 +1,4 @@
-"""The measures of a judge's records on labelled pairs, and its baselines."""
+"""Measures of a judge's records on labelled pairs, and baselines."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,15 +20,13 @@ def labels_of(records: Sequence[Record]) -> m.Flags:
 
 
 def scores_of(records: Sequence[Record], lowest: float) -> NDArray[np.float64]:
-    """The scores, shape (n,); a pair that failed has the lowest there can be, which is a No."""
+    """Scores, shape (n,). A failed pair has the lowest score: it counts as No."""
     return np.array([lowest if r["score"] is None else float(r["score"]) for r in records])
 
 
 def measures(records: Sequence[Record], threshold: float, probabilities: bool, seed: int) -> Record:
-    """`metrics`, their `intervals` clustered by question, `items` and the `reliability` curve.
-
-    records: `label`, `score` (None where it failed), `question`, `passage`, `perspective`, `contrary`, `seconds`.
-    """
+    """`metrics`, `intervals` clustered by question, `items`, and the `reliability` curve. records: `label`, `score`
+    (None if failed), `question`, `passage`, `perspective`, `contrary`, `seconds`."""
     labels, questions = labels_of(records), [r["question"] for r in records]
     scores = scores_of(records, 0.0 if probabilities else -1.0)
     accepted = np.array([r["score"] is not None for r in records]) & (scores >= threshold)
@@ -60,7 +58,7 @@ def measures(records: Sequence[Record], threshold: float, probabilities: bool, s
 
 
 def optimistic(records: Sequence[Record]) -> Record:
-    """The figures at the threshold of the highest F1 on these very pairs, and the `threshold`: better than in use."""
+    """Figures at the `threshold` of the highest F1 on the same pairs."""
     labels, scores = labels_of(records), scores_of(records, -1.0)
     _, threshold = m.best_f(labels, scores)
     found = {name: ratio.value for name, ratio in m.yes_or_no(labels, scores >= threshold).items()}
@@ -68,10 +66,8 @@ def optimistic(records: Sequence[Record]) -> Record:
 
 
 def uninformed(rate: float) -> dict[str, Record]:
-    """The baselines that look at nothing, as expected and not drawn; rate: the share of positives.
-
-    Random says Yes at that rate: accuracy r² + (1 − r)²; precision, recall and F1 of the expected counts r.
-    """
+    """Expected figures of baselines without input. Random says Yes at `rate`, the share of positives r: accuracy r² +
+    (1 − r)²; precision, recall and F1 r."""
     yes, none = (rate, 0.0) if rate else (math.nan, math.nan)
     chance = {"auc": 0.5, "average_precision": yes}
     draws = {"accuracy": rate**2 + (1 - rate) ** 2, "f1": yes, "precision": yes, "recall": yes, "positive_share": rate}

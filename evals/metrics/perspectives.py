@@ -1,4 +1,4 @@
-"""Are a model's perspectives on a question the gold ones?"""
+"""Matches a model's perspectives on a question with the gold ones."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,12 +13,9 @@ CLOSE = 0.9
 
 
 def match(gold: Sequence[str], predicted: Sequence[str], cosines: NDArray[np.float32]) -> dict[str, Any]:
-    """Gold and predicted perspectives matched one to one so that the cosines' sum is largest (Kuhn 1955); `cosines` has
-    shape (predicted, gold). Close is a cosine of 0.9 or more, of one polarity where the gold ones differ in it.
-
-    The predicted ones, each gold one's cosine to the one it is matched with (0 where there is none), and how many are
-    close.
-    """
+    """Matches gold and predicted perspectives one to one with the largest sum of cosines (Kuhn 1955); `cosines` has
+    shape (predicted, gold). Close: cosine of at least 0.9, and equal polarity if the gold ones differ in it. Returns
+    the predictions, each gold one's cosine to its match (0 without one), and the number of close ones."""
     from scipy.optimize import linear_sum_assignment
 
     opposed = any(not same_polarity(gold[0], other) for other in gold[1:])
@@ -31,9 +28,9 @@ def match(gold: Sequence[str], predicted: Sequence[str], cosines: NDArray[np.flo
 
 
 def perspective_measures(found: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Ratio]:
-    """Over questions with what `match` found: perspectives_recall = close / gold perspectives; perspectives_precision =
-    close / predicted ones; perspectives_cosine = the mean cosine of a gold perspective to its match; perspectives_given
-    = predicted ones a question. A question that failed has all its gold perspectives missed."""
+    """perspectives_recall: close / gold. perspectives_precision: close / predicted. perspectives_cosine: mean cosine of
+    gold perspectives to their matches. perspectives_given: predicted ones per question. A failed question misses all
+    gold perspectives."""
     return {
         "perspectives_recall": Ratio.of((q, r["close"], len(r["cosines"])) for q, r in found),
         "perspectives_precision": Ratio.of((q, r["close"], len(r["predicted"])) for q, r in found),

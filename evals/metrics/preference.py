@@ -1,6 +1,6 @@
-"""Votes on two pages: the published z, and how many votes tell a preference.
+"""Statistics of votes between two pages: the published z, and the number of votes that a study needs.
 
-A vote is 1 for the answer, 0 for the list and one half for 'the same'; nobody prefers either where the mean is 0.5.
+A vote is 1 for the answer, 0 for the list, 0.5 for 'the same'. A mean of 0.5 is no preference.
 """
 
 import math
@@ -17,11 +17,9 @@ EVEN, ALPHA, POWER = 0.5, 0.05, 0.8  # of the one-sided test, as published
 
 
 def published_z(votes: Sequence[float], seed: int = 1) -> tuple[float, float]:
-    """(z, p): votes are resampled 1,000 times; z = (mean − 0.5) / (sd / √n) with the resamples' average mean and
-    average standard deviation, p is one-sided (Chen et al. 2022, appendix A). NaN where all votes are the same.
-
-    sd is that of the votes inside a resample, as if no two votes were one person's: see the intervals by voter too.
-    """
+    """(z, p) of Chen et al. 2022, appendix A: z = (mean − 0.5) / (sd / √n), with mean and standard deviation averaged
+    over 1,000 resamples; p is one-sided. NaN if all votes are equal. It assumes independent votes: see also the
+    intervals by voter."""
     if len(set(votes)) < 2:
         return math.nan, math.nan
     n = len(votes)
@@ -31,30 +29,30 @@ def published_z(votes: Sequence[float], seed: int = 1) -> tuple[float, float]:
 
 
 def power(n: "int | NDArray[np.int64]", share: float) -> NDArray[np.float64]:
-    """The chance that n independent votes, of which `share` are for the answer in truth, are found to prefer it by the
-    exact binomial test: P(X ≥ c | n, share) for the least c with P(X ≥ c | n, 0.5) ≤ 0.05."""
+    """The probability that n independent votes, of which the true share is `share`, show a preference in the exact
+    binomial test: P(X ≥ c | n, share) for the smallest c with P(X ≥ c | n, 0.5) ≤ 0.05."""
     from scipy.stats import binom
 
     return np.asarray(binom.sf(binom.isf(ALPHA, n, EVEN), n, share), float)
 
 
 def votes_needed(share: float) -> int:
-    """The number of independent votes from which on the power stays at 80 % or more: as c is whole, it goes up and down
-    a little with each vote. `share` is above 0.5."""
-    enough = 25 + math.ceil(6.2 / (share - EVEN) ** 2)  # four times what the normal approximation gives
+    """The number of independent votes from which the power stays at 80 % or more: it is not monotonic, because c is an
+    integer. `share` is above 0.5."""
+    enough = 25 + math.ceil(6.2 / (share - EVEN) ** 2)  # four times the normal approximation
     return int(np.flatnonzero(power(np.arange(1, enough), share) < POWER)[-1]) + 2
 
 
 def planned(
     people: int, each: int, icc: float, shares: Sequence[float] = (0.55, 0.6, 0.65, 0.7)
 ) -> dict[str, dict[str, Any]]:
-    """What a study needs for each true share, and the power of the planned one. Raises InputError.
+    """The votes needed for each true share, and the power of the planned study. Raises InputError.
 
-    Votes of the same people are worth less than independent ones by the design effect 1 + (m − 1) ρ, of m votes each
-    and an intra-class correlation ρ (Kish 1965).
+    The design effect 1 + (m − 1) ρ, for m votes a person with intra-class correlation ρ, divides the number of votes
+    (Kish 1965).
     """
     if people < 1 or each < 1 or not 0 <= icc <= 1:
-        raise InputError("--people and --each have to be 1 or more, --icc from 0 to 1.")
+        raise InputError("--people and --each must be 1 or more, --icc from 0 to 1.")
     effect, needed = 1 + (each - 1) * icc, dict[str, Any]()
     worth = int(people * each / effect)
     for share in shares:

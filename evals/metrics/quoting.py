@@ -1,6 +1,6 @@
-"""Of quotations whose documents' sides are known: how many stand right, and how many sides have one.
+"""Measures and fit of the quotation thresholds, on questions whose documents have known sides.
 
-`Question.parts` are what could be quoted, read once; everything here is over them, for any weights and probabilities.
+`QuotableParts` contains all quotable parts, so any weights and thresholds can be evaluated without asking again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,33 +16,32 @@ from evals.metrics.measure import Ratio
 from tools.models.judges.quoting import Floats, QuotingWeights, argues, case_of, side_confidence
 
 MOST = 3
-"""Quotations of a side that are counted, each of another document."""
+"""Quotations of a side that count, each from another document."""
 CASE_RIGHT = 0.97
-"""The share of the quotations that have to stand right on the sets that are fitted to."""
+"""Required share of right sides of quotations on the fitted sets."""
 TOLD_RIGHT = 0.93
-"""The same of the documents that are told to argue for a side."""
-_COMMON = 20  # quotations, or documents
+"""Required share of right sides of documents on the fitted sets."""
+_COMMON = 20  # quotations or documents
 ALONE = 3.0
-"""Log odds of a quotation by itself, at least. Chosen, not fitted: of 96 questions on 48 disputes whose sentences have
-known sides, 68 % of the quotations are then right and 10 % opposed, without it 47 and 17 %; on the other sets it costs
-few sides."""
+"""Minimum log odds of a quotation alone. Chosen, not fitted: on 96 questions of 48 disputes with labelled sentences, 68
+% of quotations are right and 10 % opposed with it, 47 % and 17 % without; on other sets few sides are lost."""
 CLOSER = 0.3
-"""Weight of a sentence that the larger model read, beside all that its speaker says. Chosen of 0, 0.1, 0.2, 0.3 and 0.5
-on three sets of debates and the samples."""
+"""Weight of a sentence's closer reading relative to its speaker's document. Chosen from 0, 0.1, 0.2, 0.3 and 0.5 on
+three debate sets and the samples."""
 NEAR = 0.42
-"""Cosine of the nearest sentence to the question below which no side has a case. Chosen: of 96 questions on six
-documents each, 2 fall below it; of 96 on other topics 95."""
+"""Minimum cosine of the nearest sentence to the question for any side. Chosen: of 96 questions on six documents each, 2
+are below; of 96 on other topics, 95."""
 Kind = Literal["sided", "topical", "elsewhere"]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuotableParts:
     """A question's n quotable parts.
 
-    features: how each leans to its first side, of itself, its passage, its document, (n, 3). grounds: its
-    features of relevance, (n, RELEVANCE_FEATURES). rank: how good a quotation each makes besides, (n,). documents:
-    which it is of. sides: 1 for documents that are known for the first side, -1 for the second, 0 for the others,
-    (n,). closely: whether it was read as closely as what is shown has to be, (n,).
+    features: leaning to the first side of the part, its passage and its document, (n, 3). grounds: relevance features,
+    (n, RELEVANCE_FEATURES). rank: quality as a quotation, (n,). documents: of each part. sides: 1 for documents known
+    for the first side, -1 for the second, 0 for others, (n,). closely: whether the closer reading scored it, (n,).
+    kind: known sides, documents on the topic with unknown sides, or no documents.
     """
 
     key: str
@@ -53,12 +52,11 @@ class Question:
     sides: NDArray[np.int_]
     closely: NDArray[np.bool_]
     kind: Kind = "sided"
-    """What is known: the documents of each side, documents of the topic on unknown sides, or that there are none."""
 
 
-def measures(questions: Sequence[Question], quoting: QuotingWeights) -> dict[str, Ratio]:
-    """right, sides, both, missing, swapped, told and told_right over questions with documents of known sides; astray
-    over those that no document answers; those alone of which there is something."""
+def measures(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> dict[str, Ratio]:
+    """right, sides, both, missing, swapped, told and told_right over questions with known sides; astray over questions
+    that no document answers. Measures without items are absent."""
     names = ("right", "sides", "both", "missing", "swapped", "told", "told_right", "astray")
     rows: dict[str, list[tuple[str, float, float]]] = {name: [] for name in names}
     for pair in _read(questions, quoting):
@@ -83,12 +81,10 @@ def measures(questions: Sequence[Question], quoting: QuotingWeights) -> dict[str
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A question read for one of its sides by the weights: the same from whatever probability on it is shown.
+    """A question for one side, with the weights applied. features: to this side, (n, 3). sure: `side_confidence`, (n,).
+    order: best parts first."""
 
-    features: as of the question, to this side, (n, 3). sure: of `side_confidence`, (n,). order: the best parts first.
-    """
-
-    question: Question
+    question: QuotableParts
     sign: int
     features: Floats
     sure: Floats
@@ -97,21 +93,21 @@ class _Side:
 
 _Read = list[tuple[_Side, _Side]]
 _Count = Callable[[tuple[_Side, _Side], QuotingWeights], tuple[int, int]]
-"""How many stand right, and how many there are."""
+"""Right ones, and all."""
 
 
-def _read(questions: Sequence[Question], quoting: QuotingWeights) -> _Read:
+def _read(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> _Read:
     return [(_side(q, 1, quoting), _side(q, -1, quoting)) for q in questions]
 
 
-def _side(q: Question, sign: int, quoting: QuotingWeights) -> _Side:
+def _side(q: QuotableParts, sign: int, quoting: QuotingWeights) -> _Side:
     features = sign * q.features
     sure = side_confidence(features, q.grounds, quoting)
     return _Side(q, sign, features, sure, np.argsort(-sure * q.rank, kind="stable"))
 
 
 def _picked(side: _Side, quoting: QuotingWeights, left_out: int = 0) -> list[int]:
-    """The known sides of the documents that would be quoted for a side: the best of each, at most MOST of them."""
+    """The known sides of the documents quoted for a side: the best part of each, at most MOST."""
     q = side.question
     fit = q.closely & ((q.sides != left_out) | (left_out == 0)) & case_of(side.sure, side.features, quoting)
     picked: dict[str, int] = {}
@@ -122,13 +118,13 @@ def _picked(side: _Side, quoting: QuotingWeights, left_out: int = 0) -> list[int
 
 
 def _right(pair: tuple[_Side, _Side], verdicts: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """How many quotations of known sides stand right, and how many there are."""
+    """Quotations on the right side, and quotations from known documents."""
     known = [(side.sign, of) for side, sides in zip(pair, verdicts, strict=True) for of in sides if of]
     return sum(sign == of for sign, of in known), len(known)
 
 
 def _told(pair: tuple[_Side, _Side], quoting: QuotingWeights) -> tuple[int, int, int]:
-    """How many documents are told to argue for their known side, how many for either side, how many there are."""
+    """Documents with the right side, with any side, and all known ones."""
     q, found = pair[0].question, list[bool]()
     known = {d: int(side) for d, side in zip(q.documents, q.sides, strict=True) if side}
     for side in pair:
@@ -137,14 +133,13 @@ def _told(pair: tuple[_Side, _Side], quoting: QuotingWeights) -> tuple[int, int,
     return sum(found), len(found), len(known)
 
 
-def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) -> QuotingWeights:
+def fit(questions: Sequence[QuotableParts], own: float = 0.26, passage: float = 0.3) -> QuotingWeights:
     """Weights and thresholds fitted on these questions.
 
-    The shares of the three leanings are given: fitted ones put nearly all on the speaker, and then fewer sides show a
-    quotation at the same share of right ones. Fitted are their scale (a logistic regression without an intercept on
-    the known documents, each question with the same weight); what tells known documents from the others that were read
-    (logistic regressions); then the lowest thresholds from which CASE_RIGHT of the quotations, and TOLD_RIGHT of the
-    documents, stand right.
+    The ratio of the three leanings is given: a fitted one uses almost only the document, and fewer sides then have a
+    quotation at the same share of right ones. Fitted: the scale (logistic regression without intercept on known
+    documents, equal weight for questions); relevance (logistic regressions of known against other documents); the
+    lowest thresholds at which CASE_RIGHT of quotations and TOLD_RIGHT of documents are right.
     """
     shares = np.array([own, passage, 1 - own - passage])
     sided = [q for q in questions if q.kind == "sided"]
@@ -166,19 +161,17 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     return _lowest(sided, [replace(made, told=t) for t in steps], lambda *of: _told(*of)[:2], TOLD_RIGHT)
 
 
-def _speaks(questions: Sequence[Question]) -> LogisticRegression:
-    """What tells known documents from the others that were read of the same question."""
+def _speaks(questions: Sequence[QuotableParts]) -> LogisticRegression:
+    """Logistic regression of known documents against other documents read for the question."""
     grounds = np.concatenate([q.grounds[:, :-1] for q in questions])
     return LogisticRegression(C=10, max_iter=1000).fit(grounds, np.concatenate([q.sides != 0 for q in questions]))
 
 
-def _foremost(questions: Sequence[Question], quoting: QuotingWeights) -> float:
-    """The weight of how near the nearest passage comes, each question with the same weight, those included that no
-    document answers.
+def _foremost(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> float:
+    """The weight of the nearest passage's cosine, with equal weight for questions, including unanswerable ones.
 
-    Its intercept is not kept. With it, both sides of reworded questions are shown half as often, and a side without
-    its documents hardly less (docs/results.md): it says how seldom documents of a whole pool speak to the question,
-    not how seldom those do that would be shown.
+    The intercept is dropped: with it, both sides of reworded questions appear half as often, and sides without
+    documents hardly less (docs/results.md).
     """
     grounds = np.concatenate([q.grounds for q in questions])
     side = np.where(np.concatenate([q.sides != 0 for q in questions]), 1.0, -1.0)
@@ -192,8 +185,8 @@ def _foremost(questions: Sequence[Question], quoting: QuotingWeights) -> float:
     return round(max(0.0, float(minimize(loss, np.zeros(2), method="Nelder-Mead").x[0])), 4)
 
 
-def _known(questions: Sequence[Question]) -> Iterator[tuple[Floats, Floats]]:
-    """The leanings of known parts to their own side, and their weights."""
+def _known(questions: Sequence[QuotableParts]) -> Iterator[tuple[Floats, Floats]]:
+    """Leanings of known parts to their own side, and weights."""
     for q in questions:
         known = np.flatnonzero(q.closely & (q.sides != 0))
         yield q.features[known] * q.sides[known, None], np.full(len(known), 1 / max(1, len(known)))
@@ -204,10 +197,10 @@ def _quoted(pair: tuple[_Side, _Side], quoting: QuotingWeights) -> tuple[int, in
 
 
 def _lowest(
-    questions: Sequence[Question], stricter: Sequence[QuotingWeights], count: _Count, wanted: float
+    questions: Sequence[QuotableParts], stricter: Sequence[QuotingWeights], count: _Count, wanted: float
 ) -> QuotingWeights:
-    """The last of the weights, from the strictest on, before less than the share `wanted` of what is counted stands
-    right. A single error is let pass, and so are counts below _COMMON."""
+    """The least strict weights before the share of right ones falls below `wanted`. One error, and counts below
+    _COMMON, are ignored."""
     best = stricter[0]
     for weights in stricter:
         right, total = map(sum, zip(*(count(pair, weights) for pair in _read(questions, weights)), strict=True))

@@ -1,8 +1,8 @@
-"""What a reader got out of a file, against the text that a careful reader expects of it.
+"""Compares the text that a reader extracts from a file with the expected text.
 
-words_in_order   expected words that are found in the same order, of all expected (a longest common subsequence)
-sentences_whole  expected sentences that stand whole in a passage or a heading, of all that end as sentences do
-extra            words found that are not among those in order, of all found
+words_in_order   expected words found in the same order (longest common subsequence) / expected words
+sentences_whole  expected sentences that a passage or heading contains whole / expected sentences
+extra            extracted words outside that order / extracted words
 """
 
 import re
@@ -23,7 +23,7 @@ _ENDS = re.compile(r"[.!?…][\"')\]]*$")
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """One file: words expected, of these found in order, words found; sentences expected, of these whole."""
+    """One file: expected words, those in order, extracted words; expected sentences, whole ones."""
 
     name: str
     words: int
@@ -37,7 +37,6 @@ class FileRead:
 
 
 def measures(read: Sequence[FileRead]) -> dict[str, Ratio]:
-    """Over files."""
     return {
         "words_in_order": Ratio.of((r.name, r.in_order, r.words) for r in read),
         "sentences_whole": Ratio.of((r.name, r.whole, r.sentences) for r in read),
@@ -46,7 +45,7 @@ def measures(read: Sequence[FileRead]) -> dict[str, Ratio]:
 
 
 def compare(name: str, expected: str, documents: Sequence[SourceDocument], problem: str = "") -> FileRead:
-    """What was read of the file of that name; a file that cannot be read counts as one of no words."""
+    """Compares a file's text with the expected one. An unreadable file has no words."""
     lines = [line.removeprefix(_NOTE) for line in expected.splitlines()]
     words = [w for line in expected.splitlines() if not line.startswith(_NOTE) for w in words_of(line)]
     has_notes = any(line.startswith(_NOTE) for line in expected.splitlines())
@@ -70,27 +69,24 @@ def compare(name: str, expected: str, documents: Sequence[SourceDocument], probl
 
 
 def _sentences(text: str) -> list[str]:
-    """Without bullets and numbers in front, which one may give and another not."""
+    """Without leading bullets and numbers, which readers may omit."""
     return [without_mark(s) for s in split_sentences(text)]
 
 
 def _texts(document: SourceDocument, has_notes: bool) -> list[str]:
-    """What stands in the order of the document: all but its notes, which may stand anywhere, where it has some."""
+    """The text in document order, and notes apart, since they may be anywhere."""
     if not document.blocks:
         return [document.text]
     return [b.text for b in document.blocks if not (has_notes and b.form == "note")]
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in order, in lower case, without punctuation."""
+    """Lower-case words in order, without punctuation."""
     return _WORD.findall(text.casefold())
 
 
 def in_order(expected: Sequence[str], found: Sequence[str]) -> int:
-    """The length of a longest common subsequence of two lists of words.
-
-    By rows of bits, one for each expected word (Hyyrö 2004, 'Bit-parallel LCS-length computation revisited').
-    """
+    """The length of a longest common subsequence of two lists of words (bit-parallel, Hyyrö 2004)."""
     places: dict[str, int] = {}
     for i, word in enumerate(expected):
         places[word] = places.get(word, 0) | 1 << i
@@ -103,10 +99,10 @@ def in_order(expected: Sequence[str], found: Sequence[str]) -> int:
 
 
 def folded(sentence: str) -> str:
-    """A sentence as it is compared: one kind of quotation marks and dashes, single spaces."""
+    """A sentence with one kind of quotation marks and dashes and single spaces."""
     return " ".join(sentence.translate(_QUOTES).split())
 
 
 def is_sentence(line: str) -> bool:
-    """Whether it ends as sentences do; headings, items of a word or two and rows of tables are none."""
+    """Whether it ends like a sentence. Headings, short items and table rows do not."""
     return len(line.split()) > 2 and " | " not in line and bool(_ENDS.search(line.translate(_QUOTES)))

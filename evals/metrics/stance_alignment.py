@@ -1,25 +1,22 @@
-"""Does the text under a side lean towards it? Stance alignment, as it was published and in two readings that can tell
-the sides apart.
+"""Stance alignment: does the text of a side lean towards the side? The published measure and two alternatives.
 
-Zhao et al. (PIR, §3.3) correlate the TextBlob polarity of a text with that of 'topic, stance'. TextBlob gives the words
-Support and Oppose polarity 0, so the second is the same for both sides of a topic, and constant altogether over topics
-without words that it knows: then the correlation is not defined. It is reported as it is, beside the correlation with
-±1 for the stance and beside the judge's view.
+Zhao et al. (PIR, §3.3) correlate the TextBlob polarity of a text with that of 'topic, stance'. TextBlob gives Support
+and Oppose polarity 0, so the second polarity is equal for both sides of a topic, and the correlation is undefined over
+topics without known words. It is reported with the correlation with ±1 for the stance, and with the judge's measure.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from evals.metrics.answers import SIDES, Reply
+from evals.metrics.answers import SIDES, AgentReply
 from evals.metrics.measure import Chosen, Figure, Ratio
 
 _TOLD = {"supports": ("Support", 1.0), "opposes": ("Oppose", -1.0)}
 
 
 def correlation(points: Sequence[tuple[str, float, float]]) -> Figure:
-    """Pearson's r over points of (question, x, y); NaN where fewer than two points, or one that never varies, leave it
-    undefined."""
+    """Pearson's r over points of (question, x, y). NaN for fewer than two points or a constant."""
     values = np.array([(x, y) for _, x, y in points], float).reshape(-1, 2)
 
     def pearson(chosen: Chosen) -> float:
@@ -31,11 +28,11 @@ def correlation(points: Sequence[tuple[str, float, float]]) -> Figure:
     return Figure(pearson, [question for question, *_ in points])
 
 
-def stance_alignment(replies: Sequence[Reply]) -> dict[str, Figure]:
-    """Pearson's r of the polarity of a side's claims, taken as one text, over all for and against sides that have any.
+def stance_alignment(replies: Sequence[AgentReply]) -> dict[str, Figure]:
+    """Pearson's r of the polarity of a side's claims (as one text) over all for and against sides with claims.
 
-    alignment_textblob: with the polarity of 'topic, Support' or 'topic, Oppose' (PIR §3.3, literally).
-    alignment_sign: with +1 for supports and −1 for opposes.
+    alignment_textblob: with the polarity of 'topic, Support' or 'topic, Oppose' (PIR §3.3, literally). alignment_sign:
+    with +1 for supports and −1 for opposes.
     """
     shown = [
         (reply.question, reply.answer.neutral_question, *_TOLD[side.stance], " ".join(c.text for c in side.claims))
@@ -56,8 +53,6 @@ def polarity(text: str) -> float:
 
 
 def judged_alignment(scores: Sequence[tuple[str, float, float]]) -> Ratio:
-    """The judge's view: the mean over claims of P(supports its side's statement) − P(supports the contrary one).
-
-    scores: question, and the two probabilities; from −1 to 1, 0 is a claim that serves neither side more.
-    """
+    """The mean over claims of P(supports its side's statement) − P(supports the contrary), from −1 to 1. scores:
+    question and both probabilities."""
     return Ratio.of((question, own - contrary, 1) for question, own, contrary in scores)

@@ -1,4 +1,4 @@
-"""The measures of rankings whose passages a judge was asked about: its verdicts make the gold sets."""
+"""Measures of rankings with a judge's verdicts as gold."""
 
 import json
 import math
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from evals.datasets.perspectives import GoldRow
 from evals.datasets.retrieval import GoldPerspective, GoldQuestion
-from evals.metrics.coverage import LEANINGS, TOP_FIVE, measures
 from evals.metrics.measure import Chosen, Figure
-from evals.models import PairJudge, kept_scores
+from evals.metrics.perspective_coverage import LEANINGS, TOP_FIVE, measures
+from evals.models import PairJudge, cached_scores
 from evals.suite import progress
 from tools.budget import batches
 from tools.errors import ProviderReplyError
@@ -21,13 +21,13 @@ from tools.models.judges.judge import Pair
 from tools.passages import SourceDocument
 
 Rankings = Mapping[str, Sequence[Sequence[SourceDocument]]]
-"""Of each method a ranking a row; an empty place has no text."""
+"""By method a ranking for each row. An empty place has no text."""
 _STANCE = (*(f"{kind}@{TOP_FIVE}" for kind in LEANINGS), f"sycophancy@{TOP_FIVE}")
 
 
 class Verdicts:
-    """What is said of (perspective, passage) pairs: by a judge, or by the data itself where there is none. scores: NaN
-    for no verdict, which is a No."""
+    """Verdicts on (perspective, passage) pairs, by a judge or from the data. scores: NaN for no verdict, which counts
+    as No."""
 
     def __init__(self, judge: PairJudge | None) -> None:
         self.judge = judge
@@ -37,8 +37,8 @@ class Verdicts:
         self.scores: dict[Pair, float] = {}
 
     def pairs(self, row: GoldRow, passage: SourceDocument) -> list[Pair]:
-        """One a perspective, none of an empty place. The title is read after the text, as by BERDS' evaluator; the
-        judge is told the other perspective of a question with two, as in a run."""
+        """One pair for each perspective; none for an empty place. The text precedes the title, as in BERDS' evaluator.
+        For a question with two perspectives the judge also reads the other one."""
         others = row.gold[::-1] if len(row.gold) == 2 else [""] * len(row.gold)
         told, text = zip(row.gold, others, strict=True), f"{passage.text} {passage.title}".strip()
         return [Pair(statement, text, other) for statement, other in told if passage.text.strip()]
@@ -49,14 +49,14 @@ class Verdicts:
         return said or [False] * len(row.gold)
 
     def accepted(self, row: GoldRow, ranking: Sequence[SourceDocument]) -> NDArray[np.float64]:
-        """The same of a ranking's passages, shape (perspectives, passages), NaN for an empty place."""
+        """Verdicts on a ranking, shape (perspectives, passages), NaN for an empty place."""
         none = [math.nan] * len(row.gold)
         said = [self.supports(row, p) if p.text.strip() else none for p in ranking]
         return np.array(said, float).reshape(-1, len(row.gold)).T
 
     def ask(self, rows: Sequence[GoldRow], rankings: Rankings, cache: VectorCache) -> None:
-        """Judges what was found. Raises ProviderDownError, ModelError; ProviderReplyError where no answer was of use
-        yet."""
+        """Judges the rankings. Raises ProviderDownError, ModelError, and ProviderReplyError before the first usable
+        reply."""
         every = rankings.values()
         found = ((row, p) for of_rows in every for row, ranking in zip(rows, of_rows, strict=True) for p in ranking)
         wanted = list(dict.fromkeys(pair for row, p in found for pair in self.pairs(row, p)))
@@ -70,7 +70,7 @@ class Verdicts:
         with progress(total=len(wanted), desc="judging", unit="pair") as bar:
             for part in batches(wanted, self.judge.together):
                 try:
-                    self.scores.update(zip(part, map(float, kept_scores(self.judge, cache, part)), strict=True))
+                    self.scores.update(zip(part, map(float, cached_scores(self.judge, cache, part)), strict=True))
                 except ProviderReplyError:
                     if all(map(math.isnan, self.scores.values())):
                         raise
@@ -78,7 +78,7 @@ class Verdicts:
 
 
 def gold_of(rows: Sequence[GoldRow], rankings: Rankings, verdicts: Verdicts) -> list[GoldQuestion]:
-    """The questions, each perspective with the passages that support it of those in any ranking."""
+    """The questions, with the supporting passages of each perspective in any ranking."""
     questions = []
     for place, row in enumerate(rows):
         said = {p.external_id: verdicts.supports(row, p) for of_rows in rankings.values() for p in of_rows[place]}
@@ -95,8 +95,8 @@ def ids(rankings: Sequence[Sequence[SourceDocument]]) -> list[list[str]]:
 def set_measures(
     gold: Sequence[GoldQuestion], rankings: Rankings, cutoffs: Sequence[int], deep: bool, stance: bool
 ) -> dict[str, dict[str, Figure]]:
-    """Method to its measures. deep: also the documents needed, of rankings judged down to the hundredth place. stance:
-    also which side the top five support, and sycophancy Δ (BERDS §5)."""
+    """Method to measures. deep: include documents needed, for rankings judged to rank 100. stance: include the side
+    that the top five support, and sycophancy Δ (BERDS §5)."""
     told = {}
     for name, of_rows in rankings.items():
         found = measures(gold, ids(of_rows), cutoffs, ndcg=False, deep=deep)
@@ -105,7 +105,7 @@ def set_measures(
 
 
 def macro_average(sets: Sequence[Mapping[str, Mapping[str, Figure]]]) -> dict[str, dict[str, Figure]]:
-    """The mean over sets, each weighing the same, by method and measure; NaN where one of them is not defined."""
+    """The mean over sets, with equal weight, by method and measure. NaN if undefined for a set."""
 
     def averaged(figures: Sequence[Figure]) -> Figure:
         ends = np.cumsum([0, *(len(f.groups) for f in figures)])
@@ -120,8 +120,8 @@ def macro_average(sets: Sequence[Mapping[str, Mapping[str, Figure]]]) -> dict[st
 
 
 def published(rows: Sequence[GoldRow], rankings: Sequence[Sequence[SourceDocument]], verdicts: Verdicts, k: int) -> str:
-    """The first k passages with their verdicts, a line a question, as BERDS' evaluator reads them. It wants as many of
-    every question, so that missing ones are places without text, which support nothing."""
+    """The first k passages with verdicts, one line a question, in the format of BERDS' evaluator. It needs k passages
+    for each question, so missing ones are empty texts without support."""
     lines = []
     for row, ranking in zip(rows, rankings, strict=True):
         places = [*ranking[:k], *[SourceDocument("", "")] * (k - len(ranking))]

@@ -1,1 +1,1 @@
-"""Results: records that are resumed, lines of one form, tables, figures, comparisons of two."""
+"""Records of replies, results and their comparison, tables."""

@@ -1,8 +1,8 @@
-"""Results as they come, a line each, so that a killed run goes on and scoring never asks the agent again.
+"""Stores replies as they come, one line each, so that a stopped run continues and scoring asks nobody again.
 
-The first line says what was measured: suite, configuration, versions, prompts by their hash. The others are records
-with a `key`, one an example; one that failed says so in `failed`, and stays in every denominator. The next run asks it
-again, whichever suite it is, and its new record takes the place of that one, unless a judge had no verdict on it.
+The first line is the header: suite, configuration, versions, digests of the prompts. Each other line is a record with a
+`key`. A record with `failed` stays in every denominator. The next run repeats it, unless the judge gave an answer
+without a verdict, and the new record replaces it.
 """
 
 import importlib.metadata
@@ -19,18 +19,18 @@ from tools.errors import InputError
 _PACKAGES = "chromadb langgraph numpy onnxruntime openai scikit-learn tantivy textblob tokenizers".split()
 _PROMPTS = Path(__file__).parents[2] / "prompts"
 NO_VERDICT = "it was not answered with a verdict"
-"""How a pair has failed that a judge gave an answer of no use: it would say the same again."""
+"""The failure of a pair on which the judge would answer the same again."""
 Record = dict[str, Any]
 
 
 class Records(ExitStack):
-    """A file of records, open for more; without a path they are held in memory only. Use it as a context manager."""
+    """A file of records, open for more; without a path, records in memory. Use it as a context manager."""
 
     def __init__(self, path: Path | None, suite: str, config: Record) -> None:
-        """Makes the file, or resumes it.
+        """Creates the file, or resumes it and removes a line that a kill cut off.
 
-        Raises InputError for a file that is none of records, or of another suite, configuration or prompts, and leaves
-        it as it is. A last line that a kill cut off is taken away, and said on standard error.
+        Raises InputError for a file without records, or of another suite, configuration or prompts; the file is
+        unchanged.
         """
         super().__init__()
         self.path = path
@@ -52,12 +52,12 @@ class Records(ExitStack):
 
     @property
     def config(self) -> Record:
-        """What a result says of its records: their configuration, versions and prompts."""
+        """Configuration, versions and prompts."""
         return {**self.header["config"], **{part: self.header[part] for part in ("versions", "prompts")}}
 
     @classmethod
     def stored(cls, path: Path, suite: str, config: Record) -> "Records":
-        """What a file holds, to be scored only; `config`: what it has to have been made with. Raises InputError."""
+        """The records of a file, for scoring only. Raises InputError if their configuration is not `config`."""
         if not path.exists():
             raise InputError(f"there is no {path} to score. Leave out --score-only.")
         kept = cls(None, suite, {})
@@ -67,9 +67,9 @@ class Records(ExitStack):
         return kept
 
     def add(self, key: str, record: Record) -> None:
-        """Appends a record at once; raises InputError for a key that is there already."""
+        """Appends a record. Raises InputError for a known key."""
         if key in self.done:
-            raise InputError(f"{self.path} holds '{key}' already.")
+            raise InputError(f"{self.path} has '{key}' already.")
         self.done[key] = {"key": key} | record
         self._write(self.done[key])
 
@@ -80,12 +80,11 @@ class Records(ExitStack):
 
 
 def read_records(path: Path) -> tuple[Record, list[Record]]:
-    """The header and the records of a file. Raises InputError with file, line and field for one that is wrong, and for
-    a key that comes again though it had not failed."""
+    """The header and the records. Raises InputError with file, line and field."""
     rows = json_rows(path)
     first = next(rows, None)
     if first is None or first.values.get("records") != 1 or not isinstance(first.values.get("config"), dict):
-        raise InputError(f"{path} holds no records of `python -m evals`; name another file.")
+        raise InputError(f"{path} has no records of `python -m evals`. Name another file.")
     found: dict[str, Record] = {}
     for row in rows:
         key = row.text("key")
@@ -96,7 +95,6 @@ def read_records(path: Path) -> tuple[Record, list[Record]]:
 
 
 def header(suite: str, config: Record) -> Record:
-    """What was measured, with what."""
     versions = {name: importlib.metadata.version(name) for name in _PACKAGES} | {"python": platform.python_version()}
     prompts = {p.stem: digest(p) for p in sorted(_PROMPTS.glob("*.md"))}
     return {"records": 1, "suite": suite, "config": config, "versions": versions, "prompts": prompts}
@@ -104,24 +102,24 @@ def header(suite: str, config: Record) -> Record:
 
 def _check_same(path: Path, found: Record, wanted: Record) -> None:
     if found.get("suite") != wanted["suite"]:
-        raise InputError(f"{path} holds records of the suite '{found.get('suite')}'. Name another file.")
+        raise InputError(f"{path} has records of the suite '{found.get('suite')}'. Name another file.")
     for part in ("config", "prompts"):
         old, new = found.get(part) or {}, json.loads(json.dumps(wanted[part]))
-        if other := sorted(k for k in {*old, *new} if old.get(k) != new.get(k)):
-            change = f"{other[0]} was {old.get(other[0])!r} and is {new.get(other[0])!r}"
-            raise InputError(f"{path} was made with another {part}: {change}. Name another file, or ask as then.")
+        if changed := sorted(k for k in {*old, *new} if old.get(k) != new.get(k)):
+            change = f"{changed[0]} was {old.get(changed[0])!r} and is {new.get(changed[0])!r}"
+            raise InputError(f"{path} has another {part}: {change}. Name another file, or restore that {part}.")
 
 
 def _without_cut_line(path: Path) -> int:
-    """Takes a last line away that has no end: the process was killed while it wrote. Gives the bytes that are left."""
+    """Removes a last line without an end. Returns the remaining bytes."""
     try:
         whole = path.read_bytes()
     except OSError as exc:
         raise InputError(f"{path} cannot be read ({exc.strerror or exc}). Name another file.") from exc
     kept = whole.rfind(b"\n") + 1
-    if whole.startswith(b'{"records": 1,') and kept < len(whole):  # no other file is touched
+    if whole.startswith(b'{"records": 1,') and kept < len(whole):  # other files stay unchanged
         number = whole.count(b"\n") + 1
-        print(f"{path} line {number} was cut off by a kill; it is measured again.", file=sys.stderr)
+        print(f"{path} line {number} is incomplete; it is measured again.", file=sys.stderr)
         with path.open("r+b") as file:
             file.truncate(kept)
         return kept

@@ -1,1 +1,1 @@
-"""What is compared: searches, re-rankers and selection methods by name, over one index of a corpus."""
+"""Searches, re-rankers and selection methods by name, over one index of a corpus."""

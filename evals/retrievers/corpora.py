@@ -1,8 +1,8 @@
-"""Where questions with perspectives are searched (BERDS §4.2), by name.
+"""Corpora for questions with perspectives (BERDS §4.2), by name.
 
-`ctxs` is the ranking that the data file brings; a file, or a collection of the agent's store, is one corpus for all
-questions; of the web each question has what can be read of the pages that the agent's engine finds. These are kept in a
-file, with what could not be read and why: nobody is asked twice, and a run that was stopped goes on.
+`ctxs`: the ranking in the data file. A file, or a collection of the agent's store: one corpus for all questions. `web`:
+for each question the readable pages from the agent's search engine, stored in a file with the reasons for unread ones,
+so that a second run makes no requests.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _SEGMENT = 100  # words
 
 
 def open_corpora(name: str, rows: Sequence[GoldRow], settings: Settings, web: "WebCorpora") -> Corpora:
-    """The corpora of that name; what the web's lack is gathered now. Raises InputError, ProviderDownError."""
+    """The corpora of that name; missing web corpora are gathered. Raises InputError, ProviderDownError."""
     if name == CTXS:
         if missing := [row.key for row in rows if row.ctxs is None]:
             raise InputError(f"{missing[0]} has no 'ctxs', the ranking to measure. Add it, or give another --corpus.")
@@ -55,7 +55,7 @@ def open_corpora(name: str, rows: Sequence[GoldRow], settings: Settings, web: "W
 
 
 def _brought(row: GoldRow) -> list[SourceDocument]:
-    """The ranking as it stands, empty places too. Ids are the file's where they tell all apart."""
+    """The ranking of the data file, with empty places. Ids are the file's if they are unique."""
     ctxs = row.ctxs or ()
     named = len({c.id for c in ctxs} - {""}) == len(ctxs)
     return [SourceDocument(c.id if named else str(n), c.text, title=c.title) for n, c in enumerate(ctxs, start=1)]
@@ -70,8 +70,8 @@ def _stored(name: str, settings: Settings) -> list[SourceDocument]:
 
 
 class KeptCorpus(BaseModel):
-    """What the web has for a question. searched: when; results: how many the engine found. pages: those that were
-    read, in its order; unread: address to the reason. notes: what else went wrong."""
+    """The stored web corpus of a question. searched: time. results: number of search results. pages: those read, in the
+    engine's order. unread: address to reason. notes: other problems."""
 
     question: str
     engine: str
@@ -84,7 +84,7 @@ class KeptCorpus(BaseModel):
 
 @dataclass(frozen=True)
 class WebCorpora:
-    """The corpora of a folder. pages: how many are asked for a question; parallel: questions worked on at once."""
+    """The web corpora of a folder. pages: requested for a question. parallel: simultaneous questions."""
 
     folder: Path
     pages: int
@@ -92,29 +92,26 @@ class WebCorpora:
     clock: Clock
 
     def kept(self, question: str) -> KeptCorpus | None:
-        """What is kept of a question, None without any results. Raises InputError for a file that is something else."""
+        """The stored corpus of a question, None without results. Raises InputError for another kind of file."""
         path = self._path(question)
         found = read_json(KeptCorpus, path.read_bytes(), path) if path.exists() else None
         return found if found and found.results else None
 
     def passages(self, question: str) -> list[SourceDocument]:
-        """Its pages, cut into pieces of a hundred words that do not overlap; the last may be shorter. An id is the
-        address and the number of the piece."""
+        """The pages in disjoint pieces of a hundred words; the last may be shorter. An id is address and number."""
         pages = kept.pages if (kept := self.kept(question)) else ()
         cut = ((page, *of) for page in pages for of in enumerate(batches(page.text.split(), _SEGMENT), start=1))
         return [SourceDocument(f"{page.url}#{n}", " ".join(words), title=page.title) for page, n, words in cut]
 
     def told(self, questions: Sequence[str]) -> Record:
-        """How many pages were read for them and how many were not, and which engines found them."""
+        """Numbers of read and unread pages, and the engines."""
         kept = [k for question in questions if (k := self.kept(question))]
         pages = {"read": sum(len(k.pages) for k in kept), "unread": sum(len(k.unread) for k in kept)}
         return pages | {"engines": sorted({k.engine for k in kept})}
 
     def gather(self, questions: Sequence[str], settings: Settings) -> None:
-        """Searches and reads for the questions of which nothing is kept.
-
-        Raises InputError without an engine, ProviderDownError where it fails: what is kept remains.
-        """
+        """Searches and reads for questions without a stored corpus. Raises InputError without an engine,
+        ProviderDownError if it fails; stored corpora remain."""
         if not (missing := [q for q in dict.fromkeys(questions) if self.kept(q) is None]):
             return
         if (engine := build_engine(settings)) is None:
@@ -139,19 +136,21 @@ class WebCorpora:
             try:
                 with self.clock.on("searching the web"):
                     results = await engine.search(question, self.pages, lists.allow)
-            except ProviderReplyError as exc:  # it says nothing of the other questions; the next run asks again
+            except ProviderReplyError as exc:  # the next run repeats this question
                 results = []
                 log.note("failed", str(exc))
             with self.clock.on("reading pages"):
                 read = await asyncio.gather(*(_read(result, fetcher, lists) for result in results))
         found.results, found.notes = len(results), [text for _, text in log.notes]
         found.unread = {r.url: said for r, said in zip(results, read, strict=True) if isinstance(said, str)}
-        found.pages = list({p.url: p for p in read if isinstance(p, SourceDocument)}.values())  # redirects may meet
+        found.pages = list(
+            {p.url: p for p in read if isinstance(p, SourceDocument)}.values()
+        )  # redirects may lead to one page
         path = self._path(question)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             path.with_suffix(".part").write_text(found.model_dump_json(indent=1), encoding="utf-8")
-            path.with_suffix(".part").replace(path)  # whole or not at all
+            path.with_suffix(".part").replace(path)  # atomic
         except OSError as exc:
             raise InputError(f"{path} cannot be written ({exc.strerror or exc}). Name another --keep.") from exc
         return {}
@@ -161,7 +160,7 @@ class WebCorpora:
 
 
 async def _read(result: WebResult, fetcher: PageFetcher, lists: DomainLists) -> SourceDocument | str:
-    """The page, or why there is none."""
+    """The page, or the reason why it was not read."""
     if not lists.is_allowed(result.url):
         return "the lists of domains leave it out"
     try:
@@ -169,4 +168,4 @@ async def _read(result: WebResult, fetcher: PageFetcher, lists: DomainLists) -> 
     except (SourceError, DeadlineError) as exc:
         return str(exc)
     allowed = lists.is_allowed(page.url)
-    return replace(page, blocks=()) if allowed else f"leads to {page.url}, which the lists of domains leave out"
+    return replace(page, blocks=()) if allowed else f"leads to {page.url}, which the lists of domains exclude"

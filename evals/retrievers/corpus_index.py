@@ -1,7 +1,6 @@
-"""Searches of a corpus, from the agent's own parts: its BM25 with its analyzer, its encoder, its rank fusion.
+"""Searches a corpus with the agent's own BM25, analyzer, encoder and rank fusion.
 
-The dense search is exact. Passages are searched whole, as the corpus cuts them; the embedded encoder reads the first
-256 tokens of each.
+Dense search is exact, over whole passages; the embedded encoder reads the first 256 tokens of each.
 """
 
 import tempfile
@@ -26,35 +25,35 @@ from tools.store.lexical import LexicalIndex
 
 Vectors = NDArray[np.float32]
 Ranking = list[int]
-"""Positions of passages in the corpus, best first, none twice."""
+"""Positions of distinct passages in the corpus, best first."""
 
 Likeness = Literal["cosine", "words"]
-"""How passages are scored: by the encoder, or by BM25."""
+"""The scores of passages: the encoder's or BM25's."""
 
 COLLECTION = 1
-_WORDS_TOLD = 500  # passages of which the BM25 score is told
+_WORDS_TOLD = 500  # passages with a BM25 score
 
 
 class CorpusIndex(ExitStack):
-    """A corpus and what the methods share of it, made when it is first needed. Use it as a context manager."""
+    """A corpus and the data that methods share, made on first use. Use it as a context manager."""
 
     def __init__(
         self, corpus: Sequence[SourceDocument], encoder: Encoder, cache: VectorCache, judge: PairJudge | None = None
     ) -> None:
-        """judge: asked by the methods that need one."""
+        """judge: for methods that need one."""
         super().__init__()
         self.corpus = corpus
         self._encoder, self.cache = CachedEncoder(encoder, cache), cache
         self.judge, self.clock = judge, Clock()
         self.largest: dict[Likeness, float] = {}
-        """The highest of any question of the data set, by which MMR divides; else it is that of what was found."""
+        """The highest score of any question of the data set, by which MMR divides; default: that of the candidates."""
         self._clusters: dict[tuple[int, ...], Clustered] = {}
         self._folder = self.enter_context(tempfile.TemporaryDirectory(prefix="steelman-retrieval-"))
-        self.callback(self.__dict__.pop, "lexical", None)  # before its folder goes
+        self.callback(self.__dict__.pop, "lexical", None)  # before its folder is deleted
 
     @cached_property
     def lexical(self) -> LexicalIndex:
-        """The agent's BM25; a passage's id is its position."""
+        """The agent's BM25. A passage's id is its position."""
         index = LexicalIndex(Path(self._folder))
         index.clear()
         nowhere = np.zeros(0, np.float32)
@@ -64,10 +63,8 @@ class CorpusIndex(ExitStack):
 
     @cached_property
     def vectors(self) -> Vectors:
-        """The passages' vectors, shape (passages, dimensions), from the cache as far as they are there.
-
-        Raises ProviderDownError when an encoder elsewhere fails: without them no question can be searched.
-        """
+        """The passages' vectors, shape (passages, dimensions), cached. Raises ProviderDownError if a remote encoder
+        fails, since no question can be searched."""
         try:
             with self.clock.on("vectors"):
                 return self._encoder.encode([passage_text(p.title, p.text) for p in self.corpus])
@@ -75,27 +72,27 @@ class CorpusIndex(ExitStack):
             raise ProviderDownError(f"the corpus cannot be encoded: {exc}") from exc
 
     def query_vectors(self, texts: Sequence[str]) -> Vectors:
-        """Shape (texts, dimensions). Raises ProviderError of an encoder elsewhere."""
+        """Shape (texts, dimensions). Raises ProviderError of a remote encoder."""
         return self._encoder.encode_queries(texts)
 
     def word_scores(self, text: str) -> dict[int, float]:
-        """BM25 scores by position, of the passages found first."""
+        """BM25 scores of the best passages, by position."""
         return dict(self.lexical.search(text, [COLLECTION], _WORDS_TOLD))
 
     def highest_score(self, likeness: Likeness, text: str) -> float:
-        """Of a text to any passage."""
+        """The highest score of a text with any passage."""
         if likeness == "words":
             return max(self.word_scores(text).values(), default=0.0)
         return float((self.query_vectors([text]) @ self.vectors.T).max(initial=0.0))
 
     def sentences(self, positions: Sequence[int]) -> tuple[Vectors, list[int]]:
-        """The vectors of the sentences that are clustered, of the passages at these positions, and which of them each
-        is of, numbered from 0."""
+        """Vectors of the clustered sentences of the passages at these positions, and the passage of each, numbered from
+        0."""
         found = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
         return self._encoder.encode([s for _, s in found]), [n for n, _ in found]
 
     def clustered(self, positions: Sequence[int]) -> Clustered:
-        """The sentence clusters of these passages, kept: methods share candidates, and it is slow."""
+        """The sentence clusters of these passages. Cached, because methods share candidates and it is slow."""
         key = tuple(positions)
         if key not in self._clusters:
             self._clusters[key] = cluster_sentences(*self.sentences(positions))
@@ -103,5 +100,5 @@ class CorpusIndex(ExitStack):
 
 
 def highest(scores: NDArray[np.floating], k: int) -> Ranking:
-    """The positions of the k highest scores; of equals the earlier comes first."""
+    """The positions of the k highest scores; ties go to the earlier position."""
     return [int(i) for i in np.argsort(-scores, kind="stable")[:k]]

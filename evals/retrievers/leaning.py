@@ -1,4 +1,4 @@
-"""Searches of a PIR task by queries that lean towards a perspective; a column is an intervention on their vectors."""
+"""Searches a PIR task with queries that lean towards a perspective. A column is an intervention on their vectors."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,21 +15,21 @@ from tools.models.cache import VectorCache
 from tools.models.encoders.encoder import Encoder
 
 Split = tuple[str, str]
-"""A query's root and its perspective, empty where none is seen: then the root is the query."""
+"""A query's root and perspective. Without a perspective the root is the query."""
 _VERB = r"(?:please )?(?:find|show|get|give|list|search|look|retrieve|return)\b(?: me| for)?"
 _BOUND = r"(?:as of|according to|in|on|at|as|by|for|from|during|since|until|with|without|before|after|under)"
 _REQUEST = re.compile(rf"{_VERB}(?P<perspective>.+?):(?P<root>.+)", re.I | re.S)
 _FIRST = re.compile(rf"(?P<perspective>{_BOUND}\s[^,]+),\s*(?P<root>.+)", re.I | re.S)
 _LAST = re.compile(rf"(?P<root>.+[^\s,]),?\s(?P<perspective>{_BOUND}\s.+?)[?.!\s]*", re.I | re.S)
 Splits = Mapping[str, Mapping[str, Split]]
-"""By source, each query's root and perspective."""
+"""By source, root and perspective of each query."""
 _WITH_STRENGTH = ("pap", "pap+")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """An intervention at a strength; the strength of those that have none is 1. source: who tells the root and the
-    perspective, one of `Splits`; the data where it is empty."""
+    """An intervention at a strength; 1 for those without one. source: of root and perspective, one of `Splits`; empty:
+    the data."""
 
     form: str
     strength: float = 1.0
@@ -42,8 +42,8 @@ class Column:
 
 
 def columns_of(forms: Sequence[str], strengths: Sequence[float], sources: Sequence[str] = ()) -> list[Column]:
-    """The columns in order, 'none' first and none twice, each followed by itself with every source; 'none' needs
-    neither root nor perspective. Raises InputError for a form that is none, and for no form."""
+    """The distinct columns, 'none' first, each followed by its variants with the other sources ('none' has no
+    variants). Raises InputError for an unknown form, and for none."""
     check_known(forms or [""], FORMS, "form")
     wanted = [Column("none")]
     for form in (form for form in forms if form != "none"):
@@ -56,10 +56,10 @@ def rank(
     task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache, splits: Splits | None = None
 ) -> list[Ints]:
     """For each root the ranks of the first gold passages, shape (perspectives, columns). A perspective without text has
-    the vector q − r. Raises ProviderError of an encoder elsewhere."""
+    the vector q − r. Raises ProviderError of a remote encoder."""
     drawn = [text for of in (splits or {}).values() for split in of.values() for text in split if text]
-    # Of roots that are not in the sample too: a server's vector may depend on what it is computed together with, and no
-    # figure on whether a smaller sample was measured before.
+    # Also texts of roots outside the sample: a server's vector may depend on its batch, and figures must not depend on
+    # an earlier smaller sample.
     texts = [*dict.fromkeys((*task.texts, *drawn))]
     with CorpusIndex(task.corpus, encoder, cache) as index:
         passages, vectors = index.vectors, dict(zip(texts, index.query_vectors(texts), strict=True))
@@ -76,8 +76,8 @@ def rank(
 
 
 def split_by_rules(query: str) -> Split:
-    """A request up to its colon says from which side ('Find a claim that opposes: …'), and what follows is the root;
-    of a question the phrase that bounds it, before its first comma or at its end, is the perspective."""
+    """'Find a claim that opposes: …': the text before the colon is the perspective, the rest the root. In a question, a
+    bounding phrase before its first comma or at its end is the perspective."""
     for form in (_REQUEST, _FIRST, _LAST):
         if found := form.fullmatch(query.strip()):
             return found["root"].strip(), found["perspective"].strip()

@@ -1,16 +1,16 @@
 """Retrieval methods by name, the papers' and our own: SEARCH[+QUERIES][+SELECTION[:NUMBER]].
 
 SEARCH       bm25, dense, hybrid
-QUERIES      the question is the query, or there is one a side and what they find is interleaved:
-             expansion   the question beside each word that answers it (BERDS §6)
-             gold        the question beside each gold perspective: an oracle
-             add, concat, cast, cast+, dual-sum, tri-sum, pap, pap+   the queries of the expansion, made to lean to
-                         their side (PIR §3.1); for dense only, the number is the strength
-SELECTION    which of the 100 passages found come first: mmr, dkmips, scs, scs-released, greedyplus, coverage
-             (`evals/retrievers/selections.py`); MMR goes by the search's own scores (BERDS, A.6), for hybrid by the
-             cosine
+QUERIES      default: the question. Else one query a side, with interleaved results:
+             expansion   the question with each word that answers it (BERDS §6)
+             gold        the question with each gold perspective: an oracle
+             add, concat, cast, cast+, dual-sum, tri-sum, pap, pap+   expansion queries whose vectors lean to their
+                         side (PIR §3.1); dense only, the number is the strength
+SELECTION    re-ranks the 100 retrieved passages: mmr, dkmips, scs, scs-released, greedyplus, coverage
+             (`evals/retrievers/selections.py`); MMR uses the search's own scores (BERDS, A.6), hybrid the cosine
 
-`steelman` is hybrid+coverage with the judge: it looks at the pairs of side and passage that change the choice most.
+`steelman` is hybrid+coverage with the judge, which scores the pairs of side and passage that can change the choice
+most.
 """
 
 import re
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.retrieval import GoldQuestion
-from evals.models import kept_scores, question_of
+from evals.models import cached_scores, question_of
 from evals.retrievers.corpus_index import COLLECTION, CorpusIndex, Ranking, highest
 from evals.retrievers.projection import FORMS, leaning_scores
 from evals.retrievers.selections import (
@@ -39,9 +39,6 @@ from tools.passages import interleave
 from tools.selection import choose_by_coverage
 from tools.store.hybrid import fuse
 
-# Searches, and what is searched for
-
-
 Search = Callable[[CorpusIndex, str, int], Ranking]
 """From a text to up to k passages."""
 
@@ -57,25 +54,25 @@ def dense(index: CorpusIndex, text: str, k: int) -> Ranking:
 
 
 def hybrid(index: CorpusIndex, text: str, k: int) -> Ranking:
-    """The agent's fusion of the two, each to depth k."""
+    """The agent's fusion of both, each to depth k."""
     return [i for i, _ in fuse([dense(index, text, k), bm25(index, text, k)])][:k]
 
 
 def sides_of(question: GoldQuestion) -> list[str]:
-    """What the sides of a question say: the question after each word that answers it, or after each alternative that it
-    names; none where it names no side."""
+    """The statements of a question's sides: the question after each word that answers it, or after each of its
+    alternatives. Empty if it names no side."""
     read = question_of(question.question)
     return [f"{word}: {question.question}" for word in read.options or ANSWERS.get(read.kind, ())]
 
 
 def expanded_queries(question: GoldQuestion) -> list[str]:
-    """A query a side, worded as the gold queries are; the question alone where it names no side."""
+    """A query a side, worded like the gold queries; the question alone if it names no side."""
     words = (side.partition(": ")[0] for side in sides_of(question))
     return [f"{question.question} {word}" for word in words] or [question.question]
 
 
 def leaning(index: CorpusIndex, question: GoldQuestion, form: str, strength: float, k: int) -> list[Ranking]:
-    """For each side up to k passages for the expanded query that leans to it (PIR §3.1); see `leaning_scores`."""
+    """For each side up to k passages for the expanded query that leans to it (PIR §3.1)."""
     sides = sides_of(question)
     if not sides:
         return [dense(index, question.question, k)]
@@ -86,11 +83,9 @@ def leaning(index: CorpusIndex, question: GoldQuestion, form: str, strength: flo
 
 
 def gold_queries(question: GoldQuestion) -> list[str]:
-    """A query a gold perspective, as BERDS' released code words it: the question, a space, the statement."""
+    """A query for each gold perspective, worded as in BERDS' code: question, space, statement."""
     return [f"{question.question} {p.statement}" for p in question.perspectives]
 
-
-# Methods
 
 Queries = Callable[[GoldQuestion], list[str]]
 Rank = Callable[[CorpusIndex, GoldQuestion, int], Ranking]
@@ -100,20 +95,20 @@ OWN = "steelman"
 CANDIDATES = 100
 """Passages from which a selection chooses (BERDS, A.6)."""
 PAIRS = 80
-"""(side, passage) pairs that the judge is asked for, a question."""
-_FEW = 5  # passages that the pairs are chosen for
+"""Judged (side, passage) pairs of a question."""
+_FEW = 5  # passages for which pairs are chosen
 _PART = re.compile(r"\+(?=\w)")
 
 SEARCHES: dict[str, Search] = {"bm25": bm25, "dense": dense, "hybrid": hybrid}
 QUERIES: dict[str, Queries] = {"expansion": expanded_queries, "gold": gold_queries}
 LEANING = tuple(f for f in FORMS if f != "none")
 STANDARD = (*SEARCHES, *(f"{search}+gold" for search in SEARCHES))
-"""What is compared when nobody says what."""
+"""The default methods."""
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A retriever, and what it knows of a question beside its words. selection: what chooses among what it finds."""
+    """A retriever and its inputs besides the question. selection: its re-ranking."""
 
     rank: Rank
     knows: str = "nothing"
@@ -125,14 +120,14 @@ class Method:
 
 
 def named(names: Sequence[str], queries: Mapping[str, Queries] = QUERIES) -> dict[str, Method]:
-    """The methods of these names. Raises InputError for a name that is none, and for no names."""
+    """The methods of these names. Raises InputError for an unknown name, and for none."""
     if not names:
         raise InputError(f"name a method. {_there_are()}")
     return {name: method(name, queries) for name in names}
 
 
 def method(name: str, asked: Mapping[str, Queries] = QUERIES) -> Method:
-    """The method of that name. Raises InputError for a name that is none."""
+    """The method of that name. Raises InputError."""
     if name == OWN:
         return Method(_covering, "judge", selection=COVERAGE)
     search, *rest = _PART.split(name)
@@ -149,7 +144,7 @@ def method(name: str, asked: Mapping[str, Queries] = QUERIES) -> Method:
 
 
 def _finder(name: str, search: str, queries: str, asked: Mapping[str, Queries]) -> Rank:
-    """How a method finds candidates: by the question, by several queries, or by queries that lean."""
+    """How a method retrieves candidates: by the question, by several queries, or by leaning queries."""
     if not queries:
         return lambda index, question, k: SEARCHES[search](index, question.question, k)
     if queries in asked:
@@ -158,7 +153,7 @@ def _finder(name: str, search: str, queries: str, asked: Mapping[str, Queries]) 
         )[:k]
     form, _, number = queries.partition(":")
     if search != "dense":
-        raise InputError(f"'{name}': only vectors can be made to lean. Write 'dense+{queries}'.")
+        raise InputError(f"'{name}': only vectors can lean. Write 'dense+{queries}'.")
     try:
         strength = float(number or 1.0)
     except ValueError as exc:
@@ -174,13 +169,10 @@ def _there_are() -> str:
     )
 
 
-# Selections
-
-
 def _selected(find: Rank, selection: str, by_words: bool = False) -> Rank:
-    """by_words: whether the passages are found by BM25, whose scores MMR then goes by."""
+    """by_words: BM25 retrieves the passages, and MMR uses its scores."""
     by_words = by_words and selection.partition(":")[0] == "mmr"
-    clustered = needs_clusters(selection)  # a name that is none is said before anything is searched
+    clustered = needs_clusters(selection)  # an unknown name is an error before the search
 
     def rank(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
         positions = find(index, question, max(k, CANDIDATES))
@@ -193,7 +185,7 @@ def _selected(find: Rank, selection: str, by_words: bool = False) -> Rank:
 
 
 def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clustered: bool = False) -> ClusteredPool:
-    """What the selections go by, of the passages at these positions; `clustered`: with the clusters of sentences."""
+    """The selections' input for the passages at these positions. clustered: include the sentence clusters."""
     vectors = index.vectors[positions]
     words = index.word_scores(question.question)
     return ClusteredPool(
@@ -207,15 +199,15 @@ def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clus
 
 
 def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
-    # What the agent's search finds for the question. What its sides bring beside that lowered MRecall@5.
+    # Only results for the question: those for its sides lowered MRecall@5.
     sides, positions = sides_of(question), hybrid(index, question.question, CANDIDATES)
     pool = pool_of(index, question, positions)
     support = np.full((len(sides), pool.size), np.nan)
     pairs = pairs_to_judge(support, np.tile(pool.likely / 2, (len(sides), 1)), PAIRS, _FEW)
     contrary = dict(zip(sides, reversed(sides), strict=True)) if len(sides) == 2 else {}
     asked = [Pair(sides[s], index.corpus[positions[i]].text, contrary.get(sides[s], "")) for s, i in pairs]
-    assert index.judge is not None  # the suite brings one for every method that needs it
-    for (s, i), value in zip(pairs, kept_scores(index.judge, index.cache, asked), strict=True):
+    assert index.judge is not None  # the suite gives one to each method that needs it
+    for (s, i), value in zip(pairs, cached_scores(index.judge, index.cache, asked), strict=True):
         support[s, i] = value
     return [positions[i] for i in choose_by_coverage(replace(pool, support=support), k)]
 
@@ -223,12 +215,11 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
 def pairs_to_judge(
     support: NDArray[np.floating], expected: NDArray[np.floating], budget: int, k: int
 ) -> list[tuple[int, int]]:
-    """The (perspective, passage) pairs, at most `budget`, whose verdicts can change the choice of k most; best first.
+    """At most `budget` (perspective, passage) pairs whose verdicts can change the choice of k most, best first.
 
-    support: what is judged already, NaN elsewhere; expected: a guess for every pair; both of shape (perspectives, n).
-    A verdict matters where the perspective is still likely to be missed and the passage is likely to support it: pairs
-    come by missed[p] · expected[p, i], and with every pair `missed` falls by what it is expected to bring, so that the
-    budget moves on to the perspectives that need it.
+    support: known verdicts, else NaN. expected: a guess for each pair. Both of shape (perspectives, n). The priority of
+    a pair is missed[p] · expected[p, i]; each selected pair reduces `missed` by its expected contribution, so the
+    budget moves to perspectives without support.
     """
     left = np.isnan(support)
     missed = np.prod(1 - np.sort(np.where(left, 0.0, support), axis=1)[:, -k:], axis=1)

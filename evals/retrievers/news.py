@@ -1,4 +1,4 @@
-"""The paragraphs found for a news event: NEWSCOPE's stage I. Stage II is in `evals/retrievers/news_methods.py`."""
+"""Stage I of NEWSCOPE: the candidate paragraphs of a news event. Stage II: `evals/retrievers/news_methods.py`."""
 
 import importlib
 import time
@@ -17,17 +17,16 @@ from tools.models.encoders.encoder import Encoder
 
 CANDIDATES = 100
 OUTSIDE = -2
-"""The label of sentences of paragraphs that are no candidates: of no cluster, as in the released code."""
+"""The label of sentences of non-candidates: without a cluster, as in the released code."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """An event after stage I, with its n candidates, best first.
+class EventCandidates:
+    """An event with its n candidates, best first.
 
-    ids: of the candidates. articles: which each is of. vectors: shape (n, dimensions). cosine: to the headline, shape
-    (n,). clusters: of the candidates' sentences. positives: of the sentences of the event's relevant paragraphs; place
-    tells which of these a paragraph is. seconds: of `search` and `clustering`. by_words: the same with the ids, vectors
-    and clusters of what BM25 finds in the whole corpus, where that was asked for.
+    ids, articles: of the candidates. vectors: shape (n, dimensions). cosine: to the headline, shape (n,). clusters: of
+    the candidates' sentences. positives: of the sentences of relevant paragraphs; place: their positions by paragraph.
+    seconds: of `search` and `clustering`. by_words: the same for BM25 in the whole corpus, if requested.
     """
 
     event: NewsEvent
@@ -39,21 +38,19 @@ class Ready:
     positives: Clustered
     place: dict[str, int]
     seconds: dict[str, float]
-    by_words: "Ready | None" = None
+    by_words: "EventCandidates | None" = None
 
 
-def prepared(
+def with_candidates(
     news: NewsSet, events: Sequence[NewsEvent], encoder: Encoder, cache: VectorCache, words: bool = False
-) -> Iterator[Ready]:
-    """The events after stage I, with `words` that of BM25 too. Raises ProviderError of an encoder elsewhere.
-
-    A headline is encoded by itself each time, since that is a part of the search's seconds.
-    """
-    importlib.import_module("sklearn.cluster")  # else the first event's seconds would be those of the import
+) -> Iterator[EventCandidates]:
+    """The events with candidates; words: also BM25's. Raises ProviderError of a remote encoder. Each headline is
+    encoded separately, as part of the search's seconds."""
+    importlib.import_module("sklearn.cluster")  # so that the first event's seconds exclude the import
     place = {p.external_id: i for i, p in enumerate(news.corpus)}
     articles = {p.id: p.article for e in news.events for p in e.paragraphs}
     with CorpusIndex(news.corpus, encoder, cache) as index:
-        _ = index.vectors, words and index.lexical  # made before the clock runs
+        _ = index.vectors, words and index.lexical  # before the clock starts
         for event in events:
             began = time.perf_counter()
             cosine = encoder.encode_queries([event.headline])[0] @ index.vectors.T
@@ -63,7 +60,7 @@ def prepared(
             clusters = cluster_sentences(*sentences)
             seconds = {"search": searched, "clustering": time.perf_counter() - began}
             ids = [news.corpus[i].external_id for i in candidates]
-            ready = Ready(
+            ready = EventCandidates(
                 event=event,
                 ids=ids,
                 articles=[articles[i] for i in ids],
@@ -77,7 +74,7 @@ def prepared(
             yield replace(ready, by_words=_by_words(ready, index)) if words else ready
 
 
-def _by_words(ready: Ready, index: CorpusIndex) -> Ready:
+def _by_words(ready: EventCandidates, index: CorpusIndex) -> EventCandidates:
     began = time.perf_counter()
     found = bm25(index, ready.event.headline, CANDIDATES)
     seconds = {"search": time.perf_counter() - began, "clustering": 0.0}

@@ -1,8 +1,7 @@
-"""The methods that choose among the paragraphs found for a news event (NEWSCOPE's stage II), by name:
-METHOD[:λ[:μ]][+RULE:SHARE], as `python -m evals news --help` tells.
+"""Methods that choose among an event's candidates (stage II of NEWSCOPE), by name: METHOD[:λ[:μ]][+RULE:SHARE].
 
-Of DkMIPS only μ(1 − λ) / λ matters for what it chooses. Without a rule the greedy methods choose until all is covered.
-(The paper's condition is inverted: read as printed, k ends nothing.)
+`python -m evals news --help` describes them. The choice of DkMIPS depends only on μ(1 − λ) / λ. Without a rule the
+greedy methods stop when all clusters are covered (the paper's condition is inverted: literally, it never stops at k).
 """
 
 import math
@@ -16,44 +15,44 @@ from numpy.typing import NDArray
 
 from evals.datasets.news import NewsEvent
 from evals.retrievers.corpus_index import Ranking, highest
-from evals.retrievers.news import Ready
+from evals.retrievers.news import EventCandidates
 from evals.retrievers.published_selections import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 from evals.suite import check_known
 from tools.errors import InputError
 
 _SLOPE, _MIDPOINT = 23.6, 0.72
-"""Of `similarity`, fitted on one half of LocalNews' events: the slope is a logistic regression of 'relevant' on the
-cosine (Platt 1999), the midpoint the middle one of those that reach published P 0.9 and 1.5 times dense retrieval's C
-and I there."""
+"""Parameters of `similarity`, fitted on one half of LocalNews' events. Slope: logistic regression of 'relevant' on
+the cosine (Platt 1999). Midpoint: the median of those that reach published P 0.9 and 1.5 times dense retrieval's C
+and I."""
 FITTED_ON = "LocalNews"
 
 
 def held_out(events: Sequence[NewsEvent]) -> set[str]:
-    """The events that nothing was fitted on: the second half of a shuffle whose seed is fixed."""
+    """The events outside the fit: the second half of a seeded shuffle."""
     drawn = list(events)
     Random(1).shuffle(drawn)
     return {e.id for e in drawn[(len(drawn) + 1) // 2 :]}
 
 
-def article_cosine(ready: Ready) -> NDArray[np.float32]:
-    """The highest of the candidate's article: the best passage stands for the document (MaxP, Dai and Callan 2019)."""
+def article_cosine(ready: EventCandidates) -> NDArray[np.float32]:
+    """The highest cosine of the candidate's article (MaxP, Dai and Callan 2019)."""
     best: dict[str, np.float32] = {}
     for article, cosine in zip(ready.articles, ready.cosine, strict=True):
-        best.setdefault(article, cosine)  # candidates come in the order of their cosines
+        best.setdefault(article, cosine)  # candidates are in the order of their cosines
     return np.array([best[article] for article in ready.articles], np.float32)
 
 
 def similarity(cosine: NDArray[np.float32]) -> NDArray[np.float32]:
-    """From 0 to 1, of a cosine each by itself: 1 / (1 + exp(−slope · (cosine − midpoint)))."""
+    """1 / (1 + exp(−slope · (cosine − midpoint)))."""
     halved = _SLOPE * (cosine - _MIDPOINT) / 2
     return np.asarray((1 + np.tanh(halved)) / 2, np.float32)  # the same, without exp's overflow
 
 
-def _first(ready: Ready, k: int, enough: float) -> Ranking:
+def _first(ready: EventCandidates, k: int, enough: float) -> Ranking:
     return list(range(min(k, len(ready.ids))))
 
 
-def _plus(ready: Ready, near: NDArray[np.float32], k: int, enough: float, trade_off: float) -> Ranking:
+def _plus(ready: EventCandidates, near: NDArray[np.float32], k: int, enough: float, trade_off: float) -> Ranking:
     if math.isinf(trade_off):
         return highest(near, k)
     return greedy_plus(ready.clusters, near, k, enough, trade_off)
@@ -61,8 +60,8 @@ def _plus(ready: Ready, near: NDArray[np.float32], k: int, enough: float, trade_
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """choose: from an event, k, the share of clusters that is enough and the numbers to positions, best first. usual:
-    the numbers, λ and μ. clustered: whether clustering is a part of it."""
+    """choose: from event, k, sufficient share of clusters and numbers to positions, best first. usual: default λ and μ.
+    clustered: whether it uses clusters."""
 
     choose: Callable[..., Ranking]
     usual: tuple[float, ...] = ()
@@ -72,37 +71,37 @@ class _Kind:
 _KINDS = {
     "bm25": _Kind(_first, clustered=False),
     "dense": _Kind(_first, clustered=False),
-    # λ of MMR and DkMIPS, μ of DkMIPS: not published
+    # not published: λ of MMR and DkMIPS, μ of DkMIPS
     "mmr": _Kind(lambda r, k, _, trade: mmr(r.cosine, r.vectors, k, trade, largest=1.0), (0.75,), False),
     "dkmips": _Kind(lambda r, k, _, trade, mu: dkmips(r.cosine, r.vectors, k, trade, mu), (0.75, 1.0), False),
     "scs": _Kind(lambda r, k, enough: greedy_scs(r.clusters, r.cosine, k, enough)),
     "scs-released": _Kind(lambda r, k, enough: greedy_scs(r.clusters, r.cosine, k, enough, released=True)),
     "greedyplus": _Kind(lambda r, k, enough, trade: _plus(r, r.cosine, k, enough, trade), (0.5,)),
-    # In the place of a re-ranker's sigmoid
+    # replaces a re-ranker's sigmoid
     "greedyplus-calibrated": _Kind(
         lambda r, k, enough, trade: _plus(r, similarity(article_cosine(r)), k, enough, trade), (0.5,)
     ),
 }
 METHODS = tuple(_KINDS)
 
-# NEWSCOPE tells of these λ of GreedyPlus (table 8), and of none of the others.
+# NEWSCOPE publishes these λ of GreedyPlus (table 8), and none of the others.
 _PLUS = ("0.125", "0.25", "0.5", "1", "2", "4", "8")
 SWEEP = (
     *(f"mmr:{trade}" for trade in ("0.25", "0.5", "0.75", "0.9", "0.95", "0.99")),
     *(f"dkmips:{trade}:{mu}" for mu in ("1", "5", "25") for trade in ("0.25", "0.5", "0.75", "0.9")),
     *(f"{plus}:{trade}" for plus in ("greedyplus", "greedyplus-calibrated") for trade in _PLUS),
 )
-"""The λ and μ that `--sweep` measures."""
+"""λ and μ of `--sweep`."""
 _RULES = ("", ":inf", ":0", "+enough:0.5", "+enough:0.8", "+stop:0.5", "+stop:0.8")
 ABLATIONS = tuple(f"{plus}{rule}" for plus in ("greedyplus", "greedyplus-calibrated") for rule in _RULES)
-"""GreedyPlus without clusters, without the similarity's term, and by each rule to stop."""
+"""GreedyPlus without clusters, without similarity, and with each stop rule."""
 
 _NAME = re.compile(r"([a-z0-9-]+)((?::(?:inf|\d+\.?\d*))*)(?:\+(enough|stop):(\d+\.?\d*))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
-    """A method with its numbers and its rule to stop; enough: the share of clusters, None without a rule."""
+class NewsMethod:
+    """A method with its numbers and stop rule. enough: sufficient share of clusters, None without a rule."""
 
     name: str
     numbers: tuple[float, ...]
@@ -117,19 +116,19 @@ class Method:
     def clustered(self) -> bool:
         return _KINDS[self.kind].clustered and not math.isinf(max(self.numbers, default=0.0))
 
-    def choose(self, ready: Ready, k: int) -> Ranking:
-        """The positions of up to k of the paragraphs of `of(ready)`, best first."""
+    def choose(self, ready: EventCandidates, k: int) -> Ranking:
+        """Positions of up to k of the paragraphs of `of(ready)`, best first."""
         share = 1.0 if self.enough is None else self.enough
         found = _KINDS[self.kind].choose(self.of(ready), k, share, *self.numbers)
         return found if self.fills else until(ready.clusters, found, share)
 
-    def of(self, ready: Ready) -> Ready:
-        """What it chooses among: what BM25 finds is not the candidates."""
+    def of(self, ready: EventCandidates) -> EventCandidates:
+        """The candidates; for bm25 those of BM25."""
         return (ready.by_words or ready) if self.kind == "bm25" else ready
 
 
 def until(clusters: Clustered, chosen: Sequence[int], enough: float) -> Ranking:
-    """The first of the chosen, up to where that share of the clusters is covered."""
+    """The first chosen ones that cover that share of the clusters."""
     everything, covered = set(clusters.label.tolist()), set[int]()
     for count, one in enumerate(chosen):
         if len(covered) >= enough * len(everything):
@@ -138,12 +137,12 @@ def until(clusters: Clustered, chosen: Sequence[int], enough: float) -> Ranking:
     return list(chosen)
 
 
-def named(names: Iterable[str]) -> dict[str, Method]:
-    """The methods of these names, dense before all. Raises InputError for a name that is none."""
+def named(names: Iterable[str]) -> dict[str, NewsMethod]:
+    """The methods of these names, dense first. Raises InputError for an unknown name."""
     return {name: _read(name) for name in dict.fromkeys(("dense", *names))}
 
 
-def _read(name: str) -> Method:
+def _read(name: str) -> NewsMethod:
     found = _NAME.fullmatch(name)
     kind, numbers, rule, part = found.groups("") if found else (name, "", "", "")
     check_known([kind], METHODS, "method")
@@ -154,4 +153,4 @@ def _read(name: str) -> Method:
         raise InputError(f"'{name}': {kind} takes {takes}, λ from 0 to 1 for mmr and dkmips, such as mmr:0.75.")
     if share is not None and (share > 1 or not known.clustered):
         raise InputError(f"'{name}': +{rule} takes a share from 0 to 1, and is for the methods that cover clusters.")
-    return Method(name, (*given, *known.usual[len(given) :]), share, rule != "stop")
+    return NewsMethod(name, (*given, *known.usual[len(given) :]), share, rule != "stop")

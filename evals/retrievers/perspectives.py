@@ -1,4 +1,4 @@
-"""Questions with perspectives as what retrievers are asked, and the methods that only they have."""
+"""Retriever input of questions with perspectives, and the methods only for them."""
 
 from collections.abc import Sequence
 
@@ -14,12 +14,14 @@ def question_of(row: GoldRow) -> GoldQuestion:
 
 
 def methods_of(names: Sequence[str], rows: Sequence[GoldRow]) -> dict[str, Method]:
-    """The methods of these names; `ctxs` is the corpus in its order. Raises InputError for an unknown name, and for
+    """The methods of these names; `ctxs` keeps the corpus's order. Raises InputError for an unknown name, and for
     `expansion` if a row has no 'expansions'."""
     widened = {row.key: row.expansions for row in rows}
     found = {CTXS: Method(lambda index, _, k: list(range(len(index.corpus)))[:k])} if CTXS in names else {}
     if others := [name for name in names if name != CTXS]:
         found |= named(others, QUERIES | {"expansion": lambda q: [f"{q.question} {e}" for e in widened[q.qid]]})
     if any("+expansion" in name for name in found) and (bare := [key for key, texts in widened.items() if not texts]):
-        raise InputError(f"{bare[0]} has no 'expansions', the perspectives to search for. Add them, or leave it out.")
+        raise InputError(
+            f"{bare[0]} has no 'expansions', the perspectives to search for. Add them, or leave out the method."
+        )
     return found

@@ -1,8 +1,7 @@
-"""Published selections: maximal marginal relevance, diverse inner-product search, and choosing paragraphs by the
-clusters of sentences that they add (NEWSCOPE, §4.2).
+"""Published selections: maximal marginal relevance, diverse inner-product search, cluster coverage (NEWSCOPE, §4.2).
 
-All are greedy: they take the best passage, then again and again the one that adds most beside those taken. A cluster of
-sentences stands for one thing that is said; a paragraph covers the clusters of its sentences.
+All are greedy: each step adds the passage with the largest gain. A cluster of sentences is one statement; a paragraph
+covers the clusters of its sentences.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,17 +12,17 @@ from numpy.typing import NDArray
 
 from tools.language.sentences import split_sentences
 
-LEAST_WORDS = 6  # of a sentence that is clustered: "more than five words"
+LEAST_WORDS = 6  # of a clustered sentence: "more than five words"
 NOISE = -1
-"""The label of sentences that are like no other; together they count as one cluster, as in the released code."""
+"""The label of sentences without a cluster; together they count as one, as in the released code."""
 _COUNTED = 0.04
-_MOST = 100  # sentences of a paragraph: time and memory grow with the square of all
-_ALIKE = 2  # sentences that make a cluster
+_MOST = 100  # sentences of a paragraph: time and memory are quadratic
+_ALIKE = 2  # sentences of the smallest cluster
 
 
 @dataclass(frozen=True, slots=True)
 class Clustered:
-    """Sentences of paragraphs: of which paragraph each is, and its cluster; both of shape (sentences,)."""
+    """The paragraph and the cluster of each sentence, both of shape (sentences,)."""
 
     paragraph: NDArray[np.int64]
     label: NDArray[np.int64]
@@ -34,20 +33,18 @@ class Clustered:
 
 
 def clustered_sentences(text: str) -> list[str]:
-    """The sentences of a paragraph that are clustered: the first hundred of `split_sentences` that are long enough."""
+    """The first hundred sentences of a paragraph that are long enough."""
     return [s for s in split_sentences(text) if is_clustered(s)][:_MOST]
 
 
 def is_clustered(sentence: str) -> bool:
-    """Whether a sentence is long enough to be clustered."""
+    """Whether a sentence is long enough."""
     return len(sentence.split()) >= LEAST_WORDS
 
 
 def cluster_sentences(vectors: NDArray[np.float32], paragraph: Sequence[int]) -> Clustered:
-    """OPTICS (Ankerst et al. 1999) on the cosine distances of sentence vectors, unit, of shape (sentences, dimensions).
-
-    paragraph: of which paragraph each sentence is.
-    """
+    """OPTICS (Ankerst et al. 1999) on cosine distances of unit vectors of shape (sentences, dimensions). paragraph: of
+    each sentence."""
     of = np.asarray(paragraph, np.int64)
     if len(vectors) < _ALIKE:
         return Clustered(of, np.full(len(vectors), NOISE, np.int64))
@@ -58,7 +55,7 @@ def cluster_sentences(vectors: NDArray[np.float32], paragraph: Sequence[int]) ->
     distances = np.clip(1.0 - vectors @ vectors.T, 0.0, None).astype(np.float64)
     np.fill_diagonal(distances, 0.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # equal sentences lie at distance 0, by which it divides
+        warnings.simplefilter("ignore", RuntimeWarning)  # it divides by the distance 0 of equal sentences
         labels = OPTICS(metric="precomputed", min_samples=_ALIKE).fit(distances).labels_
     return Clustered(of, np.asarray(labels, np.int64))
 
@@ -66,11 +63,10 @@ def cluster_sentences(vectors: NDArray[np.float32], paragraph: Sequence[int]) ->
 def greedy_scs(
     clusters: Clustered, similarity: NDArray[np.floating], k: int, enough: float = 1.0, released: bool = False
 ) -> list[int]:
-    """Positions of up to k paragraphs, each with the most clusters not yet covered (GreedySCS).
+    """Positions of up to k paragraphs, each with the most uncovered clusters (GreedySCS).
 
-    similarity: of each paragraph to the query, shape (paragraphs,). enough: the share of clusters that is
-    enough; what is then left of k is filled by similarity. released: the count weighs 0.04 beside the similarity, as in
-    the released code; else it decides alone, then the similarity.
+    similarity: to the query, shape (paragraphs,). enough: the sufficient share of clusters; the rest of k is filled by
+    similarity. released: 0.04 · count + similarity, as in the released code; else similarity only breaks ties.
     """
 
     def score(paragraph: int, fresh: frozenset[int]) -> tuple[float, float]:
@@ -84,10 +80,10 @@ def greedy_scs(
 def greedy_plus(
     clusters: Clustered, similarity: NDArray[np.floating], k: int, enough: float = 1.0, trade_off: float = 0.5
 ) -> list[int]:
-    """Positions of up to k paragraphs by Σ ClusterScore over clusters not yet covered + λ · similarity (GreedyPlus).
+    """Positions of up to k paragraphs by Σ ClusterScore over uncovered clusters + λ · similarity (GreedyPlus).
 
-    A cluster's score is the mean, over its sentences, of the similarity of their paragraphs to the query. similarity:
-    shape (paragraphs,). enough: as in `greedy_scs`. trade_off: λ, 0.5 in the paper.
+    A cluster's score is the mean similarity of its sentences' paragraphs. trade_off: λ, 0.5 in the paper. similarity,
+    enough: as in `greedy_scs`.
     """
     behind = similarity[clusters.paragraph]
     value = {int(c): float(behind[clusters.label == c].mean()) for c in np.unique(clusters.label)}
@@ -105,8 +101,8 @@ def _greedy_clusters(
     enough: float,
     score: Callable[[int, frozenset[int]], tuple[float, float]],
 ) -> list[int]:
-    """The best by `score` until k are taken or `enough` is covered, then by similarity; of equals the one with fewer
-    sentences, then the earlier one."""
+    """The best by `score` until k are chosen or `enough` is covered, then by similarity; ties go to fewer sentences,
+    then to the earlier one."""
     size = len(similarity)
     covers = [clusters.of(i) for i in range(size)]
     sentences = np.bincount(clusters.paragraph, minlength=size)
@@ -129,11 +125,9 @@ def mmr(
 ) -> list[int]:
     """Positions of up to k passages by maximal marginal relevance (Carbonell and Goldstein 1998), best first.
 
-    Each turn takes argmax of λ · relevance / largest − (1 − λ) · max over the taken of the cosine (BERDS, A.6).
-
-    relevance: shape (n,). vectors: unit vectors of shape (n, dimensions), of any encoder. trade_off: λ, from 0 to 1.
-    largest: the highest relevance in the data set, by which BERDS divides; these passages' own where none is given, as
-    its code does.
+    Each step maximises λ · relevance / largest − (1 − λ) · max cosine to chosen ones (BERDS, A.6). relevance: shape
+    (n,). vectors: unit, shape (n, dimensions). trade_off: λ, 0 to 1. largest: the data set's highest relevance;
+    default: that of these passages, as in BERDS' code.
     """
     top = float(relevance.max(initial=0.0)) if largest is None else largest
     scaled = trade_off * relevance / (top if top > 0 else 1.0)
@@ -156,12 +150,11 @@ def dkmips(
     weight: float = 1.0,
     meant: int | None = None,
 ) -> list[int]:
-    """Positions of up to k passages by diversity-aware k-maximum inner product search, chosen greedily, best first.
+    """Positions of up to k passages by greedy diversity-aware k-maximum inner product search, best first.
 
-    What is maximised is λ · Σ relevance − 2μ(1 − λ) / (k(k − 1)) · Σ over pairs of the inner product (NEWSCOPE,
-    appendix D). relevance: inner products with the query, shape (n,). vectors: shape (n, dimensions). trade_off: λ.
-    weight: μ. meant: the k of the formula, where more are ranked than will be looked at; with a large one the second
-    term vanishes.
+    It maximises λ · Σ relevance − 2μ(1 − λ) / (k(k − 1)) · Σ over pairs of the inner product (NEWSCOPE, appendix D).
+    relevance: inner products with the query, shape (n,). vectors: shape (n, dimensions). trade_off: λ. weight: μ.
+    meant: the k of the formula if more are ranked than used; for large k the second term vanishes.
     """
     size = k if meant is None else meant
     first = trade_off * relevance
@@ -177,7 +170,7 @@ def dkmips(
 
 
 def _greedy(gain: Callable[[int | None], NDArray[np.float64]], size: int, k: int) -> list[int]:
-    """The best by `gain`, k times; it is told the newest, and of equals the earlier passage is taken."""
+    """The best by `gain`, k times; `gain` gets the newest choice. Ties go to the earlier passage."""
     taken: list[int] = []
     left = np.ones(size, bool)
     while len(taken) < min(k, size):

@@ -1,4 +1,4 @@
-"""Rankings of questions: every method on every question's corpus, kept as they come."""
+"""Ranks passages for questions with every method, and stores the rankings."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -20,7 +20,7 @@ from tools.passages import SourceDocument
 
 @dataclass(frozen=True)
 class Corpora:
-    """The corpus of each question, by its qid; `shared`: the same list for all."""
+    """The corpus of each question by qid. shared: the same for all."""
 
     of: Callable[[str], Sequence[SourceDocument]]
     shared: bool = False
@@ -28,8 +28,8 @@ class Corpora:
 
 @dataclass(eq=False)
 class Ranker(ExitStack):
-    """What rankings are made with, and `failed`: those that were asked for and are not there, and why. Use it as a
-    context manager: the index of the last corpus stays open."""
+    """The inputs of rankings, and `failed`: missing rankings with reasons. A context manager, which keeps the last
+    index open."""
 
     methods: dict[str, Method]
     encoder: Encoder
@@ -46,9 +46,8 @@ class Ranker(ExitStack):
     def rank(
         self, name: str, questions: Sequence[GoldQuestion], corpora: Corpora, depth: int
     ) -> dict[str, dict[str, list[str]]]:
-        """By method and qid the ids of up to `depth` passages, none where it failed. Those of the
-        records are not searched again; who judged is part of their keys, and what was searched where it is not shared.
-        Raises ProviderDownError, ModelError."""
+        """By method and qid the ids of up to `depth` passages, none if it failed. Stored rankings are not repeated;
+        their keys contain the judge, and the corpus if it is not shared. Raises ProviderDownError, ModelError."""
         done, keys = self.records.done, dict[Any, str]()
         for q in questions:
             corpus = "" if corpora.shared else f" in {fingerprint(corpora.of(q.qid))}"
@@ -63,25 +62,25 @@ class Ranker(ExitStack):
                 for method in (m for m in self.methods if keys[m, q.qid] not in done):
                     try:
                         self.records.add(keys[method, q.qid], {"ids": self._found(index, method, q, depth)})
-                    except ProviderReplyError as exc:  # it is tried again by the next run
+                    except ProviderReplyError as exc:  # the next run repeats it
                         self.failed.append(f"{name} {method} {q.qid}: {exc}")
         return {m: {q.qid: done.get(keys[m, q.qid], {}).get("ids", []) for q in questions} for m in self.methods}
 
     def _found(self, index: CorpusIndex, method: str, question: GoldQuestion, depth: int) -> list[str]:
         if not index.corpus:
-            raise ProviderReplyError("its corpus is empty: nothing was found, or nothing could be read")
+            raise ProviderReplyError("its corpus is empty: no search results, or no readable page")
         ranking = self.methods[method].rank(index, question, max(CANDIDATES, depth))
         return [index.corpus[i].external_id for i in ranking[:depth]]
 
     def _largest(self, questions: Sequence[GoldQuestion], corpora: Corpora) -> dict[Likeness, float]:
-        """What MMR divides by: the highest score of any question of the set (BERDS, A.6), whichever corpus it has."""
+        """The divisor of MMR: the highest score of any question of the set (BERDS, A.6)."""
         mmr = [name for name, method in self.methods.items() if method.selection.startswith("mmr")]
         found: dict[Likeness, float] = {"words" if name.startswith("bm25") else "cosine": 0.0 for name in mmr}
         for question, index in self._indexes(questions if mmr else [], corpora):
             for likeness in found if index.corpus else ():
                 try:
                     found[likeness] = max(found[likeness], index.highest_score(likeness, question.question))
-                except ProviderReplyError:  # its ranking fails too, and is named there
+                except ProviderReplyError:  # its ranking fails too, with the reason
                     continue
         return found
 

@@ -1,6 +1,6 @@
-"""Selections by name: which k of the passages retrieved for a question come first.
+"""Selections by name: which k of a question's retrieved passages come first.
 
-'coverage' is the agent's own (`tools/selection/methods.py`); the published ones are in `published_selections`.
+'coverage' is the agent's (`tools/selection/methods.py`); the others are in `published_selections`.
 """
 
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from tools.selection import Pool, choose_by_coverage
 
 COVERAGE = "coverage"
 SEARCH_ORDER = "found"
-_LOOKED_AT = 5  # passages that a person looks at, for which DkMIPS weighs its pairs
+_LOOKED_AT = 5  # the k of DkMIPS: passages that a person reads
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a selection's number means, and what it is when nobody gives one; it is from 0 to 1."""
+    """The meaning and default of a selection's number, which is from 0 to 1."""
 
     meaning: str
     usual: float
@@ -35,19 +35,16 @@ PARAMETERS: dict[str, Parameter | None] = {
     "scs-released": _ENOUGH,
     "greedyplus": _ENOUGH,
 }
-"""Every selection with its parameter, None for one that has none."""
+"""Each selection with its parameter, or None."""
 
 
 def needs_clusters(name: str) -> bool:
-    """Whether the selection goes by clusters of sentences."""
+    """Whether the selection uses sentence clusters."""
     return PARAMETERS[parse_selection(name)[0]] is _ENOUGH
 
 
 def parse_selection(name: str) -> tuple[str, float]:
-    """A selection and its number from 'NAME' or 'NAME:NUMBER'; 0 where it has none.
-
-    Raises InputError for a name or a number that is none.
-    """
+    """A selection and its number (0 if it has none) from 'NAME' or 'NAME:NUMBER'. Raises InputError."""
     method, colon, number = name.partition(":")
     if method not in PARAMETERS:
         raise InputError(f"there is no selection '{method}'. There are: {', '.join(PARAMETERS)}.")
@@ -69,25 +66,22 @@ def parse_selection(name: str) -> tuple[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class ClusteredPool(Pool):
-    """A pool with what the published selections need.
-
-    clusters: of the passages' sentences, for the selections that need them (`needs_clusters`). largest: the highest
-    cosine of the data set, by which MMR divides; without it MMR divides by the pool's own.
-    """
+    """A pool with the input of the published selections. clusters: of the passages' sentences, if needed. largest: the
+    data set's highest cosine, by which MMR divides; default: the pool's."""
 
     clusters: Clustered | None = None
     largest: float | None = None
 
     @property
     def clustered(self) -> Clustered:
-        """The clusters. Raises ValueError where they are not known."""
+        """The clusters. Raises ValueError if they are unknown."""
         if self.clusters is None:
-            raise ValueError("the pool's sentences are not clustered, so that no method that needs that can choose")
+            raise ValueError("the pool has no sentence clusters")
         return self.clusters
 
 
 Selection = Callable[[ClusteredPool, int, float], list[int]]
-"""From a pool, k and the method's parameter to positions of up to k passages, best first."""
+"""From pool, k and parameter to positions of up to k passages, best first."""
 
 
 SELECTIONS: dict[str, Selection] = {
@@ -102,9 +96,6 @@ SELECTIONS: dict[str, Selection] = {
 
 
 def select_passages(name: str, pool: ClusteredPool, k: int) -> list[int]:
-    """Positions of up to k passages of the pool by the selection of that name, best first.
-
-    Raises InputError for a name that is none.
-    """
+    """Positions of up to k passages by that selection, best first. Raises InputError for an unknown name."""
     method, value = parse_selection(name)
     return SELECTIONS[method](pool, k, value)

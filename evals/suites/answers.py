@@ -1,8 +1,7 @@
-"""Whole answers over documents of known sides: one-sided (DeepTRACE), claims held (ALCE), aligned (PIR), sides (own).
+"""Whole answers over documents of known sides: sides shown (DeepTRACE, own), claims supported (ALCE), stance (PIR).
 
-Each question is asked as it is, and with `--missing` once more without one side's gold documents. Answers are kept as
-they come, and a run that was stopped goes on; scoring reads them and never asks the agent again. `evals/metrics/` says
-how each measure is made.
+Each question is asked over all documents and, with `--missing`, without one side's gold documents. Answers are stored;
+a stopped run continues, and scoring asks nobody. `evals/metrics/` defines the measures.
 """
 
 import argparse
@@ -20,10 +19,10 @@ from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
 from evals.answering.asking import MISSING, PLAIN, Build, ask_all, in_force, plan, providers_of
 from evals.answering.checks import check_claims, judge_claims
-from evals.answering.elsewhere import read_answers
+from evals.answering.external_answers import read_answers
 from evals.datasets.cases import SAMPLES_SET, Case, is_own, load_cases
 from evals.datasets.rows import digest, fingerprint, problem
-from evals.metrics.answers import Reply, missing_side, of_plain, supported
+from evals.metrics.answers import AgentReply, missing_side, of_plain, supported
 from evals.metrics.measure import Figure, figures
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment
 from evals.reports.records import Record, Records
@@ -37,31 +36,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", type=Path, metavar="DIR", help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]")
     add(
         "--set", default=SAMPLES_SET, metavar="NAME",
-        help="which queries (default: samples, which need no --data; nor do wordings-dev, -last and -later, the "
-        "samples' questions in other people's words, and elsewhere-dev and -last, which the samples do not answer); or "
-        "a file of questions to ask over the samples, {\"question\": …} a line",
+        help="which queries (default: samples). Without --data: samples; wordings-dev, -last and -later, reworded "
+        "questions of the samples; elsewhere-dev and -last, which the samples do not answer; or a file of questions "
+        "over the samples, {\"question\": …} a line",
     )  # fmt: skip
-    add("--out", type=Path, metavar="FILE", help="where the answers are kept, a line each")
-    add("--missing", action="store_true", help="ask again without one side's gold documents, the sides in turn")
-    add("--score-only", action="store_true", help="measure the answers that are there, and ask nothing")
-    theirs = "measure these answers of another agent, and ask nothing (evals/answering/elsewhere.py)"
+    add("--out", type=Path, metavar="FILE", help="file for the answers, one a line")
+    add("--missing", action="store_true", help="ask again without one side's gold documents, alternating")
+    add("--score-only", action="store_true", help="score the stored answers, ask nothing")
+    theirs = "score these answers of another agent, ask nothing (evals/answering/external_answers.py)"
     add("--answers", type=Path, metavar="FILE", help=theirs)
-    common_options(parser, FIRST, "of the shuffle, the sides left out, the intervals", parallel="questions at once")
+    common_options(
+        parser, FIRST, "seed of the sample, the excluded sides and the intervals", parallel="simultaneous questions"
+    )
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Asks what is not answered yet, then scores it all. Raises InputError."""
+    """Asks the questions without an answer, then scores all. Raises InputError."""
     if args.answers and (args.out or args.missing or args.score_only):
-        raise InputError("--answers asks nothing and keeps nothing. Leave out --out, --missing and --score-only.")
+        raise InputError("--answers asks nothing and stores nothing. Leave out --out, --missing and --score-only.")
     if not args.out and not args.answers:
-        raise InputError("--out is missing: the file in which the answers are kept.")
+        raise InputError("--out is missing: the file for the answers.")
     if args.data and is_own(args.set):
         raise InputError(f"the set '{args.set}' is the project's own. Leave out --data, or name a set of it as --set.")
     return asyncio.run(evaluate(args, load_settings()))
 
 
 async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = build_providers) -> Record:
-    """The suite with these settings; `build` makes the providers."""
+    """The suite with these settings. build: makes the providers."""
     chosen = load_cases(args.data, args.set)
     cases = {case.key: case for case in chosen.drawn(args.limit, args.seed)}
     asks = plan(list(cases.values()), args.missing, args.seed)
@@ -100,8 +101,8 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     }
 
 
-async def measures_of(replies: Sequence[Reply], models: Models) -> dict[str, Figure]:
-    """Every measure of which there are replies. Questions are asked of nobody; the judge reads their claims."""
+async def measures_of(replies: Sequence[AgentReply], models: Models) -> dict[str, Figure]:
+    """All measures that these replies allow. The judge reads their claims."""
     plain = [r for r in replies if r.variant == PLAIN]
     return {
         **of_plain(plain),
@@ -117,24 +118,24 @@ def table(result: Record) -> list[str]:
     counted = [f"{name.replace('_', ' ')} {n}" for name, n in metrics.items() if name not in result["over"]]
     lines = [", ".join(counted), "", *figure_lines(result)]
     spent = result["spent"]
-    cost = "a price not known (STEELMAN_PRICES)" if spent["cost_usd"] is None else f"${spent['cost_usd']:.2f}"
+    cost = "an unknown price (STEELMAN_PRICES)" if spent["cost_usd"] is None else f"${spent['cost_usd']:.2f}"
     took = f"{number(spent['median_seconds'], digits=1)} s an answer (median)"
     return [*lines, f"spent: {spent['calls']} calls, {spent['tokens']:,} tokens, {cost}; {took}"]
 
 
-def _reply(path: Path, record: Record, case: Case) -> Reply:
-    """Raises InputError for a record that holds no answer and no failure."""
+def _reply(path: Path, record: Record, case: Case) -> AgentReply:
+    """Raises InputError for a record without answer and failure."""
     try:
         answer = None if "failed" in record else Answer.model_validate(record.get("answer"))
     except ValidationError as exc:
-        raise InputError(f"{path}: the record '{record['key']}' holds no whole answer: {problem(exc)}.") from exc
+        raise InputError(f"{path}: the record '{record['key']}' has no complete answer: {problem(exc)}.") from exc
     gold: dict[str, frozenset[str]] = {str(side): ids for side, ids in case.gold.items()}
     passages = {int(i): text for i, text in record.get("passages", {}).items()}
-    return Reply(case.key, gold, record["variant"], answer, record["left_out"] or "", passages, case.either_way)
+    return AgentReply(case.key, gold, record["variant"], answer, record["left_out"] or "", passages, case.either_way)
 
 
 def _spent(answers: Sequence[Answer]) -> Record:
-    """What the answers took. Nothing is known of the cost where a model without a price was asked."""
+    """Calls, tokens, cost (None with a model without a price) and seconds."""
     costs = [a.usage.cost_usd for a in answers]
     seconds = [a.timings["total"] for a in answers if "total" in a.timings]
     return {

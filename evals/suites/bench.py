@@ -1,12 +1,11 @@
 """Speed on this machine: the second `ask`, the judge, ingesting, an index of many passages.
 
-ask     whole commands: the first `ask` indexes the samples, each later one asks a new question; process start included
-judge   the embedded judge: pairs a second of 160 tokens, of sample passages, of single sentences; the closer reading
-ingest  `agent ingest` of 100 text files into an empty collection: passages a second, process start included
+ask     whole commands: the first `ask` indexes the samples, each later one asks a new question; with process start
+judge   the embedded judge: pairs per second of 160 tokens, of sample passages, of sentences; the closer reading
+ingest  `agent ingest` of 100 text files into an empty collection: passages per second, with process start
 index   a store of --passages synthetic passages: filled, opened and searched, both indexes rebuilt from its vectors
 
-Each part runs in a process of its own. A shared machine is noisy: compare figures of one run, and the processor's
-seconds rather than the clock's.
+Each part runs in its own process. On a shared machine compare only figures of one run, and CPU seconds.
 """
 
 import argparse
@@ -50,17 +49,17 @@ _PAIRS, _FILES, _SENTENCES = 128, 100, 60  # sentences of a file
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
-    add("--rounds", type=int, default=5, metavar="N", help="of ask and judge: medians (default: %(default)s)")
-    add("--passages", type=int, default=20_000, metavar="N", help="of index (default: %(default)s)")
+    add("parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)} (default: all)")
+    add("--rounds", type=int, default=5, metavar="N", help="rounds of ask and judge (default: %(default)s)")
+    add("--passages", type=int, default=20_000, metavar="N", help="passages of index (default: %(default)s)")
     add("--json", action="store_true", help="print one object")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """The figures of each part, which is printed as it comes. Raises InputError."""
+    """The figures of each part, printed as they come. Raises InputError."""
     check_known(args.parts, PARTS, "part")
     if args.rounds < 1 or args.passages < 1:
-        raise InputError("--rounds and --passages have to be 1 or more.")
+        raise InputError("--rounds and --passages must be 1 or more.")
     results: Record = {"machine": _machine()}
     for part in args.parts or PARTS:
         results[part] = _in_own_process(PARTS[part], args.rounds, args.passages)
@@ -70,7 +69,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """The machine; the parts were printed before."""
+    """The machine. The parts are already printed."""
     return [f"machine {json.dumps(result['machine'])}"]
 
 
@@ -82,7 +81,7 @@ def _machine() -> Record:
 
 
 def _in_own_process(work: Callable[..., Record], *arguments: object) -> Record:
-    """What a function of a module returns, so that its memory is its own."""
+    """The result of a module's function in a new process, so that its memory is its own."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
 
@@ -91,9 +90,6 @@ def _timed(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
-
-
-# Whole commands
 
 
 def _ask(rounds: int, _: int) -> Record:
@@ -119,7 +115,7 @@ def _ingest(_: int, __: int) -> Record:
 
 
 def _command(data: str, *command: str) -> tuple[float, float]:
-    """Seconds of the clock and of the processors that a command of the agent takes. Raises SteelmanError."""
+    """Wall-clock and CPU seconds of a command of the agent. Raises SteelmanError."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "STEELMAN_DATA_DIR": data}
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run([sys.executable, "-P", "-m", "agent", *command], env=environment, capture_output=True)
@@ -131,11 +127,8 @@ def _command(data: str, *command: str) -> tuple[float, float]:
 
 
 def _peak_of_commands() -> int:
-    """Megabytes of the largest of them (Linux)."""
+    """Megabytes of the largest command (Linux)."""
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
-
-
-# The judge
 
 
 def _judge(rounds: int, _: int) -> Record:
@@ -154,16 +147,14 @@ def _judge(rounds: int, _: int) -> Record:
         figures[f"{name}_per_second"] = rate(judge.logits, [(statement, text) for text in texts[:_PAIRS]])
     figures["peak_mb"] = round(peak_memory())
     pairs = [Pair(statement, text, "Cities should plant fewer trees.") for text in sentences[:32]]
-    judge.score_both(pairs[:1], closely=True)  # loads the larger one
+    judge.score_both(pairs[:1], closely=True)  # loads the larger model
     figures["sentences_closely_per_second"] = rate(partial(judge.score_both, closely=True), pairs)
     return figures | {"peak_mb_closely": round(peak_memory())}
 
 
-# A store of many passages, each step in a process of its own
-
 _WIDTH, _LATENT = 384, 32
-_GIVEN: Any = SimpleNamespace(name="synthetic", dimensions=_WIDTH)  # in the place of the encoder: vectors are drawn
-_BATCH, _A_DOCUMENT = 1_000, 10  # passages that the indexes take in at once, and of a document
+_GIVEN: Any = SimpleNamespace(name="synthetic", dimensions=_WIDTH)  # instead of the encoder: vectors are random
+_BATCH, _A_DOCUMENT = 1_000, 10  # passages of a batch and of a document
 
 
 def _index(_: int, passages: int) -> Record:
@@ -183,7 +174,7 @@ def _fill(folder: Path, passages: int) -> Record:
 def _search(folder: Path, passages: int) -> Record:
     questions = [_question(number, passages) for number in range(201)]
     began, (_, search) = time.perf_counter(), _open(folder)
-    times = [1000 * _timed(partial(search.search, *q, ["bench"], 24)) for q in questions]  # hits: as at normal depth
+    times = [1000 * _timed(partial(search.search, *q, ["bench"], 24)) for q in questions]  # hits as at normal depth
     first = time.perf_counter() - began - sum(times[1:]) / 1000
     median, p95 = (round(float(np.quantile(times[1:], q)), 1) for q in (0.5, 0.95))
     memory = {"peak_mb": round(peak_memory())}
@@ -207,11 +198,11 @@ def _open(folder: Path) -> tuple[Store, HybridSearch]:
 
 
 def _documents(batch: int, passages: int) -> list[PreparedDocument]:
-    """The batch's documents. Each batch has its own seed, so that any can be made again without the others.
+    """A batch's documents, from its own seed, so that each batch can be made separately.
 
-    Texts: 100 words by Zipf's law in Mandelbrot's form, p ~ 1 / (rank + 30). Vectors: an index of neighbours lives on
-    real embeddings lying in clusters on few dimensions, so these are points of 32 dimensions near one of 1,000 centres,
-    mapped to the full width, with a little noise.
+    Texts: 100 words by Zipf's law in Mandelbrot's form, p ~ 1 / (rank + 30). Vectors: real embeddings lie in clusters
+    on few dimensions, so these are points of 32 dimensions near one of 1,000 centres, mapped to the full width with
+    noise.
     """
     count, rng = min(_BATCH, passages - batch * _BATCH), np.random.default_rng([1, batch])
     words, chances, centres, to_width = _drawn_from()
@@ -227,7 +218,7 @@ def _documents(batch: int, passages: int) -> list[PreparedDocument]:
 
 
 def _question(number: int, passages: int) -> tuple[str, NDArray[np.float32]]:
-    """Eight words of a passage, and a vector as far from its own as a question's is (cosine 0.7)."""
+    """Eight words of a passage, and a vector with cosine 0.7 to the passage's, as for real questions."""
     rng = np.random.default_rng([2, number])
     batch, row = divmod(int(rng.integers(passages)), _BATCH)
     document = _documents(batch, passages)[row // _A_DOCUMENT]

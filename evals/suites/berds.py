@@ -1,12 +1,13 @@
-"""Does a retriever cover the perspectives on contentious questions where no passage is labelled (BERDS)? A judge says
-which perspectives each found passage supports; MRecall@k, precision@k and coverage@k follow from its verdicts.
+"""Coverage of the perspectives on contentious questions without labelled passages (BERDS).
 
-Corpora (--corpus): ctxs, the ranking that the data brings; a file of passages; collection:NAME, of the agent's store;
-web, what the search engine of the settings finds, a corpus a question, kept in --keep. Methods are those of
-`python -m evals retrieval`, +expansion with the data's own `expansions`; and ctxs, the corpus in its own order.
+A judge decides which perspectives each retrieved passage supports; MRecall@k, precision@k and coverage@k follow.
 
-Rankings are kept in --out, vectors and verdicts in the cache: a run that was stopped goes on, and a second one asks
-nobody. Only --judge-errors carries the judge's own errors into an interval.
+Corpora (--corpus): ctxs, the ranking in the data; a file of passages; collection:NAME of the agent's store; web, pages
+from the configured search engine for each question, stored in --keep. Methods: those of `python -m evals retrieval`,
++expansion with the data's `expansions`, and ctxs, the corpus in its own order.
+
+Rankings are stored in --out, vectors and verdicts in the cache: a stopped run continues, and a second run asks nobody.
+Intervals include the judge's errors only with --judge-errors.
 """
 
 import argparse
@@ -20,9 +21,9 @@ from pathlib import Path
 from agent.settings import load_settings
 from evals.datasets.perspectives import GoldRow, load_perspectives
 from evals.datasets.rows import fingerprint
-from evals.metrics.coverage import DEEPEST, TOP_FIVE, union
 from evals.metrics.judge_errors import Errors, corrected, read_errors
 from evals.metrics.measure import Figure, figures_by
+from evals.metrics.perspective_coverage import DEEPEST, TOP_FIVE, union
 from evals.metrics.verdicts import Rankings, Verdicts, gold_of, ids, macro_average, published, set_measures
 from evals.models import CHOICES, encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
@@ -37,36 +38,38 @@ from tools.models.encoders.transformers import TransformersEncoder
 from tools.passages import SourceDocument
 
 _AVERAGE, _FILE = "macro-average", "file"
-_INDEPENDENT = "corrected: with what the judge's errors on labelled pairs leave open; they are taken as independent"
+_INDEPENDENT = "corrected: includes the judge's errors on labelled pairs, assumed independent"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     places = "files or folders of *.jsonl, or hub:NAME, of questions with perspectives"
     add("--data", nargs="+", required=True, metavar="FILE|DIR|hub:NAME", help=places)
-    add("--split", default="test", help="which split of the hub's data sets (default: test)")
-    corpus = "ctxs, FILE.jsonl[.gz], collection:NAME or web (default: ctxs where the data has them, else web)"
+    add("--split", default="test", help="split of the hub's data sets (default: test)")
+    corpus = "ctxs, FILE.jsonl[.gz], collection:NAME or web (default: ctxs if the data has them, else web)"
     add("--corpus", metavar="CORPUS", help=corpus)
-    add("--pages", type=int, default=100, metavar="N", help="of the web, a question (default: 100)")
-    add("--keep", type=Path, metavar="DIR", help="where the web's pages are kept (default: in the cache)")
-    retrievers = "ctxs, bm25, dense+mmr:0.9, hybrid+expansion, …; a wrong name lists all (default: ctxs, or bm25,dense)"
+    add("--pages", type=int, default=100, metavar="N", help="web pages a question (default: 100)")
+    add("--keep", type=Path, metavar="DIR", help="folder for the web's pages (default: in the cache)")
+    retrievers = (
+        "ctxs, bm25, dense+mmr:0.9, hybrid+expansion, …; an unknown name lists all (default: ctxs, or bm25,dense)"
+    )
     add("--methods", type=names, metavar="NAME[,NAME…]", help=retrievers)
     add("--encoder", metavar="MODEL", help="a sentence-transformers model, by name or folder")
-    add("--query-prompt", default="", metavar="TEXT", help="put before what --encoder is asked, as its instruction")
+    add("--query-prompt", default="", metavar="TEXT", help="instruction in front of queries to --encoder")
     judges = [name for name in CHOICES if name != "cosine"] + [_FILE]
-    add("--judge", choices=judges, default="settings", help="'file': the verdicts that the data's ctxs bring")
-    add("--judge-errors", type=Path, metavar="RESULT", help="what `evals judge --contrary --json` printed for it")
-    add("--deep", action="store_true", help="judge the top 100: documents needed, and the ceiling of the corpus")
-    add("--stance", action="store_true", help="which side the top five support; sycophancy")
-    add("--write", type=Path, metavar="DIR", help="a file a set and method there, as BERDS' evaluator reads it")
-    add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
+    add("--judge", choices=judges, default="settings", help="'file': the verdicts in the data's ctxs")
+    add("--judge-errors", type=Path, metavar="RESULT", help="output of `evals judge --contrary --json`")
+    add("--deep", action="store_true", help="judge the top 100: documents needed, union of the methods")
+    add("--stance", action="store_true", help="side that the top five support; sycophancy")
+    add("--write", type=Path, metavar="DIR", help="files for BERDS' evaluator, one a set and method")
+    add("--out", type=Path, metavar="RECORDS", help="file for the rankings; stored ones are reused")
     cutoff_option(parser, "passages", [1, 5, 10], DEEPEST)
-    at_once = "questions searched for on the web at once"
-    common_options(parser, f"{FIRST}, of each set", "of the shuffle and of the intervals", parallel=at_once)
+    at_once = "simultaneous web searches"
+    common_options(parser, f"{FIRST}, of each set", "seed of the sample and the intervals", parallel=at_once)
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Searches, ranks and judges what is not there yet, then scores all of it. Raises as its parts do."""
+    """Adds the missing corpora, rankings and verdicts, then scores all. Raises as its parts do."""
     if args.query_prompt and not args.encoder:
         raise InputError("--query-prompt is for --encoder. Name one, or leave it out.")
     settings, clock, loaded = load_settings(), Clock(), load_perspectives(args.data, args.split)
@@ -78,7 +81,7 @@ def measure(args: argparse.Namespace) -> Record:
         refuse_existing(_file(args.write, name, method), "--write")
     verdicts = Verdicts(None if args.judge == _FILE else open_judge(args.judge))
     if (judged := [name for name, method in methods.items() if method.judged]) and verdicts.judge is None:
-        raise InputError(f"'{judged[0]}' asks a judge while it chooses. Leave it out, or leave out --judge file.")
+        raise InputError(f"'{judged[0]}' needs a judge for its choice. Leave it out, or leave out --judge file.")
     errors = read_errors(args.judge_errors, verdicts.told) if args.judge_errors else None
     encoder, cache = encoder_and_cache()
     encoder = TransformersEncoder(args.encoder, args.query_prompt) if args.encoder else encoder
@@ -106,7 +109,7 @@ def measure(args: argparse.Namespace) -> Record:
 def _ranked(
     ranker: Ranker, name: str, rows: Sequence[GoldRow], corpora: Corpora, depth: int
 ) -> dict[str, list[list[SourceDocument]]]:
-    """Of each method the passages of each row."""
+    """By method the passages of each row."""
     found = ranker.rank(name, [question_of(row) for row in rows], corpora, depth)
     everybodys = {p.external_id: p for p in corpora.of(rows[0].key)} if corpora.shared and rows else None
     texts = dict[str, Mapping[str, SourceDocument]]()
@@ -123,7 +126,7 @@ def _scored(
     verdicts: Verdicts,
     errors: Errors | None,
 ) -> Record:
-    """The figures of each set and their average; writes what is to be written."""
+    """The figures of each set and their average; writes the files of --write."""
     measured: dict[str, dict[str, dict[str, Figure]]] = {}
     ceiling, counts, more = dict[str, Record](), dict[str, Record](), dict[tuple[str, str], dict[str, list[float]]]()
     for name, rows in sets.items():
@@ -149,7 +152,7 @@ def _scored(
 
 
 def _file(folder: Path, name: str, method: str) -> Path:
-    """Its name tells BERDS' evaluator where the verdicts stand."""
+    """BERDS' evaluator reads the verdicts' field from the file's name."""
     return folder / f"{name}.{re.sub('[^a-z0-9+.-]', '-', method)}.mistralpred.jsonl"
 
 
@@ -160,8 +163,8 @@ def table(result: Record) -> list[str]:
         *(line for name in result["metrics"] for line in set_lines(result, name)),
         *([f"{result['unjudged']} pairs have no verdict and count as No"] if result["unjudged"] else []),
         *([_INDEPENDENT] if config["judge_errors"] else []),
-        *([f"pages: {pages['read']} read, {pages['unread']} not; --keep says why; found by {by}"] if by else []),
+        *([f"pages: {pages['read']} read, {pages['unread']} not; --keep has the reasons; engines: {by}"] if by else []),
         f"corpus {config['corpus']}; encoder {config['encoder']}; "
-        f"judge {config['judge']}, which accepts from {config['threshold']:.3f} on",
+        f"judge {config['judge']}, threshold {config['threshold']:.3f}",
         ", ".join(f"{stage} {number:.1f} s" for stage, number in seconds.items()),
     ]

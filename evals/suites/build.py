@@ -1,14 +1,16 @@
-"""Makes a benchmark of your own texts with the chat model that is set: questions with their perspectives, as BERDS was
-made (§4.1), or news events with relevant paragraphs, as NEWSCOPE's sets were (§5). A line of FILE is, for
+"""Makes a benchmark from your texts with the configured chat model.
 
-pairs     {"first", "second"}: two opposed arguments; the question between them, its yes and its no
-survey    {"question", "choices"}: a question between the first and the last choice; about whoever answers: left out
-answers   {"question", "answers"}: a statement for each answer
-articles  {"id", "title", "text", "source", "date"}: near articles are an event; a headline, three votes a paragraph
+The results are questions with perspectives, as in BERDS (§4.1), or news events with relevant paragraphs, as in NEWSCOPE
+(§5). Lines of FILE:
 
-The first three, each with a `topic` or without, become FILE.jsonl in the new folder `--to`, as `evals expand` reads
-it; articles become what `evals news` reads. What the model fails at is named and not written. Unlike NEWSCOPE's,
-headlines of few relevant paragraphs are not made again.
+pairs     {"first", "second"}: two opposed arguments; makes the question between them, its yes and its no
+survey    {"question", "choices"}: makes a question between the first and the last choice; excludes personal items
+answers   {"question", "answers"}: makes a statement for each answer
+articles  {"id", "title", "text", "source", "date"}: near articles are an event; makes a headline, 3 votes a paragraph
+
+The first three, with an optional `topic`, become FILE.jsonl in the new folder `--to`, for `evals expand`; articles
+become input of `evals news`. Failures of the model are named and not written. Unlike NEWSCOPE, headlines with few
+relevant paragraphs are not repeated.
 """
 
 import argparse
@@ -34,29 +36,36 @@ from tools.errors import InputError
 from tools.language.copies import average_linkage
 from tools.models.chat.model import ChatModel
 
-KINDS: dict[str, tuple[type[building.Line], Any]] = {
+KINDS: dict[str, tuple[type[building.InputLine], Any]] = {
     "pairs": (building.Opposed, building.from_pair),
     "survey": (building.SurveyItem, building.from_survey),
     "answers": (building.Answered, building.from_answers),
     "articles": (building.Article, None),
 }
-"""What a line of each kind of file holds, and how a question is made of it."""
+"""The shape of a line of each kind, and the function that makes a question of it."""
 Ask = Callable[[Mapping[str, Callable[[], Awaitable[Record]]]], Awaitable[dict[str, Record]]]
 Made = tuple[dict[str, Figure], Record, dict[str, Record]]  # shares, counts, and the records
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--from", nargs=2, required=True, dest="made_of", metavar=("KIND", "FILE"), help="what, and the .jsonl of it")
-    add("--to", type=Path, required=True, metavar="DIR", help="a new folder for what is made")
+    add(
+        "--from",
+        nargs=2,
+        required=True,
+        dest="made_of",
+        metavar=("KIND", "FILE"),
+        help="kind of lines, and their .jsonl",
+    )
+    add("--to", type=Path, required=True, metavar="DIR", help="a new folder")
     add("--near", type=float, default=NEAR, metavar="P", help="cosine from which articles are one event (%(default)s)")
-    add("--out", type=Path, metavar="RECORDS", help="keep what the model says here; a killed run goes on")
-    common_options(parser, limit="a seeded sample of N lines", seed="of that", parallel="lines at once")
+    add("--out", type=Path, metavar="RECORDS", help="file for the replies; a stopped run continues")
+    common_options(parser, limit="a seeded sample of N lines", seed="seed of the sample", parallel="simultaneous lines")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Asks what is not known yet, then writes. Raises InputError, SettingsError, and ProviderError where the model is
-    down; the records up to there remain."""
+    """Requests the missing replies, then writes. Raises InputError, SettingsError, and ProviderError if the model is
+    down; records remain."""
     kind, path = args.made_of[0], Path(args.made_of[1])
     check_known([kind], KINDS, "kind of file")
     refuse_existing(args.to, "--to")
@@ -87,7 +96,7 @@ async def _questions(lines: dict[str, Any], model: ChatModel, ask: Ask, args: ar
     made = [record for record in done.values() if "question" in record]
     if not made:
         key, first = next(iter(done.items()))
-        raise InputError(f"no question came of {path}. {key}: {first.get('failed') or first['left_out']}")
+        raise InputError(f"no question could be made of {path}. {key}: {first.get('failed') or first['left_out']}")
     rows = [{field: r[field] for field in ("question", "perspectives", "topic") if r[field]} for r in made]
     name = Path(path).name.partition(".")[0]
     write_new(args.to / f"{name}.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "--to")
@@ -108,10 +117,10 @@ async def _events(lines: dict[str, Any], model: ChatModel, ask: Ask, args: argpa
     done |= await ask({p: partial(building.votes_on, heads[e], text, model) for e, p, text in asked})
     votes = [(e, p, text, done[p]["votes"]) for e, p, text in asked if "votes" in done[p]]
     if not votes:
-        near = f"no two articles are as near as {args.near}. Give a lower --near."
+        near = f"no two articles have a cosine of {args.near}. Use a lower --near."
         why = next((f"{key}: {r['failed']}" for key, r in done.items() if "failed" in r), near)
-        raise InputError(f"no event came of {args.made_of[1]}: {why}")
-    texts = {e: cut[e] for e in alone}  # they are in the corpus, and nobody was asked about them
+        raise InputError(f"no event could be made of {args.made_of[1]}: {why}")
+    texts = {e: cut[e] for e in alone}  # in the corpus, without annotation
     texts |= {event: {p: text for e, p, text, _ in votes if e == event} for event in heads}
     labels = {event: {p: int(2 * sum(r) > building.VOTES) for e, p, _, r in votes if e == event} for event in heads}
     parts = (("news_text_by_paragraph", texts), ("annotation", labels))
@@ -126,10 +135,10 @@ async def _events(lines: dict[str, Any], model: ChatModel, ask: Ask, args: argpa
 
 
 def table(result: Record) -> list[str]:
-    """What was counted, the shares, and by name what was left out."""
+    """Counts, shares and excluded lines."""
     told = [f"{n.replace('_', ' ')} {value}" for n, value in result["metrics"].items() if n not in result["intervals"]]
     lines = [", ".join(told), *(figure_lines(result) if result["intervals"] else [])]
     lines += [f"left out: {one}" for one in result["left_out"]]
     spent = ", ".join(f"{name.replace('_', ' ')} {n:g}" for name, n in result["spent"].items())
     config = result["config"]
-    return [*lines, f"model {config['model']}: {spent or 'nothing was asked'}", f"written into {config['to']}"]
+    return [*lines, f"model {config['model']}: {spent or 'nothing was asked'}", f"written to {config['to']}"]

@@ -1,8 +1,8 @@
-"""What a neutral query favours: PIR's root queries, which name no perspective, and the labels of what they find.
+"""Which labels do neutral queries favour? PIR's root queries name no perspective.
 
-Of the gold passages in a root query's top k, whichever perspective they are gold for, the share of each label of the
-data (`query_labels`: stances, ideologies, kinds of likeness) beside the share that would be even, and a test whether
-all are (`evals/metrics/favour.py`). A root whose perspectives have one label has nothing to favour, and is left out.
+The measure is the share of each label (`query_labels`: stances, ideologies) among the gold passages in the top k,
+compared with an even share, with a test that all are even (`evals/metrics/favour.py`). Roots with perspectives of one
+label are excluded.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Searches and counts. Raises InputError, SettingsError, ModelError, ProviderError."""
+    """Raises InputError, SettingsError, ModelError, ProviderError."""
     encoders, cache = open_encoders(args.encoders)
     result: Record = {"suite": "favour", "metrics": {}, "intervals": {}, "items": {}}
     for task in load_tasks(args.data, args.task):
@@ -48,7 +48,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """A block for each task, k and encoder: labels down."""
+    """A block for each task, k and encoder."""
     lines: list[str] = []
     for task, encoder in ((task, encoder) for task, of in result["metrics"].items() for encoder in of):
         metrics, ends, items = (result[part][task][encoder] for part in ("metrics", "intervals", "items"))

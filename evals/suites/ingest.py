@@ -1,11 +1,9 @@
-"""What readers get out of files that stand beside their expected text: words in order, whole sentences (own).
+"""Compares the text that document readers extract with the expected text: words in order, whole sentences (own).
 
-`--data` is a folder of files, each with NAME.expected.txt beside it: what a careful reader expects of the file, a
-paragraph, heading, item or row of a table (cells separated by ` | `) a line, without running headers, page numbers,
-navigation and code. Footnotes and endnotes stand at its end, each a line that begins with `NOTE: `, and count as
-sentences only, since they may stand in several places. Without `--data`, a small set of the project's own.
-
-`evals/metrics/reading.py` says what is measured.
+`--data` is a folder with NAME.expected.txt next to each file: one line a paragraph, heading, list item or table row
+(cells separated by ` | `), without running headers, page numbers, navigation and code. Notes are at its end, each line
+with `NOTE: `, and count only as sentences, since their position varies. Default: the project's own files.
+`evals/metrics/reading.py` defines the measures.
 """
 
 import argparse
@@ -30,20 +28,18 @@ _MISSES = 12
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    folder = "folder of files with NAME.expected.txt beside them"
+    folder = "folder of files, each with NAME.expected.txt"
     add("--data", type=Path, default=GOLD / "ingest", metavar="DIR", help=folder)
-    add("--misses", action="store_true", help="name the sentences that were not found whole, a dozen a file")
+    add("--misses", action="store_true", help="list incomplete sentences, at most a dozen a file")
     common_options(parser, limit="a sample of N files", seed="seed of the sample and the intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Exit status 1 where a file could not be read. Raises InputError for a folder of none."""
+    """Exit status 1 if a file is unreadable. Raises InputError for a folder without expected texts."""
     expected = sorted(p for p in args.data.rglob(f"*{_EXPECTED}") if p.is_file())
     files = [f for e in expected if (f := e.with_name(e.name.removesuffix(_EXPECTED))).is_file()]
     if not files:
-        raise InputError(
-            f"{args.data} has no file with its expected text beside it (report.pdf and report.pdf{_EXPECTED})."
-        )
+        raise InputError(f"{args.data} has no file with its expected text (report.pdf and report.pdf{_EXPECTED}).")
     read = [read_one(file, args.data) for file in progress(shuffled(files, args.limit, args.seed), unit="file")]
     formats: dict[str, list[FileRead]] = {ending: [] for ending in (*READERS, "other")}
     for one in read:
@@ -64,7 +60,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def read_one(file: Path, folder: Path) -> FileRead:
-    """What the reader of the file's ending makes of it, against the text beside it."""
+    """Compares the reader's text of a file with the expected one."""
     documents, problem = list[SourceDocument](), ""
     try:
         documents = list(read_in_process(file, file.name))
@@ -85,7 +81,7 @@ def _figures(read: Sequence[FileRead], seed: int) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """A row a format, then the files of which less was read, and what was left out."""
+    """A row a format, then incomplete files and excluded parts."""
     weak = result["weak"]
     titles = ["files", "words in order", "sentences whole", "extra"]
     rows = {name: _cells(found) for name, found in (result["formats"] | {"all": result}).items()}

@@ -1,12 +1,12 @@
 """A judge on labelled pairs: does the passage support the perspective (accuracy and F1: BERDS, perspective detection)?
 
-`--answers` asks about the question itself with the word that answers it, which is read and calibrated apart. A pair
-that failed or was not answered stays in every denominator as a No, and is named. Records hold scores and not verdicts,
-so that another threshold asks nobody again. Speed is the judge's own, after a warm-up, the pairs as they
-stand in the file. F1 depends on the share of positives: compare it only on the same pairs.
+`--answers` replaces the perspective by the question with the word that answers it, which has its own calibration. A
+pair without a verdict counts as No and is named. Records have scores without verdicts, so another threshold asks nobody
+again. Speed is the judge's, after a warm-up, in file order. F1 depends on the share of positives: compare it only on
+the same pairs.
 
-The embedded judge's calibration and threshold were fitted on the development pairs among others, so that its figures
-on them flatter, except those of its ranking (ROC-AUC, average precision).
+The embedded judge's calibration and threshold were fitted on the development pairs among others, so its figures on them
+are optimistic, except the ranking (ROC-AUC, average precision).
 """
 
 import argparse
@@ -34,33 +34,33 @@ from tools.errors import InputError, ProviderReplyError
 from tools.models.judges.judge import Pair, PairForm
 
 _USUAL_RATE = 0.168
-"""Share of the published pairs that support their perspective (BERDS)."""
+"""Share of positives of the published pairs (BERDS)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="pairs: the published tsv, or jsonl")
-    add("--judge", choices=CHOICES, default="settings", help="who judges (default: what is turned on)")
-    add("--threshold", type=float, metavar="P", help="accept from this score on (default: the judge's)")
-    fit_on = "take the threshold of the highest F1 on the passages that judge-train holds out of this folder's sets"
+    add("--judge", choices=CHOICES, default="settings", help="the judge (default: the configured one)")
+    add("--threshold", type=float, metavar="P", help="accept scores from P (default: the judge's)")
+    fit_on = "threshold with the best F1 on the passages of this folder that judge-train holds out"
     add("--fit-on", type=Path, metavar="DIR", help=fit_on)
-    contrary = "tell the judge the other perspective of a question with two, as a run does"
+    contrary = "the judge also reads the other perspective of a question with two, as in a run"
     add("--contrary", action="store_true", help=contrary)
-    answers = "ask about the question and the word that answers it, where two perspectives are its yes and its no"
+    answers = "replace yes and no perspectives by the question with the word that answers it"
     add("--answers", action="store_true", help=answers)
-    add("--out", type=Path, metavar="RECORDS", help="keep the scores here; a killed run goes on")
-    common_options(parser, limit="a seeded sample of N pairs", seed="of the sample and the intervals")
+    add("--out", type=Path, metavar="RECORDS", help="file for the scores; a stopped run continues")
+    common_options(parser, limit="a seeded sample of N pairs", seed="seed of the sample and the intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Judges what is not judged yet, then scores all of it."""
+    """Adds the missing scores, then scores all."""
     if args.threshold is not None and not math.isfinite(args.threshold):
-        raise InputError("--threshold has to be a number.")
+        raise InputError("--threshold must be a number.")
     if args.fit_on is not None and args.threshold is not None:
-        raise InputError("--fit-on finds the threshold that --threshold gives. Leave one out.")
+        raise InputError("--fit-on and --threshold both set the threshold. Leave one out.")
     pairs = answering(load_pairs(args.data)) if args.answers else load_pairs(args.data)
     if not pairs:
-        raise InputError(f"{args.data} has no question whose two perspectives are its yes and its no.")
+        raise InputError(f"{args.data} has no question whose two perspectives are yes and no.")
     opposite, chosen, judge = contraries(pairs), shuffled(pairs, args.limit, args.seed), open_judge(args.judge)
     form: PairForm = "answer" if args.answers else "statement"
     config: Record = {
@@ -96,11 +96,8 @@ def judge_pairs(
     with_contrary: bool = False,
     form: PairForm = "statement",
 ) -> list[Record]:
-    """A record a pair, in order, with what is known of the pair.
-
-    opposite: (question, perspective) to the contrary, which the judge is told where `with_contrary` is set. Raises
-    ProviderError where the judge is down or gave no usable answer yet; the records up to there remain.
-    """
+    """A record for each pair, in order. opposite: (question, perspective) to the contrary, which the judge reads if
+    `with_contrary`. Raises ProviderError if the judge is down or before its first usable reply; records remain."""
     told = opposite if with_contrary else {}
 
     def asked(part: Sequence[LabelledPair]) -> list[Pair]:
@@ -114,7 +111,7 @@ def judge_pairs(
 
     if any(p.key not in records.done for p in pairs):
         with suppress(ProviderReplyError):
-            judge.score(asked(pairs[:1]))  # a warm-up, which is not timed
+            judge.score(asked(pairs[:1]))  # warm-up
     found = ask_in_parts(pairs, ask, records, judge.together, unit="pair")
     return [_facts(p, opposite) | record for p, record in zip(pairs, found, strict=True)]
 
@@ -142,12 +139,12 @@ def _threshold(records: Sequence[Record], judge: PairJudge, args: argparse.Names
 
 
 def fitted_elsewhere(judge: PairJudge, data: Path, with_contrary: bool, seed: int) -> tuple[float, str]:
-    """The threshold of the highest F1 on held-out passages, as many with support as the human-labelled pairs have, and
-    where it is from. Raises InputError where the folder has none."""
+    """The threshold with the best F1 on held-out passages, sampled to the human-labelled pairs' share of positives, and
+    its origin. Raises InputError without such passages."""
     from evals.training.data import load_corpus
-    from evals.training.pack import held_out_cases
+    from evals.training.pack import held_out_pairs
 
-    cases = held_out_cases(load_corpus(data))
+    cases = held_out_pairs(load_corpus(data))
     truth = np.array([supports for _, supports in cases], bool)
     if not truth.any() or truth.all():
         raise InputError(
@@ -161,7 +158,7 @@ def fitted_elsewhere(judge: PairJudge, data: Path, with_contrary: bool, seed: in
 
 
 def _of_rate(truth: NDArray[np.bool_], rate: float, seed: int) -> list[int]:
-    """Places of which a share of `rate` are true: all that fit, the rest left out at random."""
+    """Positions with a share `rate` of true ones; as many as possible, the rest dropped at random."""
     rng = random.Random(seed)
     true, false = (list(np.flatnonzero(truth == value)) for value in (True, False))
     count = min(len(true), round(len(false) * rate / (1 - rate)))
@@ -170,7 +167,6 @@ def _of_rate(truth: NDArray[np.bool_], rate: float, seed: int) -> list[int]:
 
 
 def table(result: Record) -> list[str]:
-    """The measures, and the baselines."""
     config, metrics, bounds = result["config"], result["metrics"], result["intervals"]
     rows = {name: [number(metrics[name], bounds.get(name, ()))] for name in MEASURES}
     rows["pairs_per_second"] = [number(metrics["pairs_per_second"], digits=1)]
@@ -183,7 +179,7 @@ def table(result: Record) -> list[str]:
     return [
         f"{config['data']}: {metrics['pairs']} pairs of {config['questions']} questions, "
         f"{metrics['label_share']:.1%} of them positive",
-        f"{config['judge']}, accepts from {config['threshold']:.3f} on ({config['threshold_from']})",
+        f"{config['judge']}, threshold {config['threshold']:.3f} ({config['threshold_from']})",
         "",
         *block(["95 %, clustered by question"], rows),
         "",

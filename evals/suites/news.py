@@ -1,26 +1,26 @@
-"""Diverse news retrieval as NEWSCOPE measures it: paragraphs for an event's headline, relevant and unlike each other.
+"""Diverse news retrieval (NEWSCOPE): relevant and different paragraphs for an event's headline.
 
-Stage I takes the 100 paragraphs of the whole corpus that are nearest to the headline by the encoder's cosine; stage II
-chooses among them. The sentences of these candidates are clustered once an event, for all methods and for I; those of
-the event's relevant paragraphs once, for C.
+Stage I retrieves the 100 paragraphs of the whole corpus with the highest cosine to the headline. Stage II chooses among
+them. The candidates' sentences are clustered once an event, for all methods and for I; those of relevant paragraphs for
+C.
 
-bm25                   the agent's word search of the whole corpus, in the place of both stages
-dense                  stage I alone; all others are compared with it
-mmr                    maximal marginal relevance, its cosines undivided as in NEWSCOPE's appendix D
+bm25                   the agent's BM25 in the whole corpus, instead of both stages
+dense                  stage I alone, the baseline of all others
+mmr                    maximal marginal relevance, with undivided cosines as in NEWSCOPE's appendix D
 dkmips                 diversity-aware maximum inner product search
-scs                    GreedySCS as printed: most clusters not yet covered, then the cosine
-scs-released           GreedySCS as its code has it: 0.04 a cluster, and the cosine
+scs                    GreedySCS as printed: most uncovered clusters, then the cosine
+scs-released           GreedySCS as in the code: 0.04 a cluster, and the cosine
 greedyplus             GreedyPlus, λ = 0.5, by the encoder's cosine
 greedyplus-calibrated  ours: GreedyPlus by a logistic function of the highest cosine in the paragraph's article
 
-The last was fitted on one half of LocalNews; the other half's figures follow those of all its events. A name may go on:
-mmr:0.9 (λ), dkmips:0.5:5 (λ and μ), greedyplus:0 (λ: no term of similarity), greedyplus:inf (no clusters),
-greedyplus+enough:0.8 (by similarity once that share of the candidates' clusters is covered), greedyplus+stop:0.8 (ends
-there). `--sweep` and `--ablations` are lists of such names, told in one table.
+The last was fitted on one half of LocalNews; figures of the other half follow those of all events. Names with
+parameters: mmr:0.9 (λ), dkmips:0.5:5 (λ and μ), greedyplus:0 (no similarity), greedyplus:inf (no clusters),
+greedyplus+enough:0.8 (by similarity once 80 % of the candidates' clusters are covered), greedyplus+stop:0.8 (stops
+there). `--sweep` and `--ablations` are lists of such names, in one table.
 
-Only events with annotations are measured; the paragraphs of the others are in the corpus. Seconds are those of search,
-with encoding the headline, of clustering, where a method needs it, and of choosing as many as `--k` at most; vectors
-of the corpus are read from the cache.
+Only events with annotations are measured; other paragraphs stay in the corpus. Seconds: search with encoding of the
+headline, clustering if the method needs it, and the choice of the largest `--k`; the corpus's vectors come from the
+cache.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from evals.models import encoder_and_cache
 from evals.reports.records import Record
 from evals.reports.table import STAR, block, number, percent, sure
 from evals.retrievers import news as stages
-from evals.retrievers.news_methods import ABLATIONS, FITTED_ON, METHODS, SWEEP, Method, held_out, named
+from evals.retrievers.news_methods import ABLATIONS, FITTED_ON, METHODS, SWEEP, NewsMethod, held_out, named
 from evals.suite import common_options, cutoff_option, names, progress, shuffled
 
 STAGES = ("search", "clustering", "selection", "all")
@@ -47,16 +47,14 @@ _DIVERSITY = {"distance": "D", "density": "I", "coverage": "C"}
 _BLOCKS = (_COUNTED | _PUBLISHED, _DIVERSITY | {"coverage_without_noise": "C without noise"})
 _SHORT = (_PUBLISHED | _COUNTED | _DIVERSITY | {"chosen": "chosen"},)
 Rows = dict[str, list[float]]
-"""Of one method: measure to a value an event, the seconds of each stage among them."""
+"""Of one method: measure to values, one an event, with the seconds of each stage."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is measured, and how."""
-
+class NewsPlan:
     news: NewsSet
     events: list[NewsEvent]
-    methods: dict[str, Method]
+    methods: dict[str, NewsMethod]
     cutoffs: list[int]
     limit: int | None = None
     seed: int = 1
@@ -66,32 +64,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     data = "LocalNews.zip, or a folder in its layout (DSGlobal)"
     add("--data", type=Path, required=True, metavar="ZIP|DIR", help=data)
-    beside = f"beside dense; all: {','.join(METHODS)}"
+    beside = f"methods compared with dense; all: {','.join(METHODS)}"
     add("--methods", type=names, metavar="NAME[,NAME…]", help=beside)
-    add("--sweep", action="store_true", help="λ of mmr and both greedyplus, λ and μ of dkmips, in one table")
-    add("--ablations", action="store_true", help="both greedyplus without clusters, without similarity, by stop rules")
+    add("--sweep", action="store_true", help="λ of mmr and greedyplus, λ and μ of dkmips, in one table")
+    add("--ablations", action="store_true", help="greedyplus without clusters, without similarity, with stop rules")
     cutoff_option(parser, "paragraphs", [5, 10, 20, 50], stages.CANDIDATES)
-    common_options(parser, "only the first N events of a seeded shuffle", "of the shuffle and of the intervals")
+    common_options(parser, "only the first N events of a seeded shuffle", "seed of the sample and the intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Raises InputError, and what an encoder elsewhere raises."""
+    """Raises InputError, and errors of a remote encoder."""
     listed = [*(args.methods or ()), *(SWEEP if args.sweep else ()), *(ABLATIONS if args.ablations else ())]
     methods, news = named(listed or METHODS), load_news(args.data)
     events = shuffled(news.measured, args.limit, args.seed)
-    plan = Plan(news, events, methods, args.k, args.limit, args.seed)
+    plan = NewsPlan(news, events, methods, args.k, args.limit, args.seed)
     encoder, cache = encoder_and_cache()
-    ready = stages.prepared(news, events, encoder, cache, any(m.kind == "bm25" for m in methods.values()))
+    ready = stages.with_candidates(news, events, encoder, cache, any(m.kind == "bm25" for m in methods.values()))
     return scored(plan, measured(plan, ready), encoder.name) | {"one_table": args.sweep or args.ablations}
 
 
-def measured(plan: Plan, ready: Iterable[stages.Ready]) -> dict[str, Rows]:
-    """What each method chooses, measured; the seconds are those of the most paragraphs asked for."""
+def measured(plan: NewsPlan, ready: Iterable[stages.EventCandidates]) -> dict[str, Rows]:
+    """Measures each method's choice. The seconds are those of the largest k."""
     found: dict[str, Rows] = {name: {} for name in plan.methods}
     for event in progress(ready, total=len(plan.events), unit="event"):
         for name, method in plan.methods.items():
             values, of = dict[str, float](), method.of(event)
-            for k in plan.cutoffs:  # DkMIPS weighs by k: its choice of five need not begin its choice of ten
+            for k in plan.cutoffs:  # the choice of DkMIPS depends on k
                 began = time.perf_counter()
                 chosen = method.choose(event, k)
                 selection = time.perf_counter() - began
@@ -103,8 +101,8 @@ def measured(plan: Plan, ready: Iterable[stages.Ready]) -> dict[str, Rows]:
     return found
 
 
-def scored(plan: Plan, found: Mapping[str, Rows], encoder: str) -> Record:
-    """The report: metrics, intervals, differences to dense, ratios to dense, items, configuration."""
+def scored(plan: NewsPlan, found: Mapping[str, Rows], encoder: str) -> Record:
+    """Metrics, intervals, differences and ratios to dense, items, configuration."""
     each, news = {}, plan.news
     for data, chosen in _parts(plan).items():
         ids = [plan.events[i].id for i in chosen]
@@ -134,8 +132,8 @@ def scored(plan: Plan, found: Mapping[str, Rows], encoder: str) -> Record:
     }
 
 
-def _parts(plan: Plan) -> dict[str, list[int]]:
-    """Which of the events are told of: all, and then those that greedyplus-calibrated was not fitted on."""
+def _parts(plan: NewsPlan) -> dict[str, list[int]]:
+    """All events, and those outside the fit of greedyplus-calibrated."""
     parts = {plan.news.name: list(range(len(plan.events)))}
     if plan.news.name == FITTED_ON and "greedyplus-calibrated" in plan.methods:
         held = held_out(plan.news.measured)
@@ -144,15 +142,15 @@ def _parts(plan: Plan) -> dict[str, list[int]]:
 
 
 def table(result: Record) -> list[str]:
-    """Three blocks a k, in percent with 95 % intervals over events in brackets, then the seconds; with `one_table` one
-    block a k without intervals. Those of the events that are held out follow in the same form."""
+    """Three blocks a k, in percent with 95 % intervals over events, then the seconds; with `one_table` one block a k
+    without intervals. The held-out events follow in the same form."""
     config = result["config"]
     lines = [f"* the paired interval of the difference to dense, by event, {STAR}"]
     for data, size in config["sizes"].items():
         lines += [
             "",
             f"{data}: {size['questions']} of {size['annotated']} annotated events; {size['paragraphs']} paragraphs "
-            f"from {size['sources']} sources on {size['events']} events, {size['without_text']} without text left out",
+            f"from {size['sources']} sources on {size['events']} events, {size['without_text']} without text excluded",
             *_tables(result, data),
         ]
         methods = result["metrics"][data].items()

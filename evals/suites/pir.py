@@ -1,14 +1,12 @@
-"""Perspective-aware retrieval (PIR): does a query that adds a perspective find that perspective's passages, and do
-interventions on its vector help?
+"""Perspective-aware retrieval (PIR): do queries with a perspective retrieve its passages, also with changed vectors?
 
-Each form of `evals/retrievers/projection.py` is a row, 'none' always among them, since the others are compared with
-it; 'pap' and 'pap+' have one for each strength, and each encoder has its own. Search is exact, over whole passages as
-the encoder reads them. The perspective's vector is that of its text; where it has none of its own it is q − r, query
-less root (as PIR has it for AmbigQA).
+Each form of `evals/retrievers/projection.py` is a row, and 'none' is the baseline; 'pap' and 'pap+' have a row for each
+strength, and each encoder has its own rows. Search is exact, over whole passages. A perspective without text has the
+vector q − r, query minus root (as PIR has it for AmbigQA).
 
---perspectives rules adds rows whose root and perspective rules draw from the query alone, and compares them with those
-of the data. QA-F1 says how much of the annotated perspective was drawn; where that
-has no text of its own, what the query has more than its root stands in for it.
+--perspectives rules adds rows with root and perspective extracted from the query by rules, compared with the data's.
+QA-F1 is the overlap of the extracted with the annotated perspective; without text, the words of the query that the root
+lacks replace the annotation.
 """
 
 import argparse
@@ -33,7 +31,7 @@ from evals.retrievers.projection import FORMS
 from evals.suite import check_known, common_options, cutoff_option, names, numbers, shuffled
 
 LIMIT = "only the first N root queries of a seeded shuffle, of each task"
-SEED = "seed of the shuffle and of what is drawn (default: 1)"
+SEED = "seed of the sample and the intervals (default: 1)"
 _DRAWN = "perspectives, "
 
 
@@ -41,26 +39,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     pir_options(parser)
     add("--forms", type=names, default=list(FORMS), metavar="NAME[,NAME…]", help=f"default: {','.join(FORMS)}")
-    strengths = "of pap and pap+; --strength=-1 adds (default: 1)"
+    strengths = "strengths of pap and pap+; --strength=-1 adds (default: 1)"
     read = partial(numbers, kind=float, fits=math.isfinite, told="such as 0.25,0.5,1")
     add("--strength", type=read, default=[1.0], metavar="S[,S…]", help=strengths)
-    drawn = "rules: also with perspectives that rules draw from the query alone"
+    drawn = "rules: also with perspectives that rules extract from the query"
     add("--perspectives", type=names, default=[], metavar="NAME[,NAME…]", help=drawn)
     common_options(parser, LIMIT, SEED)
 
 
 def pir_options(parser: argparse.ArgumentParser) -> None:
-    """The options of every suite on this data: --data, --task, --encoders, --k."""
+    """Options of the suites on this data: --data, --task, --encoders, --k."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="the PIR data: one JSON object of tasks, plain or .gz")
-    add("--task", type=names, default=[], metavar="NAME[,NAME…]", help="which tasks (default: all)")
+    add("--task", type=names, default=[], metavar="NAME[,NAME…]", help="tasks (default: all)")
     encoders = "settings (default), embedded, or folders and names of sentence-transformers models (extra 'models')"
     add("--encoders", type=names, default=["settings"], metavar="NAME[,NAME…]", help=encoders)
     cutoff_option(parser, "passages", [5, 10])
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Ranks and scores. Raises InputError, SettingsError, ModelError, ProviderError; vectors are kept as they come."""
+    """Raises InputError, SettingsError, ModelError, ProviderError; vectors are cached."""
     check_known(args.perspectives, ("rules",), "way to draw perspectives")
     columns = columns_of(args.forms, args.strength, args.perspectives)
     tasks = [
@@ -93,7 +91,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def _own(root: Root, one: RootPerspective) -> str:
-    """The annotated perspective; in place of one without text what the query has more than its root."""
+    """The annotated perspective, or the query's words that the root lacks."""
     known = {*words(root.text)}
     return one.text or " ".join(word for word in words(one.query) if word not in known)
 
@@ -107,7 +105,7 @@ def _sizes(task: PirTask) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """What was measured, then a block for each k: columns down, tasks across, in per cent."""
+    """The data, then a block for each k: columns down, tasks across, in percent."""
     config, lines = result["config"], list[str]()
     for task, size in config["sizes"].items():
         facts = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in size.items() if n and what != "questions")

@@ -1,14 +1,14 @@
-"""Do people prefer the answer to a plain ranked list of what its run found? (Chen et al. 2022, the user study.)
+"""Do people prefer the answer to a ranked list of its run's passages? (Chen et al. 2022, the user study.)
 
-    python -m evals preference --power                 how many votes are needed; ask this first
-    python -m evals preference --prepare               asks the agent 30 questions and stores a ballot for each
-    make ui, then /?view=vote                          people vote there, each under a random name
-    python -m evals preference                         counts the votes
+python -m evals preference --power                 the number of votes needed; start here
+python -m evals preference --prepare               asks the agent 30 questions and stores a ballot for each
+make ui, then /?view=vote                          people vote there, under random names
+python -m evals preference                         counts the votes
 
-Ballots and votes lie in the store (STEELMAN_DATA_DIR); a stopped --prepare goes on with what has no ballot yet. Of each
-criterion: the votes for the answer, for the same and for the list; the share for the answer, 'the same' as one half,
-with its 95 % interval clustered by voter (too narrow below about ten voters); the published z and its p. Votes of
-models and scripts (voters named 'model-…', 'script-…') are counted apart.
+Ballots and votes are in the store (STEELMAN_DATA_DIR); a stopped --prepare continues. For each criterion: votes for the
+answer, 'the same' and the list; the share for the answer ('the same' counts half) with its 95 % interval clustered by
+voter (too narrow below about ten voters); the published z and p. Votes of models and scripts (voters 'model-…',
+'script-…') are counted separately.
 """
 
 import argparse
@@ -41,17 +41,23 @@ _KINDS = {"person": "People", "model": "Not people, but chat models", "script": 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what, add = parser.add_mutually_exclusive_group(), parser.add_argument
     what.add_argument("--prepare", action="store_true", help="ask the agent and store the ballots")
-    what.add_argument("--power", action="store_true", help="the votes a study needs, and what the planned ones show")
-    add("--questions", type=Path, default=_OWN, metavar="FILE", help='{"question": …} a line (default: 30 of our own)')
-    add("--people", type=int, default=10, metavar="N", help="who vote, as planned (default: 10)")
-    add("--each", type=int, default=30, metavar="N", help="votes of each person, as planned (default: 30)")
-    add("--icc", type=float, default=0.1, metavar="R", help="how alike one person's votes are, 0 to 1 (default: 0.1)")
+    what.add_argument("--power", action="store_true", help="votes needed, and the power of the planned study")
+    add(
+        "--questions",
+        type=Path,
+        default=_OWN,
+        metavar="FILE",
+        help='{"question": …} a line (default: 30 of this project)',
+    )
+    add("--people", type=int, default=10, metavar="N", help="planned voters (default: 10)")
+    add("--each", type=int, default=30, metavar="N", help="planned votes of each person (default: 30)")
+    add("--icc", type=float, default=0.1, metavar="R", help="correlation of one person's votes, 0 to 1 (default: 0.1)")
     seed = "of left and right, kept with the ballots; of the shuffle, the resamples, the intervals"
-    common_options(parser, FIRST, seed, parallel="questions at once")
+    common_options(parser, FIRST, seed, parallel="simultaneous questions")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Raises InputError, and what opening the agent or the chat model raises."""
+    """Raises InputError, and errors of the agent or the chat model."""
     if args.power:
         return {"suite": "preference", **planned(args.people, args.each, args.icc)}
     failed, settings = list[str](), load_settings()
@@ -61,9 +67,7 @@ def measure(args: argparse.Namespace) -> Record:
     with closing(Database(settings.database_path)) as database:
         ballots = Ballots(database)
         if not (drawn := ballots.drawn_for("")):
-            raise InputError(
-                f"{settings.data_dir} holds no ballots: `python -m evals preference --prepare` makes them."
-            )
+            raise InputError(f"{settings.data_dir} has no ballots: `python -m evals preference --prepare` makes them.")
         votes = ballots.votes()
     kinds = {kind: of_kind([v for v in votes if v.kind == kind], args.seed) for kind in _KINDS}
     people = {part: kinds["person"][part] for part in ("metrics", "intervals", "items")}
@@ -73,7 +77,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 async def prepare(questions: Sequence[str], settings: Settings, seed: int, parallel: int) -> list[str]:
-    """Asks what has no ballot yet, in the data folder of the page; returns which questions failed, and why."""
+    """Asks the questions without a ballot, in the page's data folder. Returns the failed ones with reasons."""
     async with open_runs(settings) as runs:
         ballots = Ballots(runs.database)
 
@@ -82,9 +86,9 @@ async def prepare(questions: Sequence[str], settings: Settings, seed: int, paral
             answer = await runs.answer(await runs.start(question, options))
             ids = search_order(await runs.state(answer.run_id))
             found = await asyncio.to_thread(runs.providers.passages, ids)
-            await runs.delete(answer.run_id)  # the page's history would tell voters which of the two was the answer
+            await runs.delete(answer.run_id)  # the page's history would show voters the answer
             if not answer.citations:
-                raise InputError("the answer cites nothing, so that there is nothing to compare.")
+                raise InputError("the answer has no citation to compare.")
             await asyncio.to_thread(ballots.add, question, answer, [found[i] for i in ids if i in found], seed)
             return {}
 
@@ -95,10 +99,10 @@ async def prepare(questions: Sequence[str], settings: Settings, seed: int, paral
 
 
 def of_kind(votes: Sequence[Vote], seed: int) -> Record:
-    """The figures of one kind of voter; votes without all choices are only counted."""
+    """Figures of one kind of voter. Incomplete votes are only counted."""
     whole = [vote for vote in votes if vote.complete]
     told: Record = figures({c: Ratio.of((v.voter, v.for_answer(c), 1) for v in whole) for c in CRITERIA}, seed)
-    if (voters := len({vote.voter for vote in whole})) < 2:  # one voter says nothing of others
+    if (voters := len({vote.voter for vote in whole})) < 2:  # no interval of one voter
         told["intervals"] = dict.fromkeys(CRITERIA, (math.nan, math.nan))
     values = {c: [vote.for_answer(c) for vote in whole] for c in CRITERIA}
     counted = {"answer": 1.0, "same": EVEN, "list": 0.0}
@@ -110,14 +114,14 @@ def of_kind(votes: Sequence[Vote], seed: int) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """A block for each kind of voter, people first; or what is needed."""
+    """A block for each kind of voter, people first; or the votes needed."""
     if "plan" in result:
         return _power_lines(result["plan"], result["shares"])
     lines = [f"{result['config']['ballots']} ballots; answers by {'; '.join(result['config']['providers'])}"]
     titles = ["answer", "same", "list", "% for the answer, 95 % by voter", "published z", "p"]
     for kind, of in result["kinds"].items():
         if of["votes"] or of["unfinished"] or kind == "person":
-            lines += ["", f"{_KINDS[kind]}: {of['votes']} votes of {of['voters']}, {of['unfinished']} not finished"]
+            lines += ["", f"{_KINDS[kind]}: {of['votes']} votes of {of['voters']}, {of['unfinished']} unfinished"]
         rows = {}
         for criterion, said in of["said"].items():
             (z, p), share = of["z"][criterion], percent(of["metrics"][criterion], of["intervals"][criterion])

@@ -1,8 +1,8 @@
-"""Stances on labelled data: on which side is a text? (multi-perspective search engine, Chen et al. 2022, table 1)
+"""Accuracy of the stance of a text (multi-perspective search engine, Chen et al. 2022, table 1).
 
 `--data` is a folder with stances.jsonl or stances.jsonl.gz: claim, text, label (support or oppose). The judge scores
-the claim and its contrary for each text; the likelier one is predicted. The published figures are of models trained on
-the training split of the very data. A text without a verdict counts as wrong and is named.
+the claim and its contrary for each text; the likelier one is predicted. The published models were trained on the
+training split of the same data. A text without a verdict counts as wrong and is named.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from tools.errors import InputError
 from tools.language.question import ANSWERS
 from tools.models.judges.judge import Pair
 
-JUDGES = ("settings", "embedded", "chat", "score")  # those that give probabilities
+JUDGES = ("settings", "embedded", "chat", "score")  # judges with probabilities
 NOTE = "The embedded judge was trained on rows of Perspectrum, among others: on those its figures flatter."
 LABELS = {
     **dict.fromkeys(("support", "supports", "for", "pro", "1"), "support"),
@@ -48,7 +48,7 @@ class _Row(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class StanceItem:
     """A text with its gold stance on a claim."""
 
     key: str
@@ -60,16 +60,16 @@ class Item:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of stances.jsonl, plain or .gz")
-    add("--judge", choices=JUDGES, default="settings", help="who judges (default: what is turned on)")
-    add("--out", type=Path, metavar="RECORDS", help="keep the judge's scores here; a killed run goes on")
-    common_options(parser, limit="a seeded sample of N rows", seed="of the sample and the intervals")
+    add("--judge", choices=JUDGES, default="settings", help="the judge (default: the configured one)")
+    add("--out", type=Path, metavar="RECORDS", help="file for the scores; a stopped run continues")
+    common_options(parser, limit="a seeded sample of N rows", seed="seed of the sample and the intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Judges what is not judged yet, then scores all of it. Raises InputError, SettingsError, ProviderError."""
+    """Adds the missing scores, then scores all. Raises InputError, SettingsError, ProviderError."""
     path = next((p for end in (".gz", "") if (p := args.data / f"stances.jsonl{end}").is_file()), None)
     if path is None:
-        raise InputError(f"{args.data} holds no stances.jsonl. Name another folder.")
+        raise InputError(f"{args.data} has no stances.jsonl. Name another folder.")
     items, judge = shuffled(read_items(path), args.limit, args.seed), open_judge(args.judge)
     config: Record = {"data": path.name, "sha256": digest(path), "judge": judge.name}
     config |= {"sample": None if args.limit is None else [args.limit, args.seed]}
@@ -77,26 +77,26 @@ def measure(args: argparse.Namespace) -> Record:
         return reported(items, ask(items, judge, records), config, args.seed)
 
 
-def read_items(path: Path) -> list[Item]:
-    """The rows of a file in order. Raises InputError with file, line and field, and for a file without rows."""
+def read_items(path: Path) -> list[StanceItem]:
+    """The rows of a file in order. Raises InputError with file, line and field."""
     found = []
     for row in json_rows(path):
         read = row.read(_Row)
         if (label := LABELS.get(read.label.strip().casefold())) is None:
-            raise row.wrong(f"'label' is {read.label!r}; support or oppose is needed. Leave out what takes no stance.")
-        found.append(Item(f"stances {row.number}", read.claim, read.text, label))
+            raise row.wrong(f"'label' is {read.label!r}; use support or oppose. Leave out texts without a stance.")
+        found.append(StanceItem(f"stances {row.number}", read.claim, read.text, label))
     if not found:
-        raise InputError(f"{path} holds no rows. Add some.")
+        raise InputError(f"{path} has no rows. Add some.")
     return found
 
 
-def ask(items: Sequence[Item], judge: PairJudge, records: Records) -> list[Record]:
-    """The record of each item. Raises ProviderError if a model is down or gave no usable answer yet."""
+def ask(items: Sequence[StanceItem], judge: PairJudge, records: Records) -> list[Record]:
+    """The record of each item. Raises ProviderError if a model is down or before its first usable reply."""
     return ask_in_parts(items, partial(_said, judge), records, max(1, judge.together // 2), desc="stances")
 
 
-def _said(judge: PairJudge, batch: Sequence[Item]) -> list[Record]:
-    """The probabilities of the claim and of its contrary for each text; the judge sees either beside the other."""
+def _said(judge: PairJudge, batch: Sequence[StanceItem]) -> list[Record]:
+    """The probabilities of the claim and of its contrary for each text; the judge reads both."""
     yes, no = ANSWERS["claim"]
     sides = [(f"{yes}: {i.claim}", f"{no}: {i.claim}") for i in batch]
     pairs = [Pair(s, i.text, c, form="answer") for i, of in zip(batch, sides, strict=True) for s, c in (of, of[::-1])]
@@ -104,7 +104,7 @@ def _said(judge: PairJudge, batch: Sequence[Item]) -> list[Record]:
     return [{"failed": NO_VERDICT} if any(map(math.isnan, s)) else {"support": s} for s in support]
 
 
-def reported(items: Sequence[Item], records: Sequence[Record], config: Record, seed: int) -> Record:
+def reported(items: Sequence[StanceItem], records: Sequence[Record], config: Record, seed: int) -> Record:
     """Metrics, intervals, items, failures, configuration."""
     scores = [record.get("support", (0.0, 0.0)) for record in records]
     told = [SIDES[0] if p > q else SIDES[1] if q > p else "" for p, q in scores]
@@ -121,7 +121,7 @@ def reported(items: Sequence[Item], records: Sequence[Record], config: Record, s
 
 
 def table(result: Record) -> list[str]:
-    """What was read, and the measures in percent, with 95 % intervals by claim."""
+    """The data, and the measures in percent, with 95 % intervals by claim."""
     metrics, config = result["metrics"], result["config"]
     failed = f", {metrics['stances_failed']} failed" if metrics["stances_failed"] else ""
     rows = {t: [percent(metrics[name], result["intervals"][name], digits=2)] for name, t in _TITLES.items()}

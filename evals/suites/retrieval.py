@@ -1,8 +1,7 @@
-"""How well retrievers cover the perspectives on a question (MRecall@k: BERDS), each of which has its gold passages.
+"""Coverage of a question's perspectives by retrievers, with gold passages for each (MRecall@k: BERDS).
 
-Rankings are kept as they come, a record a set, method and question; scoring reads them and searches nothing again.
-`METHOD+gold` asks with the gold perspectives: an oracle, not a method. The union of the top 100 of all methods asked
-for is the ceiling of whatever chooses among what they find.
+Rankings are stored, one record a set, method and question; scoring searches nothing again. `METHOD+gold` queries with
+the gold perspectives: an oracle. The union of the top 100 of all methods bounds any choice among their results.
 """
 
 import argparse
@@ -11,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from evals.datasets.retrieval import GoldQuestion, RetrievalSet, load_sets
-from evals.metrics.coverage import DEEPEST, LEANINGS, TOP_FIVE, measures, require_ir_measures, union
 from evals.metrics.measure import Figure, figures_by
+from evals.metrics.perspective_coverage import DEEPEST, LEANINGS, TOP_FIVE, measures, require_ir_measures, union
 from evals.models import encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
@@ -23,35 +22,35 @@ from evals.suite import FIRST, common_options, cutoff_option, names, peak_memory
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
 _DEEP = {"precision@1": "precision@1", "documents_needed": "documents needed", "documents_needed_share": "MRecall@100"}
 CORRECTED = " corrected"
-"""The ending of a measure's name where its interval carries the judge's own errors."""
+"""The ending of a measure whose interval includes the judge's errors."""
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]
 """By method and qid the ids of passages, best first."""
-_PLAIN = ("documents_needed", f"sycophancy@{TOP_FIVE}", "passages")  # no shares
+_PLAIN = ("documents_needed", f"sycophancy@{TOP_FIVE}", "passages")  # not shares
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the queries and their corpora")
-    add("--set", type=names, default=[], metavar="NAME[,NAME…]", help="which queries; not needed for a single one")
+    add("--set", type=names, default=[], metavar="NAME[,NAME…]", help="query sets; not needed for a single one")
     retrievers = (
-        "such as steelman, dense+mmr:0.9, hybrid+expansion, dense+pap, dense+greedyplus; a wrong name lists all"
+        "such as steelman, dense+mmr:0.9, hybrid+expansion, dense+pap, dense+greedyplus; an unknown name lists all"
     )
     usual = f"retrievers (default: {','.join(STANDARD)}), {retrievers}"
     add("--methods", type=names, default=list(STANDARD), metavar="NAME[,NAME…]", help=usual)
     cutoff_option(parser, "passages", [5, 10, 20], DEEPEST)
-    add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
-    common_options(parser, f"{FIRST}, of each set", "of the shuffle and of the intervals")
+    add("--out", type=Path, metavar="RECORDS", help="file for the rankings; stored ones are reused")
+    common_options(parser, f"{FIRST}, of each set", "seed of the sample and the intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Ranks what is not ranked yet, then scores all of it. Raises InputError, SettingsError, ProviderDownError."""
-    require_ir_measures()  # said before an hour's work, not after it
+    """Adds the missing rankings, then scores all. Raises InputError, SettingsError, ProviderDownError."""
+    require_ir_measures()  # an error before the work
     methods = named(args.methods)
     sets = [replace(s, questions=shuffled(s.questions, args.limit, args.seed)) for s in load_sets(args.data, args.set)]
     judge = open_judge("settings") if any(m.judged for m in methods.values()) else None
     encoder, cache = encoder_and_cache()
     sample = None if args.limit is None else {"limit": args.limit, "seed": args.seed}
-    # What makes rankings comparable; records of another identity are refused. More methods may be added to them.
+    # Records with another configuration are refused. Methods may be added.
     config: Record = {"sets": {s.name: s.digests for s in sets}, "sample": sample, "encoder": encoder.name}
     config["depth"] = DEEPEST
     with Records(args.out, "retrieval", config) as records, Ranker(methods, encoder, cache, judge, records) as ranker:
@@ -67,7 +66,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def scored(sets: Sequence[RetrievalSet], found: Mapping[str, Rankings], cutoffs: Sequence[int], seed: int) -> Record:
-    """Metrics, intervals, the union, sizes. found: by the set's name what `rank` gives."""
+    """Metrics, intervals, union, sizes. found: by set, as from `rank`."""
     figured: dict[str, dict[str, dict[str, Figure]]] = {}
     ceiling, counts = dict[str, Record](), dict[str, Record]()
     for one in sets:
@@ -79,7 +78,7 @@ def scored(sets: Sequence[RetrievalSet], found: Mapping[str, Rankings], cutoffs:
 
 
 def sizes(questions: Sequence[GoldQuestion], cutoffs: Sequence[int]) -> Record:
-    """What a result says of the questions of a set."""
+    """The numbers of a set's questions and passages."""
     counts = [len(q.perspectives) for q in questions]
     return {
         "questions": len(counts),
@@ -90,14 +89,14 @@ def sizes(questions: Sequence[GoldQuestion], cutoffs: Sequence[int]) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """A block a set; percentages with 95 % intervals over questions in brackets."""
+    """A block a set; percentages with 95 % intervals over questions."""
     lines = [line for name in result["metrics"] for line in set_lines(result, name)]
     seconds, memory = result["seconds"], result["machine"]["peak_memory_mb"]
     return [*lines, f"{seconds:.1f} s, at most {memory:.0f} MB; encoder {result['config']['encoder']}"]
 
 
 def set_lines(result: Record, name: str) -> list[str]:
-    """The lines of one set, or of the average of several, of which no sizes are told."""
+    """The lines of a set, or of the average, which has no sizes."""
     config, metrics, lines = result["config"], result["metrics"][name], [name]
     endings = ("", CORRECTED)
     columns = [{f"{m}@{k}{end}": f"{t}@{k}{end}" for m, t in _NAMES.items()} for k in config["k"] for end in endings]
@@ -109,7 +108,7 @@ def set_lines(result: Record, name: str) -> list[str]:
         lines = [
             f"{name}: {size['questions']} questions ({size['two_sided']} with two sides), "
             f"{size['perspectives']:.1f} perspectives each{passages}",
-            *([f"  more perspectives than k, so that MRecall asks for k of them: {more}"] if more else []),
+            *([f"  more perspectives than k: MRecall requires k of them: {more}"] if more else []),
         ]
     known, seen = {m for found in metrics.values() for m in found}, set[str]()
     for titles in columns:

@@ -1,1 +1,1 @@
-"""Training, fitting and packing of the embedded judge."""
+"""Trains and packs the embedded judges; writes the other shipped files."""

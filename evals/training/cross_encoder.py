@@ -1,10 +1,8 @@
-"""Trains the embedded judge: a BERT cross-encoder over [CLS] statement [SEP] text [SEP] with two yes/no answers.
+"""The training loop of the judges: AdamW on pairs from a mixture of data sets, with checkpoints.
 
-The base is all-MiniLM-L6-v2, or a larger encoder that is named; its word embeddings stay fixed. The learning rate rises
-over the first hundredths of the plan and then falls in a line to nothing at its end; the later part draws from the sets
-nearest to the use. Beside the two answers the model learns to tell the cosine of the encoder's vectors of statement and
-text, which keeps what the base knows of nearness while it learns what agreeing is. Towards the end it computes with
-inputs as coarse as int8, and what is kept is the mean of the weights over the second half.
+The learning rate rises over the first 3 % of the plan, then falls linearly to 0. The small judge also learns to predict
+the cosine of the encoder's vectors of statement and text, which keeps the topical knowledge of its base. Towards the
+end, inputs are rounded as int8 rounds them, and the exported weights are the mean of the last steps.
 """
 
 import json
@@ -16,29 +14,32 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from safetensors.torch import save_file
+from torch.nn import functional
 
 from evals.suite import progress
-from evals.training.data import Corpus
-from evals.training.examples import Example
+from evals.training.data import Corpus, Example
 from evals.training.model import build_model, outputs, trained_weights
-from evals.training.packing import TOKENIZER, WEIGHTS
+from evals.training.pack import TOKENIZER, WEIGHTS
 from evals.training.sampler import Sampler
-from evals.training.train import Plan
+from evals.training.train import TrainingPlan
 from tools.models.encoders.encoder import Encoder, load_encoder
 from tools.models.judges.embedded import ANSWERS
 
-_CHUNK = 3072
-_AVERAGED = 20  # steps between two weights of which the mean is taken
-_SMOOTH = 0.03  # of the targets: labels err
-_COSINE = (0.35, 0.2)  # about the mean and spread of the cosines
-_PARTS, _COUNTS = ("model", "mean", "optimizer"), ("step", "seconds", "read")
-"""What of a run is in its checkpoint, beside what the sampler has drawn."""
+_CHUNK = 3072  # pairs that are sampled at once
+_AVERAGED = 20  # steps between two weights in the mean
+_SMOOTH = 0.03  # label smoothing
+_WARM_UP = 0.03
+_SECONDS = 600.0  # between checkpoints
+_COSINE = (0.35, 0.2)  # approximate mean and standard deviation of the cosines
+_PARTS = ("model", "mean", "optimizer")
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Pairs of like length; the cosine of each; and the tokens that they take, padding included."""
+    """Pairs of similar length, their cosines, and their tokens with padding."""
 
     examples: list[Example]
     cosines: NDArray[np.float32]
@@ -46,67 +47,50 @@ class Batch:
 
 
 @dataclass
-class Nearness:
-    """Cosines of the encoder's vectors; a text is encoded once."""
+class TrainingRun:
+    """State of a training run. mean: torch's AveragedModel. read: tokens so far."""
 
-    encoder: Encoder
-    known: dict[str, NDArray[np.float32]] = field(default_factory=dict)
-
-    def cosines(self, drawn: list[Example], batch: int = 64) -> NDArray[np.float32]:
-        """float32 of shape (n,), of statement and text."""
-        new = sorted({t for e in drawn for t in (e.statement, e.text)} - self.known.keys(), key=len)
-        for i in range(0, len(new), batch):
-            self.known.update(zip(new[i : i + batch], self.encoder.encode(new[i : i + batch]), strict=True))
-        return np.array([self.known[e.statement] @ self.known[e.text] for e in drawn], np.float32)
-
-
-@dataclass
-class Run:
-    """The moving parts of a training run. mean: of the weights along the way (torch's AveragedModel). read: tokens so
-    far."""
-
-    plan: Plan
+    plan: TrainingPlan
     model: Any
     optimizer: Any
     mean: Any
     tokenizer: Any
-    nearness: Nearness
+    encoder: Encoder
     sampler: Sampler
     out: Path
     step: int = 0
-    seconds: float = 0.0
     read: int = 0
     queue: list[Batch] = field(default_factory=list)
+    vectors: dict[str, NDArray[np.float32]] = field(default_factory=dict)
 
     @property
     def progress(self) -> float:
-        """The share of the plan that is over, 0 to 1."""
+        """The completed share of the plan, 0 to 1."""
         return min(self.read / (self.plan.millions * 1e6), 1.0)
 
     @property
     def best(self) -> Any:
-        """The mean of the weights where there is one, else the weights."""
+        """The mean of the weights, or the weights before averaging starts."""
         return self.mean.module if int(self.mean.n_averaged) else self.model
 
     @property
     def rate(self) -> float:
-        """Up in a line from a fiftieth of the highest, so that the first steps count, then down in a line to 0."""
-        done, warm_up = self.progress, self.plan.warm_up
-        return self.plan.rate * min(done / warm_up + 0.02, (1 - done) / (1 - warm_up))
+        """The learning rate now. It starts at a fiftieth of the highest."""
+        return self.plan.rate * min(self.progress / _WARM_UP + 0.02, (1 - self.progress) / (1 - _WARM_UP))
 
 
-def _batches(run: Run) -> Iterator[Batch]:
-    """Endless batches of pairs of like length, each of about `plan.tokens` tokens."""
+def _batches(run: TrainingRun) -> Iterator[Batch]:
+    """Endless batches of about `plan.tokens` tokens."""
     while True:
         if not run.queue:
-            sets, whole = run.plan.drawn(run.progress)
-            run.queue = _bucketed(run, run.sampler.draw(sets, _CHUNK, whole, run.plan.told))
+            sets, whole = run.plan.mixture(run.progress)
+            run.queue = _bucketed(run, run.sampler.draw(sets, _CHUNK, whole, run.plan.joint))
         yield run.queue.pop()
 
 
-def _bucketed(run: Run, drawn: list[Example]) -> list[Batch]:
+def _bucketed(run: TrainingRun, drawn: list[Example]) -> list[Batch]:
     lengths = [len(e.ids) for e in run.tokenizer.encode_batch([[e.statement, e.text] for e in drawn])]
-    cosines = run.nearness.cosines(drawn) if run.plan.nearness else np.zeros(len(drawn), np.float32)
+    cosines = _cosines(run, drawn) if run.plan.nearness else np.zeros(len(drawn), np.float32)
     parts: list[list[int]] = [[]]
     for i in sorted(range(len(drawn)), key=lengths.__getitem__):
         if parts[-1] and (len(parts[-1]) + 1) * lengths[i] > run.plan.tokens:
@@ -117,19 +101,23 @@ def _bucketed(run: Run, drawn: list[Example]) -> list[Batch]:
     return batches
 
 
-def train_step(run: Run, batch: Batch) -> float:
-    """One step of AdamW on the answers' cross-entropy to the soft targets, which it returns, and on the cosine."""
-    import torch
+def _cosines(run: TrainingRun, drawn: list[Example]) -> NDArray[np.float32]:
+    new = sorted({t for e in drawn for t in (e.statement, e.text)} - run.vectors.keys())
+    run.vectors.update(zip(new, run.encoder.encode(new), strict=True))
+    return np.array([run.vectors[e.statement] @ run.vectors[e.text] for e in drawn], np.float32)
 
+
+def train_step(run: TrainingRun, batch: Batch) -> float:
+    """One step of AdamW. Returns the cross-entropy to the soft targets."""
     for group in run.optimizer.param_groups:
         group["lr"] = run.rate * group["scale"]
     pairs = [(e.statement, e.text) for e in batch.examples]
-    found, near = outputs(run.model, run.tokenizer, pairs, run.progress >= run.plan.coarse_from)
-    target = torch.tensor([e.target[: len(ANSWERS)] for e in batch.examples], dtype=torch.float32, device=found.device)
-    told = (torch.from_numpy(batch.cosines).to(found.device) - _COSINE[0]) / _COSINE[1]
-    loss = torch.nn.functional.binary_cross_entropy_with_logits(found, target * (1 - _SMOOTH) + _SMOOTH / 2)
-    beside = torch.nn.functional.mse_loss(near, told)
-    (loss + run.plan.nearness * beside).backward()
+    logits, near = outputs(run.model, run.tokenizer, pairs, run.progress >= run.plan.coarse_from)
+    device = logits.device
+    target = torch.tensor([e.target[: len(ANSWERS)] for e in batch.examples], dtype=torch.float32, device=device)
+    cosines = (torch.from_numpy(batch.cosines).to(device) - _COSINE[0]) / _COSINE[1]
+    loss = functional.binary_cross_entropy_with_logits(logits, target * (1 - _SMOOTH) + _SMOOTH / 2)
+    (loss + run.plan.nearness * functional.mse_loss(near, cosines)).backward()
     torch.nn.utils.clip_grad_norm_(run.model.parameters(), 1.0)
     run.optimizer.step()
     run.optimizer.zero_grad()
@@ -140,49 +128,38 @@ def train_step(run: Run, batch: Batch) -> float:
     return float(loss.detach())
 
 
-def save(run: Run) -> None:
-    """Writes a checkpoint; the old one is replaced only when the new one is whole."""
-    import torch
-
-    parts = {name: getattr(run, name).state_dict() for name in _PARTS}
-    counts = {name: getattr(run, name) for name in _COUNTS}
-    state = {**parts, **counts, "sampler": run.sampler.state, "torch_rng": torch.get_rng_state()}
+def _save(run: TrainingRun) -> None:
+    """Writes a checkpoint. The previous one stays until the new one is complete."""
+    state: dict[str, Any] = {name: getattr(run, name).state_dict() for name in _PARTS}
+    state |= {"step": run.step, "read": run.read, "sampler": run.sampler.state, "torch_rng": torch.get_rng_state()}
     torch.save(state, run.out / "checkpoint.tmp")
     (run.out / "checkpoint.tmp").replace(run.out / "checkpoint.pt")
 
 
-def resume(run: Run) -> None:
-    """Goes on from the checkpoint where there is one. The rest of the chunk that was being read is not read again."""
-    import torch
-
+def _resume(run: TrainingRun) -> None:
+    """Loads the checkpoint, if there is one. The rest of the interrupted chunk is skipped."""
     path = run.out / "checkpoint.pt"
     if path.exists():
         state = torch.load(path, weights_only=True, map_location=run.model["classifier"].weight.device)
         for name in _PARTS:
             getattr(run, name).load_state_dict(state[name])
-        for name in _COUNTS:
-            setattr(run, name, state[name])
-        run.sampler.state = state["sampler"]
+        run.step, run.read, run.sampler.state = state["step"], state["read"], state["sampler"]
         torch.set_rng_state(state["torch_rng"].cpu())
 
 
-def export(run: Run, folder: Path) -> None:
-    """Half-precision weights named as in BertModel plus `classifier.*`, and the tokenizer."""
-    import torch
-    from safetensors.torch import save_file
-
-    folder.mkdir(parents=True, exist_ok=True)
+def _export(run: TrainingRun) -> None:
+    """Writes a checkpoint, and the half-precision weights and the tokenizer to `weights/`."""
+    _save(run)
+    folder = run.out / "weights"
+    folder.mkdir(exist_ok=True)
     kept = {n: v.to("cpu", torch.float16).contiguous() for n, v in trained_weights(run.best).items()}
     save_file(kept, folder / WEIGHTS)
     run.tokenizer.save(str(folder / TOKENIZER))
 
 
-def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
-    """A run with a fresh model, or with the checkpoint in `out`."""
-    import torch
-
+def start(plan: TrainingPlan, corpus: Corpus, out: Path) -> TrainingRun:
+    """A run with a new model, or from the checkpoint in `out`."""
     torch.manual_seed(plan.seed)
-    out.mkdir(parents=True, exist_ok=True)
     model, tokenizer = build_model(Path(plan.base) if plan.base else None, plan.frozen)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     head = [*model["classifier"].parameters(), *model["nearness"].parameters()]
@@ -190,49 +167,34 @@ def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
     groups = [{"params": body, "scale": 1.0, "weight_decay": 0.01}, {"params": head, "scale": 5.0, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=plan.rate, fused=True)
     mean = torch.optim.swa_utils.AveragedModel(model)
-    nearness = Nearness(load_encoder())
-    run = Run(plan, model, optimizer, mean, tokenizer, nearness, Sampler(corpus.training, plan.seed), out)
-    resume(run)
+    run = TrainingRun(plan, model, optimizer, mean, tokenizer, load_encoder(), Sampler(corpus.training, plan.seed), out)
+    _resume(run)
     model.train()
     return run
 
 
-def train(run: Run) -> None:
-    """Trains to the end of the plan; writes a checkpoint and the weights every few minutes, and a checkpoint when it is
-    interrupted."""
+def train(run: TrainingRun) -> None:
+    """Trains to the end of the plan. Writes a checkpoint every ten minutes, at the end and on Ctrl-C."""
     with progress(total=round(run.plan.millions * 1e6), initial=run.read, unit="token", unit_scale=True) as bar:
         try:
             _train(run, bar)
         except KeyboardInterrupt:
-            save(run)
+            _save(run)
             raise
-    _keep(run)
+    _export(run)
 
 
-def _train(run: Run, bar: Any) -> None:
-    losses: list[float] = []
-    next_stop, clock = run.seconds / 60 + run.plan.measure_every, time.monotonic()
+def _train(run: TrainingRun, bar: Any) -> None:
+    losses, saved = list[float](), time.monotonic()
     for batch in _batches(run):
         if run.progress >= 1:
             return
         losses.append(train_step(run, batch))
-        run.seconds, clock = run.seconds + time.monotonic() - clock, time.monotonic()
         bar.update(batch.tokens)
         if run.step % 50 == 0 or run.progress >= 1:
-            _log(run, float(np.mean(losses[-50:])))
-        if run.seconds / 60 >= next_stop and run.progress < 1:
-            next_stop = run.seconds / 60 + run.plan.measure_every
-            _keep(run)
-            clock = time.monotonic()
-
-
-def _keep(run: Run) -> None:
-    save(run)
-    export(run, run.out / "weights")
-
-
-def _log(run: Run, loss: float) -> None:
-    told = {"step": run.step, "minutes": round(run.seconds / 60, 2), "done": round(run.progress, 4)}
-    told |= {"rate": round(run.rate, 7), "loss": round(loss, 4)}
-    with (run.out / "train.jsonl").open("a", encoding="utf-8") as log:
-        log.write(json.dumps(told) + "\n")
+            line = {"step": run.step, "done": round(run.progress, 4), "rate": round(run.rate, 7)}
+            with (run.out / "train.jsonl").open("a", encoding="utf-8") as log:
+                log.write(json.dumps(line | {"loss": round(float(np.mean(losses[-50:])), 4)}) + "\n")
+        if time.monotonic() - saved > _SECONDS and run.progress < 1:
+            _export(run)
+            saved = time.monotonic()

@@ -1,75 +1,119 @@
-"""Pairs of statement and text to train a judge on and to measure it with.
+"""The judges' training data: examples from public sets and this project's files, split by question.
 
-Rows come from `judge/train` and `berds` (see the data's README). A question goes to one side of the split by its words;
-a training text that shares a run of words with a held-out or a development text, or with a passage that `overlap` names
-as measured with, is left out, and so is what is about a question asked there.
+DIR has `judge/train/*.jsonl.gz` (rows: `ds`, `group`, `passage`, `statement`, `label`), `judge/berds_pairs.dev.jsonl`
+and `berds/`. Training texts that share a run of words with a held-out text or with evaluation data are left out, and so
+are questions of either.
 """
 
 import hashlib
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import chain
 from pathlib import Path
 
 from evals.datasets.overlap import read_evaluated
 from evals.datasets.pairs import LabelledPair, load_pairs
 from evals.datasets.rows import json_rows
-from evals.training.examples import HARD_TARGETS, SENTENCE_WORDS, Example, placed_sentences, sentences_in_place
 from evals.training.text import CUT, Asked, Row, claim, digest, fraction, key, questions, segments, sentences, shingles
-from tools.models.judges.judge import judged_text
+from tools.models.judges.judge import in_context, judged_text
 
 HELD_OUT = 0.1
 _HELD_DISPUTES = 1 / 6
 _SALT = "judge-1"
-# Another point of the same question: mostly none, sometimes support, and nobody labelled it.
+_SENTENCE_WORDS = 45
+Target = tuple[float, float, float]  # probabilities of support, oppose and none
+HARD_TARGETS: dict[str, Target] = {"support": (1, 0, 0), "oppose": (0, 1, 0), "none": (0, 0, 1), "unrelated": (0, 0, 1)}
+# Unlabelled pairs: another point of the same question, and a point of the other side.
 _SAME_TOPIC = (0.2, 0.1, 0.7)
 _OTHER_SIDE = (0.0, 0.5, 0.5)
 _KEEP_NONE = {"read_labels": 0.6, "readings": 0.6, "argkp21": 0.25, "ibm_gpr_sentence": 0.4, "fnc_arc": 0.3}
 _POLAR = re.compile(r"(?i)(?!.*\bor\b)(should|is|are|was|were|does|do|did|can|could|will|would|has|have)\b.*\?\s*$")
 _NEGATIVE = re.compile(r"(?i)\b(not|never|no|cannot)\b|n't\b")
 _SUPPORT_ONLY = ("arc_gist", "debatepedia", "ibm_ce_emnlp15", "perspectrum_support")
-# The first digits of the SHA-1 of one key point per topic, on the side that is for the topic's statement. The set gives
-# the two sides of a topic (points that share no argument) but not which is which; assigned by reading the points.
+# ArgKP gives the two sides of a topic (points that share no argument), but not which side supports the topic's
+# statement. These are SHA-1 prefixes of one supporting key point of each topic, assigned by reading.
 _FOR_TOPIC = frozenset(
     "0231dce5 1176b845 1b37cf95 1e4a3d5c 20b222c7 22a9499d 2ab3edaf 2c45c253 31c15c8d 365ac646 3f5b9377 "
     "3fb3366a 4ace0d04 54887647 6dc475b3 7c41b892 7cd600e8 89762edc 9f7f5644 a2a1c203 a72a0f95 b080aa3e "
     "b3c9f19f c0971887 c99abcb5 cf9ebd92 d2b5075e d5950a0b d94e4b76 dd8da11a e84d6190".split()
 )
-READINGS = Path(__file__).with_name("readings.jsonl.gz")
-"""Labels by reading: digests of a question and a text, and A, B, AB or N for what the text supports."""
-WRITTEN = Path(__file__).with_name("written.jsonl.gz")
-"""Snippets of imagined web pages, written for this: the digest of a question, a text and a label as in READINGS."""
+_FOLDER = Path(__file__).parent
+# Digests of a question and of a text, and the side that the text supports: A, B, AB or N.
+READINGS = _FOLDER / "readings.jsonl.gz"
+# Snippets of imagined web pages: digest of a question, text, label as in READINGS.
+WRITTEN = _FOLDER / "written.jsonl.gz"
+# Short texts with similar words for different sides: question, its two statements, text, label (A, B or N).
+CONTRASTS = _FOLDER / "contrasts.jsonl.gz"
+# Wordings of questions (`same`: same yes; `turned`: opposite yes), digests of the question and of both statements.
+WORDINGS = _FOLDER / "wordings.jsonl.gz"
+# Documents on local and professional disputes: sentences in order, each with its side (yes, no or none).
+DISPUTES = _FOLDER / "disputes.jsonl.gz"
+# Generated statements for and against a thing ('should be banned') with texts for and against it ('breeds …').
+POLARITIES = _FOLDER / "polarities.jsonl.gz"
 
-CONTRASTS = Path(__file__).with_name("contrasts.jsonl.gz")
-"""Short texts written for this that use like words for different sides: a question, its two statements, a text, and the
-side that it argues for (A, B or N), by kind of difficulty."""
 
-WORDINGS = Path(__file__).with_name("wordings.jsonl.gz")
-"""Other wordings of the questions (`same`: with the same yes; `turned`: with the opposite one), and digests of the
-question and of the statements of its yes and its no."""
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A statement and a text, with the target. The last four fields are empty if unknown.
 
-DISPUTES = Path(__file__).with_name("disputes.jsonl.gz")
-"""Documents on local and professional disputes, written for this: each sentence in its order, with the side that it
-argues for in its place (yes, no or none)."""
+    group: the question or topic, by which the data are split. contrary: the statement of the other side. question: its
+    yes means the statement. wordings: other questions, and whether their yes means the statement. placed: the text
+    between its neighbours (`in_context`).
+    """
 
-POLARITIES = Path(__file__).with_name("polarities.jsonl.gz")
-"""Made-up pairs that teach to multiply two polarities: statements for and against a thing ('should be banned', 'is
-safe'), and texts for and against it ('spares families …', 'breeds …'). Real sets hold too few on the same thing."""
+    statement: str
+    text: str
+    target: Target
+    dataset: str
+    group: str
+    contrary: str = ""
+    question: str = ""
+    wordings: tuple[tuple[str, bool], ...] = ()
+    placed: str = ""
+
+    @property
+    def label(self) -> int:
+        """The likeliest label: SUPPORT, OPPOSE or NONE."""
+        return self.target.index(max(self.target))
+
+    @property
+    def is_sentence(self) -> bool:
+        return len(self.text.split()) <= _SENTENCE_WORDS
+
+
+def hard(examples: Iterable[Example]) -> list[Example]:
+    """Examples whose target is certain enough for measures."""
+    return [e for e in examples if max(e.target) >= 0.9]
+
+
+def placed_sentences(title: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each sentence of a text, alone and in its context."""
+    for before, text, after in zip(("", *texts), texts, (*texts[1:], ""), strict=False):
+        yield text, in_context(title, before, text, after)
+
+
+def sentences_in_place(row: Row) -> Iterator[Example]:
+    """The sentences of a document of DISPUTES, with the statement that a yes to its question means."""
+    question = judged_text(row["question"])
+    wordings = ((question, True), *((t, True) for t in row["same"]), *((t, False) for t in row["turned"]))
+    parts = placed_sentences(row["title"], [judged_text(s["text"]) for s in row["sentences"]])
+    for sentence, (text, placed) in zip(row["sentences"], parts, strict=True):
+        target = HARD_TARGETS[{"yes": "support", "no": "oppose"}.get(sentence["label"], "none")]
+        yield Example(claim(question), text, target, "disputes", row["dispute"], "", question, wordings, placed)
 
 
 @dataclass
 class Corpus:
-    """Training and held-out examples by data set; `development` holds the human-labelled pairs (support or not)."""
+    """Training and held-out examples by data set. `development`: pairs labelled by people (support or not)."""
 
     training: dict[str, list[Example]] = field(default_factory=dict)
     held_out: dict[str, list[Example]] = field(default_factory=dict)
     development: list[LabelledPair] = field(default_factory=list)
 
     def digest(self) -> str:
-        """Twelve digits that change whenever an example does."""
+        """A hash of the training examples."""
         whole = hashlib.sha256()
         for name, examples in sorted(self.training.items()):
             for e in examples:
@@ -79,7 +123,7 @@ class Corpus:
 
 
 def load_corpus(data: Path, seed: int = 0) -> Corpus:
-    """All examples under `data` (the folder that holds `judge` and `berds`), split, with sampled negatives."""
+    """Reads and splits all examples under DIR, and samples negatives."""
     rng = random.Random(seed)
     corpus = Corpus(development=load_pairs(data / "judge" / "berds_pairs.dev.jsonl"))
     everything = _read_all(data, rng)
@@ -88,19 +132,15 @@ def load_corpus(data: Path, seed: int = 0) -> Corpus:
     blocked: set[int] = {s for one in measured for text in one.passages for s in shingles(text)}
     blocked.update(s for pair in corpus.development for s in shingles(judged_text(pair.document)))
     for name, examples in everything.items():
-        corpus.held_out[name] = [e for e in examples if not taught(e)]
+        corpus.held_out[name] = [e for e in examples if not _is_training(e)]
         blocked.update(s for e in corpus.held_out[name] for s in shingles(e.text))
         asked.update(key(text) for e in corpus.held_out[name] for text in (e.group, e.statement))
+    wordings = {row["question"]: row for row in rows_of(WORDINGS)}
     for name, examples in everything.items():
-        apart = [e for e in examples if taught(e) and not {key(e.group), key(e.statement)} & asked]
-        seen: dict[str, bool] = {}
-        for e in apart:
-            if e.text not in seen:
-                seen[e.text] = not any(s in blocked for s in shingles(e.text))
-        kept = [_worded(e, asked) for e in apart if seen[e.text]]
-        corpus.training[name] = [
-            replace(e, placed="") if any(s in blocked for s in shingles(e.placed)) else e for e in kept
-        ]
+        apart = [e for e in examples if _is_training(e) and not {key(e.group), key(e.statement)} & asked]
+        new = {text: blocked.isdisjoint(shingles(text)) for text in {e.text for e in apart}}
+        kept = [_worded(e, wordings, asked) for e in apart if new[e.text]]
+        corpus.training[name] = [e if blocked.isdisjoint(shingles(e.placed)) else replace(e, placed="") for e in kept]
     corpus.training["polarities"] = [
         Example(row["statement"], row["text"], HARD_TARGETS[row["label"]], "polarities", row["statement"])
         for row in rows_of(POLARITIES)
@@ -108,34 +148,22 @@ def load_corpus(data: Path, seed: int = 0) -> Corpus:
     return corpus
 
 
-def taught(e: Example) -> bool:
-    """Whether the example's question is on the training side of the split."""
+def _is_training(e: Example) -> bool:
     return fraction(e.group, _SALT) >= (_HELD_DISPUTES if e.dataset == "disputes" else HELD_OUT)
 
 
-def _worded(e: Example, asked: set[str]) -> Example:
-    """With the other wordings of its question, but those that are asked where a judge is measured."""
-    wordings = e.wordings or _wordings_of(e)
+def _worded(e: Example, rows: Mapping[str, Row], asked: set[str]) -> Example:
+    """With the other wordings of its question, except those in evaluation data."""
+    wordings, row, said = e.wordings, rows.get(digest(e.group)), digest(e.statement)
+    if row and not wordings and said in (row["yes"], row["no"]):
+        affirms = said == row["yes"]
+        same, turned = ((text, affirms) for text in row["same"]), ((text, not affirms) for text in row["turned"])
+        wordings = ((judged_text(e.group), affirms), *same, *turned)
     return replace(e, wordings=tuple(one for one in wordings if key(one[0]) not in asked))
 
 
-def _wordings_of(e: Example) -> tuple[tuple[str, bool], ...]:
-    row = _wordings().get(digest(e.group))
-    said = digest(e.statement)
-    if row is None or said not in (row["yes"], row["no"]):
-        return ()
-    affirms = said == row["yes"]
-    same, turned = ((text, affirms) for text in row["same"]), ((text, not affirms) for text in row["turned"])
-    return ((judged_text(e.group), affirms), *same, *turned)
-
-
-@cache
-def _wordings() -> dict[str, Row]:
-    return {row["question"]: row for row in rows_of(WORDINGS)}
-
-
 def rows_of(path: Path) -> Iterator[Row]:
-    """The rows of a file; none of one that is not there. Raises InputError."""
+    """The rows of a file, none if it does not exist. Raises InputError."""
     if path.exists():
         yield from (row.values for row in json_rows(path))
 
@@ -165,7 +193,7 @@ def _read_all(data: Path, rng: random.Random) -> dict[str, list[Example]]:
 
 
 def _readings(sets: Path, berds: list[Row], rng: random.Random) -> Iterator[Example]:
-    """Two pairs, one for each statement, of every labelled segment or sentence whose text is in the data."""
+    """Two pairs, one for each statement, of each labelled segment or sentence whose text the data have."""
     asking = questions(berds, *(rows_of(sets / f"{name}.jsonl.gz") for name in ("procon20", "arc_stance")))
     asked = {digest(one.question): one for one in asking}
     passages = {row["passage"]: None for name in CUT for row in rows_of(sets / f"{name}.jsonl.gz")}
@@ -176,7 +204,7 @@ def _readings(sets: Path, berds: list[Row], rng: random.Random) -> Iterator[Exam
         one, label = asked.get(row["question"]), row["label"]
         text, placed = texts.get(row["segment"], ("", ""))
         if one and text and (label != "N" or rng.random() < _KEEP_NONE["readings"]):
-            name = "readings" if len(text.split()) > SENTENCE_WORDS else "read_sentences"
+            name = "readings" if len(text.split()) > _SENTENCE_WORDS else "read_sentences"
             yield from _labelled(one, text, label, name, placed)
     for row in rows_of(WRITTEN):
         if one := asked.get(row["question"]):
@@ -192,7 +220,7 @@ def _labelled(asked: Asked, text: str, label: str, name: str, placed: str = "") 
 
 
 def _affirms(statement: str, other: str, question: str) -> bool:
-    """Whether the statement says Yes to a polar question, told by the other one alone being negative."""
+    """Whether the statement means Yes to a polar question: only the other statement is negative."""
     return bool(_POLAR.match(question) and _NEGATIVE.search(other) and not _NEGATIVE.search(statement))
 
 
@@ -210,7 +238,7 @@ def _example(name: str, row: Row) -> Example:
 
 
 def _negatives(examples: list[Example], rng: random.Random) -> list[Example]:
-    """For each supporting pair a text from elsewhere, and one from the same question that supports another point."""
+    """For each supporting pair, one with an unrelated text and one with a text for another point of the question."""
     by_group: dict[str, list[Example]] = {}
     for e in examples:
         by_group.setdefault(e.group, []).append(e)
@@ -224,7 +252,7 @@ def _negatives(examples: list[Example], rng: random.Random) -> list[Example]:
 
 
 def _topic_stances(rows: list[Row], rng: random.Random) -> Iterator[Example]:
-    """Arguments and key points against their topic's statement, and against a key point of the other side."""
+    """Arguments and key points with their topic's statement, and with a key point of the other side."""
     sides: dict[str, list[tuple[set[str], set[str]]]] = {}
     for row in rows:
         sides.setdefault(row["group"], [])
@@ -242,12 +270,8 @@ def _topic_stances(rows: list[Row], rng: random.Random) -> Iterator[Example]:
 
 def _join(parts: list[tuple[set[str], set[str]]], point: str, argument: str) -> None:
     touching = [p for p in parts if point in p[0] or argument in p[1]]
-    points, arguments = {point}, {argument}
-    for p in touching:
-        points |= p[0]
-        arguments |= p[1]
-        parts.remove(p)
-    parts.append((points, arguments))
+    parts[:] = [p for p in parts if p not in touching]
+    parts.append(({point}.union(*(p[0] for p in touching)), {argument}.union(*(p[1] for p in touching))))
 
 
 _PARTICIPLES = {
@@ -257,7 +281,7 @@ _PARTICIPLES = {
 
 
 def _restated(topic: str) -> list[str]:
-    """The topic as it stands and, where it opens with 'We should', in the passive."""
+    """The topic, and its passive if it begins with 'We should'."""
     words = topic.split()
     if words[:2] != ["We", "should"] or len(words) < 4 or words[2] not in _PARTICIPLES:
         return [topic]
@@ -266,7 +290,7 @@ def _restated(topic: str) -> list[str]:
 
 
 def _expansions(row: Row) -> Iterator[Example]:
-    """Sentences of expansions that open with Yes or No, for and against a two-sided question's statements."""
+    """Sentences of expansions that begin with Yes or No, with both statements of the question."""
     for expansion in row["expansions"]:
         opening, _, body = expansion["text"].partition(",")
         opening = opening.strip().lower()

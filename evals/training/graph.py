@@ -1,9 +1,9 @@
 """Builds the ONNX graph of a BERT encoder from its weights, and its int8 file, with `onnx` alone (no torch).
 
-The same graph serves the sentence encoder (mean of the tokens, unit length) and the judges (a classifier over the
-first token, for which the last layer computes that token alone). Layers follow Devlin et al. 2019 (post-layer-norm, erf
-GELU); query, key and value are one product, and attention is ONNX Runtime's own fused operator. An MPNet (Song et al.
-2020) is a BERT whose attention has a bias by how far apart two tokens stand, `relative.weight` (buckets, heads).
+Heads: "mean" (the sentence encoder: mean of the tokens, unit length) and "classifier" (the judges: logits of the first
+token, so the last layer computes only that token). Layers follow Devlin et al. 2019 (post-layer-norm, erf GELU). Query,
+key and value are one product; attention is ONNX Runtime's fused operator. MPNet (Song et al. 2020) is a BERT with an
+attention bias by relative position, `relative.weight` (buckets, heads).
 """
 
 import math
@@ -22,31 +22,27 @@ if TYPE_CHECKING:
 Weights = Mapping[str, NDArray[np.float32]]
 Head = Literal["mean", "classifier"]
 REACH = 4.0
-"""How far a channel may reach before it is scaled. In BERT single channels of single tokens reach ten times as far as
-all others (Bondarenko et al. 2021), and int8 would spend its steps on them."""
-HEADS = 12
-"""Of attention, in each of the three models."""
-PART = 24 * 10**6
-"""Bytes of a file at most: what repositories take without ado."""
+"""Largest input of a channel without scaling. In BERT a few channels are ten times larger than the rest (Bondarenko et
+al. 2021), which leaves int8 few steps for the others."""
+HEADS = 12  # attention heads of all three models
+PART = 24 * 10**6  # largest file in bytes: below the limits of repositories
+EPSILON = 1e-12  # of layer norms
 _OPSET = 20
-EPSILON = 1e-12
-"""Of the layers' norms."""
 _MASKED = -10_000.0
-_LARGE = 1 << 14  # bytes of a constant that is worth another file
+_LARGE = 1 << 14  # constants of so many bytes move into the parts
 _RUNTIME = "com.microsoft"
 _OWN = ("MultiHeadAttention",)
-_EXACT, _FARTHEST = 8, 128  # of relative positions: those nearer have buckets of their own; all beyond share the last
+_EXACT, _FARTHEST = 8, 128  # relative positions below have a bucket each; those beyond share the last
 
 
 @dataclass
 class _Graph:
-    """Collects nodes and constants; every operator returns the name of its output."""
+    """Collects nodes and constants. Each operator returns the name of its output."""
 
     weights: Weights
     nodes: "list[onnx.NodeProto]" = field(default_factory=list)
     constants: "list[onnx.TensorProto]" = field(default_factory=list)
-    inputs: dict[str, str] = field(default_factory=dict)
-    """What goes into each dense layer."""
+    inputs: dict[str, str] = field(default_factory=dict)  # of each dense layer
 
     def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
         from onnx import helper
@@ -64,15 +60,14 @@ class _Graph:
         return name
 
     def numbers(self, *values: int) -> str:
-        """A constant of whole numbers, shape (n,)."""
         return self.constant(np.array(values, np.int64))
 
     def weight(self, name: str) -> str:
         return self.constant(self.weights[name], name)
 
     def dense(self, x: str, prefix: str) -> str:
-        """x · W + b. Where it is known how far the channels of x reach, those that reach beyond REACH are divided down
-        to it and their weights multiplied: the same product, whose input fills the 256 steps of int8 better."""
+        """x · W + b. Channels of x whose known reach exceeds REACH are divided down to it and their weights multiplied:
+        the same product, and its input uses the 256 steps of int8 better."""
         self.inputs[prefix] = x
         weight = self.weights[f"{prefix}.weight"].T
         if (reach := self.weights.get(f"{prefix}.reach")) is not None:
@@ -88,14 +83,14 @@ class _Graph:
 
 
 def load_weights(file: Path) -> dict[str, NDArray[np.float32]]:
-    """The weights in a safetensors file, without integer buffers such as position ids. Raises OSError."""
+    """The weights of a safetensors file, without integer buffers such as position ids. Raises OSError."""
     from safetensors.numpy import load_file
 
     return {name: value.astype(np.float32) for name, value in load_file(file).items() if value.dtype.kind == "f"}
 
 
 def unpacked(file: Path) -> dict[str, NDArray[np.float32]]:
-    """The weights of a graph of `build_bert` that `write_int8` wrote, as `build_bert` takes them, in float32."""
+    """The float32 weights of a file of `write_int8`, as `build_bert` takes them."""
     import onnx
     from onnx import numpy_helper
 
@@ -109,21 +104,20 @@ def unpacked(file: Path) -> dict[str, NDArray[np.float32]]:
         prefix, together, kind = name.rsplit(".", 2)
         parts = np.split(found.pop(name), together.count("+") + 1)
         found |= {f"{prefix}.{one}.{kind}": part for one, part in zip(together.split("+"), parts, strict=True)}
-    if tables := [value[0] for value in stored.values() if value.ndim == 4]:  # the bias by distance, spread out
+    if tables := [value[0] for value in stored.values() if value.ndim == 4]:  # the bias by relative position, expanded
         near = buckets(tables[0].shape[1])
         found["relative.weight"] = np.zeros((2 * 2 * _EXACT, len(tables[0])), np.float32)
         found["relative.weight"][near] = tables[0].transpose(1, 2, 0)
     return found
 
 
-def build_bert(weights: Weights, heads: int, head: Head, tell: Sequence[str] = ()) -> "onnx.ModelProto":
+def build_bert(weights: Weights, heads: int, head: Head, shown: Sequence[str] = ()) -> "onnx.ModelProto":
     """The model as an ONNX graph.
 
-    Inputs are `ids`, `mask` and `types`, each int64 of shape (batch, length). The output is `vectors`
-    (batch, width), rows of unit length, for head "mean", or `logits` (batch, labels) for head "classifier".
-    `weights` are named as in Hugging Face's BertModel; a classifier also needs `classifier.weight` and
-    `classifier.bias`. What goes into the dense layers named by `tell` is given out as well, as `NAME.input` of shape
-    (batch, length, width).
+    Inputs: `ids`, `mask` and `types`, each int64 of shape (batch, length). Output: `vectors` (batch, width), rows of
+    unit length, for "mean", or `logits` (batch, labels) for "classifier". `weights` are named as in Hugging Face's
+    BertModel, with `classifier.weight` and `classifier.bias`. shown: dense layers whose input is an output too,
+    `NAME.input` (batch, length, width).
     """
     from onnx import TensorProto, helper
 
@@ -134,28 +128,27 @@ def build_bert(weights: Weights, heads: int, head: Head, tell: Sequence[str] = (
     last = max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
     for layer in range(last + 1):
         asking = _first(graph, x) if layer == last and head == "classifier" else x
-        bias = relative and (_first_rows(graph, relative) if asking != x else relative)
+        bias = relative and _first(graph, relative, axis=2) if asking != x else relative
         x = _layer(graph, asking, x, mask, bias, f"encoder.layer.{layer}", heads)
-    output = _mean_pool(graph, x) if head == "mean" else _classify(graph, x)
-    name = "vectors" if head == "mean" else "logits"
+    if head == "mean":
+        name, output = "vectors", _mean_pool(graph, x)
+    else:
+        name, output = "logits", graph.dense(graph.op("Gather", x, graph.constant(np.array(0)), axis=1), "classifier")
     graph.nodes.append(helper.make_node("Identity", [output], [name]))
-    inputs = [
-        helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "length"]) for n in ("ids", "mask", "types")
-    ]
-    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "width"])]
-    for layer_name in tell:
+    info = helper.make_tensor_value_info
+    inputs = [info(n, TensorProto.INT64, ["batch", "length"]) for n in ("ids", "mask", "types")]
+    outputs = [info(name, TensorProto.FLOAT, ["batch", "width"])]
+    for layer_name in shown:
         graph.nodes.append(helper.make_node("Identity", [graph.inputs[layer_name]], [f"{layer_name}.input"]))
-        outputs.append(helper.make_tensor_value_info(f"{layer_name}.input", TensorProto.FLOAT, None))
+        outputs.append(info(f"{layer_name}.input", TensorProto.FLOAT, None))
     body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
-    # The pinned IR version keeps the file readable for runtimes older than the onnx package that wrote it.
-    return helper.make_model(
-        body, opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_RUNTIME, 1)], ir_version=10
-    )
+    opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_RUNTIME, 1)]
+    return helper.make_model(body, opset_imports=opsets, ir_version=10)  # readable for older runtimes
 
 
 def buckets(length: int) -> NDArray[np.int64]:
-    """The bucket of each distance between two of `length` tokens, (length, length): exact up to 7 either way, then in
-    logarithmic steps up to 128 (Raffel et al. 2020, whose scheme MPNet uses, 32 buckets)."""
+    """The bucket of each relative position of `length` tokens, (length, length): one each up to 7, then in logarithmic
+    steps up to 128 (Raffel et al. 2020; 32 buckets)."""
     place = np.arange(length)
     distance = place[:, None] - place[None, :]
     far = np.log(np.maximum(np.abs(distance), 1) / _EXACT) / math.log(_FARTHEST / _EXACT) * _EXACT
@@ -174,14 +167,14 @@ def _embeddings(graph: _Graph) -> str:
     return graph.layer_norm(total, "embeddings.LayerNorm")
 
 
-def _first(graph: _Graph, x: str) -> str:
-    """The first token of every row, (batch, 1, width)."""
+def _first(graph: _Graph, x: str, axis: int = 1) -> str:
+    """The first token alone, (batch, 1, width), or its rows of the attention bias, (1, heads, 1, length)."""
     zero, one = graph.numbers(0), graph.numbers(1)
-    return str(graph.op("Slice", x, zero, one, one, one))
+    return str(graph.op("Slice", x, zero, one, *((one, one) if axis == 1 else (graph.numbers(axis),))))
 
 
 def _relative(graph: _Graph) -> str:
-    """The bias of the attention by relative position, (1, heads, length, length); empty for a model that has none."""
+    """The attention bias by relative position, (1, heads, length, length). Empty for BERT."""
     if "relative.weight" not in graph.weights:
         return ""
     longest = len(graph.weights["embeddings.position_embeddings.weight"])
@@ -191,14 +184,8 @@ def _relative(graph: _Graph) -> str:
     return str(graph.op("Slice", graph.constant(table), zero, ends, graph.numbers(2, 3)))
 
 
-def _first_rows(graph: _Graph, relative: str) -> str:
-    """The same of the first token alone, (1, heads, 1, length)."""
-    zero, one = graph.numbers(0), graph.numbers(1)
-    return str(graph.op("Slice", relative, zero, one, graph.numbers(2)))
-
-
 def _layer(graph: _Graph, asking: str, x: str, mask: str, relative: str, prefix: str, heads: int) -> str:
-    """One layer whose queries come from `asking`, which is `x` or its first token, and all else from `x`."""
+    """One layer. Queries come from `asking` (`x` or its first token), keys and values from `x`."""
     mixed = _attention(graph, asking, x, mask, relative, f"{prefix}.attention.self", heads)
     attended = graph.dense(mixed, f"{prefix}.attention.output.dense")
     y = graph.layer_norm(graph.op("Add", asking, attended), f"{prefix}.attention.output.LayerNorm")
@@ -227,21 +214,16 @@ def _mean_pool(graph: _Graph, x: str) -> str:
 
     mask = graph.op("Cast", "mask", to=TensorProto.FLOAT)
     weighted = graph.op("Mul", x, graph.op("Unsqueeze", mask, graph.numbers(2)))
-    # The mean's divisor cancels out in the normalisation, so the sum is enough.
+    # The sum is enough: the mean's divisor cancels out in the normalisation.
     total = graph.op("ReduceSum", weighted, graph.numbers(1), keepdims=0)
     return str(graph.op("LpNormalization", total, axis=-1, p=2))
 
 
-def _classify(graph: _Graph, x: str) -> str:
-    first = graph.op("Gather", x, graph.constant(np.array(0)), axis=1)  # of the one token that is left
-    return graph.dense(first, "classifier")
-
-
 def write_int8(model: "onnx.ModelProto", folder: Path, bits: int = 8) -> None:
-    """Writes `model.onnx` with int8 weights, a scale per channel; activations are quantised as they come. What makes it
-    larger than PART lies beside it, in `model-1.bin` and so on.
+    """Writes `model.onnx` with int8 weights, one scale per channel, and dynamic quantisation of activations. A model
+    larger than PART has its constants in `model-1.bin` and so on.
 
-    Weights of 7 bits (`reduce_range`) keep the sums of processors without VNNI instructions from overflowing.
+    7 bits (`reduce_range`) prevent overflow on processors without VNNI instructions.
     """
     import logging
 
@@ -259,7 +241,7 @@ def write_int8(model: "onnx.ModelProto", folder: Path, bits: int = 8) -> None:
                 per_channel=True,
                 reduce_range=bits < 8,
                 weight_type=QuantType.QInt8,
-                extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # of what the runtime's own operators give
+                extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # for the runtime's own operators
             )
             made = onnx.load(whole)
             if whole.stat().st_size > PART:

@@ -1,13 +1,13 @@
 """`python -m evals judge-train`: trains a judge. Needs the extra `models` (torch, transformers).
 
-The embedded judge (`evals/training/cross_encoder.py`):
-    python -m evals judge-train --data DIR --out DIR
-    python -m evals judge-pack --weights DIR --data DIR
-Its closer reading, from its weights on, on sentences in their place, beside both statements or the question:
-    python -m evals judge-train --data DIR --out DIR --encoder tools/weights/close_judge
-    python -m evals judge-pack --weights DIR --data DIR
+The embedded judge, from all-MiniLM-L6-v2:
+    python -m evals judge-train --data DIR --out RUN
+    python -m evals judge-pack --weights RUN --data DIR
+The closer reading, from its shipped weights, on sentences in their context:
+    python -m evals judge-train --data DIR --out RUN --encoder tools/weights/close_judge
+    python -m evals judge-pack --weights RUN --data DIR
 
-A stopped run goes on from its last checkpoint.
+A stopped run resumes from its last checkpoint.
 """
 
 import argparse
@@ -20,7 +20,6 @@ from typing import Any
 from evals.training.data import load_corpus
 from tools.errors import InputError, SettingsError
 
-_PLAN = "plan.json"
 _BROAD = {
     "polarities": 12.0, "argkp_topic": 14, "argkp21": 7, "berds": 13,
     "arguana": 6, "arc_stance": 6, "procon20": 8, "read_labels": 8,
@@ -34,67 +33,50 @@ _NEAR = {
     "argkp21": 3, "iam_window": 2, "ibm_ce_emnlp15": 3, "ibm_gpr_sentence": 2, "debatepedia": 2, "climate_fever": 3,
     "healthver": 2, "corrections": 8,
 }  # fmt: skip
-_SENTENCES = {False: {"contrasts": 25.0, "disputes": 40.0}, True: {"contrasts": 60.0, "disputes": 180.0}}
-"""What a judge of sentences draws beside these, in the broad and in the near part."""
-_WHOLE = (0.15, 0.7)  # how often a passage stays whole, in the broad and in the near part
+_CLOSE = _NEAR | {"contrasts": 60.0, "disputes": 180.0}
 
 
 @dataclass
-class Plan:
-    """Settings of a run. Its length is told in tokens read, padding included, so that a slow machine trains no less."""
+class TrainingPlan:
+    """Settings of a run. Progress is the share of `millions` of tokens that were read, padding included."""
 
     millions: float = 14.0
     rate: float = 1.5e-4
-    tokens: int = 3072
-    warm_up: float = 0.03
-    near_from: float = 0.3
-    mean_from: float = 0.5
-    """From here on, in shares of the whole, the weights are averaged; the mean is what is exported."""
-    coarse_from: float = 0.6
-    """From here on the model computes with inputs as coarse as int8."""
-    nearness: float = 0.3
-    """Weight of the second task: to tell the cosine of the encoder's vectors of statement and text."""
-    told: float = 0.0
-    """How often a pair's statement is read beside the contrary one, or as the question."""
-    base: str = ""
-    """The folder of the closer reading's model to go on from."""
-    frozen: int = 0
-    """How many of its layers stay as they are, and the embeddings with them."""
-    sentences: bool = False
-    """Whether passages are read in sentences only, as a judge of sentences will read them."""
+    tokens: int = 3072  # of a batch
+    near_from: float = 0.3  # progress at which the mixture changes to the data sets that are closest to the use
+    mean_from: float = 0.5  # progress from which the exported mean of the weights is taken
+    coarse_from: float = 0.6  # progress from which inputs of products are rounded as int8 rounds them
+    nearness: float = 0.3  # weight of the second task: predict the cosine of the encoder's vectors
+    joint: float = 0.0  # probability that a statement is read with its contrary, or is replaced by its question
+    base: str = ""  # folder of the closer reading's weights; empty: train the small judge
+    frozen: int = 0  # layers that stay unchanged, with the embeddings
     seed: int = 7
-    measure_every: float = 10.0
-    """Minutes of training between checkpoints."""
 
-    def drawn(self, progress: float) -> tuple[dict[str, float], float]:
-        """What is drawn from at a point of the run (0 to 1): the sets with their weights, and how often a passage stays
-        whole."""
-        near = progress >= self.near_from
-        sets = _NEAR if near else _BROAD
-        if self.sentences:
-            return sets | _SENTENCES[near], 0.15
-        return sets, _WHOLE[near]
+    def mixture(self, progress: float) -> tuple[dict[str, float], float]:
+        """Weights of the data sets, and the probability that a passage stays whole. The closer reading reads
+        sentences."""
+        if self.base:
+            return _CLOSE, 0.15
+        return (_NEAR, 0.7) if progress >= self.near_from else (_BROAD, 0.15)
 
 
-_CLOSE: dict[str, Any] = {
-    "millions": 3.0, "rate": 5e-5, "tokens": 2048, "frozen": 3, "told": 0.7, "nearness": 0.0, "near_from": 0.0,
-    "mean_from": 0.6, "sentences": True,
+_CLOSE_PLAN: dict[str, Any] = {
+    "millions": 3.0, "rate": 5e-5, "tokens": 2048, "frozen": 3, "joint": 0.7, "nearness": 0.0, "mean_from": 0.6
 }  # fmt: skip
-"""The plan of the closer reading's model where it differs: read on sentences, mostly beside both statements."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--data", type=Path, required=True, metavar="DIR", help="the folder that holds judge/ and berds/")
-    add("--out", type=Path, required=True, metavar="DIR", help="checkpoints, log and weights; a stopped run goes on")
-    add("--seed", type=int, default=7, metavar="N", help="of the split's samples, the order and the new weights")
-    add("--rate", type=float, metavar="R", help="the highest learning rate")
+    add("--data", type=Path, required=True, metavar="DIR", help="folder with judge/ and berds/")
+    add("--out", type=Path, required=True, metavar="DIR", help="folder for checkpoints, log and weights")
+    add("--seed", type=int, default=7, metavar="N", help="seed of the samples, their order and the new weights")
+    add("--rate", type=float, metavar="R", help="highest learning rate")
     add("--millions", type=float, metavar="N", help="millions of tokens to read (default: 14 or 3)")
-    add("--encoder", type=Path, metavar="DIR", help="the closer reading, from its weights here on")
+    add("--encoder", type=Path, metavar="DIR", help="train the closer reading, from these weights")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Trains until the plan is done; needs the extra 'models'. Raises SettingsError, InputError."""
+    """Trains to the end of the plan. Raises SettingsError, InputError."""
     if missing := [name for name in ("torch", "transformers") if find_spec(name) is None]:
         raise SettingsError(f"{missing[0]} is not installed. Install the extra 'models': pip install -e '.[models]'")
     _check(args)
@@ -102,36 +84,36 @@ def run(args: argparse.Namespace) -> int:
     try:
         args.out.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
-        raise InputError(f"{args.out} cannot be made a folder ({exc.strerror or exc}).") from exc
+        raise InputError(f"cannot make the folder {args.out} ({exc.strerror or exc}).") from exc
     from evals.training import cross_encoder
 
-    usual = _CLOSE | {"base": str(args.encoder.resolve())} if args.encoder else {}
-    options = ("millions", "rate", "seed")
-    plan = Plan(**usual | {name: value for name in options if (value := getattr(args, name)) is not None})
+    usual = _CLOSE_PLAN | {"base": str(args.encoder.resolve())} if args.encoder else {}
+    given = {name: getattr(args, name) for name in ("millions", "rate", "seed")}
+    plan = TrainingPlan(**usual | {name: value for name, value in given.items() if value is not None})
     _check_plan(args.out, {**asdict(plan), "data": corpus.digest()})
     cross_encoder.train(cross_encoder.start(plan, corpus, args.out))
     return 0
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Raises InputError for options that cannot be."""
+    """Raises InputError."""
     if args.encoder and not any((args.encoder / name).is_file() for name in ("model.onnx", "model.safetensors")):
-        raise InputError(f"{args.encoder} holds no weights of the closer reading (tools/weights/close_judge does).")
+        raise InputError(f"{args.encoder} has no weights of the closer reading. Use tools/weights/close_judge.")
     for name in ("rate", "millions"):
         if (value := getattr(args, name)) is not None and value <= 0:
-            raise InputError(f"--{name} has to be more than 0, not {value}.")
+            raise InputError(f"--{name} must be greater than 0, not {value}.")
     if not (args.data / "judge" / "train").is_dir():
-        raise InputError(f"{args.data} has no folder judge/train. Name the folder that holds judge/ and berds/.")
+        raise InputError(f"{args.data} has no folder judge/train. Name the folder with judge/ and berds/.")
 
 
 def _check_plan(out: Path, plan: dict[str, Any]) -> None:
-    """Raises InputError where `out` holds a checkpoint of another plan or of other data."""
-    path = out / _PLAN
+    """Raises InputError if `out` has a checkpoint of another plan or of other data."""
+    path = out / "plan.json"
     begun = json.loads(path.read_text(encoding="utf-8")) if path.exists() and any(out.glob("checkpoint*")) else plan
-    if other := sorted(name for name in {*begun, *plan} if begun.get(name) != plan.get(name)):
-        was, now = begun.get(other[0]), plan.get(other[0])
+    if changed := sorted(name for name in {*begun, *plan} if begun.get(name) != plan.get(name)):
+        was, now = begun.get(changed[0]), plan.get(changed[0])
         raise InputError(
-            f"{out} was begun with another plan ({other[0]} was {was!r}, is {now!r}). "
-            "Name another folder, or go on with what it was begun with."
+            f"{out} has a run with another plan ({changed[0]} was {was!r}, is {now!r}). "
+            "Use another folder, or repeat the options of that run."
         )
     path.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")

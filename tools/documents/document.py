@@ -9,15 +9,16 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, cast
 
 from tools.dates import date_of_cell
-from tools.documents.bylines import byline, stated
+from tools.documents.bylines import byline, kind_told, signature, stated
 from tools.documents.encodings import Decoded, decode_text
 from tools.documents.speakers import with_speakers
 from tools.errors import ReaderFailedError, SourceError
 from tools.language.sentences import clean
-from tools.passages import SOURCE_KINDS, Block, SourceDocument, SourceKind
+from tools.passages import SOURCE_KINDS, Block, SourceDocument
 
 _BETWEEN = "\n\n"  # blocks
 _OF_BLOCK = tuple(each.name for each in fields(Block))
@@ -39,6 +40,7 @@ _JUNK_OF_FILE = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_HEADING = 20  # words; a longer one is a sentence
+_LONGEST_KIND = 60  # characters
 _SENTENCE_END = re.compile(r"[^\W\d_]{2}[\"'”’)\]]*[.!][\"'”’)\]]*$")
 
 
@@ -180,9 +182,11 @@ def document_of_blocks(
     spoken = tuple(with_speakers(taken, found))
     if title == heading and all(b.text != heading for b in spoken):  # it was the name of a speaker
         title = next((b.text for b in spoken if b.form == "heading"), "")
-    values = {**fields, "title": _unlinked(str(title or untitled))}
+    values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or kind_told(taken)}
     alone = {} if len({b.speaker for b in spoken} - {""}) < 2 else {"author": ""}  # nobody wrote what several say
     add_fields(values, "byline", **{**byline(taken), **alone})
+    if not values.get("author"):
+        add_fields(values, "signature", **{**signature(taken), **alone})
     if properties:
         add_fields(values, properties["place"], **{**stated(properties, taken), **alone})
     made = document_of_text(external_id, _BETWEEN.join(b.text for b in spoken), values)
@@ -209,9 +213,9 @@ def _unlinked(heading: str) -> str:
 
 
 def document_of_text(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDocument:
-    """A document of plain text, its fields put in order; a field of no known value is left empty."""
+    """A document of plain text, its fields put in order; a date that cannot be read is left empty."""
     values = {k: clean(str(fields.get(k) or "")).strip() for k in FIELDS[1:]}
-    kind = values["kind"].lower()
+    kind = shorten(values["kind"], _LONGEST_KIND, placeholder=" …") or "unknown"
     text, endless = _ENDLESS.subn(r"\1…", clean(text).strip())
     return SourceDocument(
         external_id=printable(external_id),
@@ -219,7 +223,7 @@ def document_of_text(external_id: str, text: str, fields: Mapping[str, Any]) -> 
         title=values["title"],
         url=values["url"],
         publisher=values["publisher"],
-        kind=cast(SourceKind, kind) if kind in SOURCE_KINDS else "unknown",
+        kind=kind.lower() if kind.lower() in SOURCE_KINDS else kind,
         date=date_of_cell(values["date"]),
         author=values["author"],
         provenance=str(fields.get("provenance") or ""),

@@ -9,7 +9,7 @@ from typing import Any
 
 from tools.documents.document import FIELDS, Note, ReaderOutput, add_fields, document_of_blocks, read_decoded, title_of
 from tools.documents.markup import blocks_of, parse
-from tools.documents.plain import part_records
+from tools.documents.plain import part_head_and_signature, part_records
 from tools.documents.tidy import remove_non_text
 from tools.passages import SourceDocument
 
@@ -52,7 +52,7 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
     counts = Counter(left_out or {})
     fields = _with_authors(fields)
     counts["fields of front matter"] += len(fields.keys() - {*FIELDS, "provenance"})
-    html = _parser().render(_bounded(part_records(_without_obsidian(text, counts))))
+    html = _parser().render(_bounded(part_records(_without_obsidian(part_head_and_signature(text), counts))))
     blocks = []
     if html.strip():
         body = parse(f"<html><body>{html}</body></html>")

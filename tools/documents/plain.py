@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from tools.dates import date_of_cell
-from tools.documents.bylines import byline
+from tools.documents.bylines import byline, is_byline, is_running
 from tools.documents.document import document_of_blocks, read_decoded, title_of
 from tools.language.lexicon import is_word
-from tools.language.names import pattern
+from tools.language.names import is_body, pattern
 from tools.passages import Block, SourceDocument
 
 LIGATURES = dict(zip(range(0xFB00, 0xFB07), "ff fi fl ffi ffl st st".split(), strict=True))
@@ -50,6 +50,7 @@ _GAP = re.compile(r"\S\s{3,}\S")
 _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _LONGEST_TITLE = 14  # words
+_HEAD, _WIDEST = 20, 160  # lines of a head or below a closing, and characters of one
 _SHORTEST_RULE, _SLOPPY = 3, 4  # signs; a shorter rule underlines anything; by which underlines may miss their headings
 _NARROWEST, _LOOSE = 30, 6  # characters: nobody wraps text closer; by which a full line may fall short of the width
 _FULL, _GOING = 0.7, 0.25  # of a wrapped paragraph's lines: too long for another word; begin in a sentence
@@ -75,22 +76,43 @@ def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
 def text_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> SourceDocument:
     """A document of plain text."""
     counts = Counter(left_out or {})
+    text = part_head_and_signature(text)
     blocks = text_blocks(text, counts)
+    if blocks and is_body(blocks[0].text) and _has_title(text.lstrip().partition("\n")[2], blocks[1:]):
+        blocks[1] = replace(blocks[1], form="heading", level=1)  # below the name of who keeps the minutes
+        return document_of_blocks(name, blocks, {"title": blocks[1].text}, counts)
     if _has_title(text, blocks):
         blocks[0] = replace(blocks[0], form="heading", level=1)
         return document_of_blocks(name, blocks, {"title": blocks[0].text}, counts)
     return document_of_blocks(name, blocks, {"title": title_of(name)}, counts)
 
 
+def part_head_and_signature(text: str) -> str:
+    """The text with an empty line around each line of its head that is a byline, and around each name below a closing.
+
+    Of several lines in a paragraph nobody could tell the one that names the author or the publisher.
+    """
+    lines = text.split("\n")
+    closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
+    begun = next((i for i, line in enumerate(lines) if is_running(line)), len(lines))
+    told = [i for i, line in enumerate(lines[: min(begun, _HEAD)]) if 0 < len(line) <= _WIDEST and is_byline(line)]
+    told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # title and what is below it
+    names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
+    apart = {*told, *(names if len(lines) - closing < _HEAD else ())}
+    parted = [f"\n{line}\n" if i in apart and line.strip() else line for i, line in enumerate(lines)]
+    return "\n".join(parted) if apart else text
+
+
 def _has_title(text: str, blocks: Sequence[Block]) -> bool:
     """Whether a text begins with a short line that ends no sentence, is no day and names no author, and an empty line
     or a byline follows."""
-    first, *below = (" ".join(line.split()) for line in text.lstrip().split("\n", 2)[:2])
+    first, *below = (" ".join(line.split()) for line in text.lstrip().split("\n", 4)[:4])
     if len(blocks) < 2 or blocks[0].text != first or len(first.split()) > _LONGEST_TITLE:
         return False
-    is_words = first[0].isalnum() and not _SENTENCE_END.search(first.rstrip("?"))
-    told = bool(date_of_cell(first) or byline([Block(first)])["author"])
-    return is_words and not told and (not below[0] or any(byline([Block(below[0])]).values()))
+    named = first[0].isalnum() or (first[0] in '“"' and first[-1] in '”"')
+    told = bool(date_of_cell(first) or (len(first.split()) < 7 and byline([Block(first)])["author"]))
+    headed = not below[0] or pattern("INTERVIEW").search(below[0]) or any(map(is_byline, filter(None, below)))
+    return bool(named and headed and not told and not _SENTENCE_END.search(first.rstrip("?")))
 
 
 def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:
@@ -203,12 +225,25 @@ def _body(lines: Sequence[str]) -> Iterator[Block]:
     starts = sorted({0, *turns, *(i for i, mark in enumerate(marks) if i and mark and listed), len(lines)})
     for first, end in pairwise(starts):
         part = lines[first:end]
-        if mark := marks[first]:
+        if (mark := marks[first]) and _heads(part, mark.end()):
+            yield Block(" ".join(part[0].split()), "heading", 2)
+            yield from _body(part[1:])
+        elif mark:
             yield Block(_joined([part[0][mark.end() :], *part[1:]]), "item")
         elif _is_wrapped(part) or (turns and all(line.lstrip()[0].islower() for line in part[1:])):
             yield Block(_joined(part))
         else:
             yield from (Block(_joined([line])) for line in part)
+
+
+def _heads(lines: Sequence[str], begin: int) -> bool:
+    """Whether the first line, a numbered one, is the heading of the lines below it: it ends no sentence, though the
+    next one's first word had room in it, and they begin one."""
+    title, *below = lines
+    room = max(map(len, lines)) - _LOOSE - len(title) if below else 0
+    numbered = title[:begin].strip(" (.)").isdigit() and len(title[begin:].split()) <= _LONGEST_TITLE
+    begins = bool(below) and below[0].lstrip()[0].isupper() and len(below[0].split()[0]) + 1 < room
+    return numbered and begins and not _SENTENCE_END.search(title)
 
 
 def _turn_starts(lines: Sequence[str]) -> list[int]:

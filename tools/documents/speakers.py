@@ -7,13 +7,15 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from tools.documents.bylines import is_minuted
 from tools.documents.tags import SHORT, Tag, find_tags, table_turns
-from tools.language.names import Names, is_entitled, is_named, is_person, labelled, ordinary_case, pattern
+from tools.language.names import Names, is_entitled, is_handle, is_named, is_person, labelled, ordinary_case, pattern
 from tools.language.sentences import split_sentences
 from tools.language.speech import UNNAMED, reporter
 from tools.passages import PROBABLY, Block
 
 _COMPARED, _QUOTED = 40, 12  # blocks that a post may quote, and characters of a quotation
+_LEAST_SIGNED = 2  # blocks that end with their writers' names
 _FARTHEST = 3  # blocks that a turn goes on for without a sign of speech
 
 
@@ -22,16 +24,15 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block
 
     Blocks that have a speaker stay as they are. What a chat's program writes is left out and counted.
     """
-    blocks = list(_mailed(blocks))
+    blocks = _signed_below(list(_mailed(blocks)))
     names = Names(b.text for b in blocks)
     blocks = [part for block in blocks for part in table_turns(block, left_out)]
     lettered = _lettered(blocks)
     if lettered == blocks:
         tags = find_tags(blocks, names)
         lettered = list(_Speech(tags, names, left_out).spoken(blocks)) if any(tags) else blocks
-    blocks = _led(lettered)
-    minutes = any(pattern("MINUTES").search(b.text) for b in blocks[:12] if len(b.text) < 300)
-    return list(_minuted(blocks, names)) if minutes else blocks
+    blocks = _led(_headed(lettered))
+    return list(_minuted(blocks, names)) if is_minuted(blocks) else blocks
 
 
 def _mailed(blocks: Sequence[Block]) -> Iterator[Block]:
@@ -58,6 +59,19 @@ def _mailed(blocks: Sequence[Block]) -> Iterator[Block]:
                 begin = head.end()
 
 
+def _signed_below(blocks: list[Block]) -> list[Block]:
+    """The blocks, each of several that end with a name and a time said by that one, as on a wiki's talk page."""
+    ends = [pattern("SIGNED_AT").search(b.text) if b.form in ("paragraph", "item") else None for b in blocks]
+    if sum(bool(end and is_handle(end["who"])) for end in ends) < _LEAST_SIGNED:
+        return blocks
+    return [
+        replace(block, text=block.text[: end.start()].rstrip(), speaker=end["who"], bold=0)
+        if end and is_handle(end["who"]) and end.start() and not block.speaker
+        else block
+        for block, end in zip(blocks, ends, strict=True)
+    ]
+
+
 class _Speech:
     """Follows the turns of a document through its blocks."""
 
@@ -78,7 +92,7 @@ class _Speech:
             if len(block.text) < SHORT:
                 self._note_sides(block.text)
                 self._note_sides(f"{blocks[i - 1].text} {block.text}" if i and blocks[i - 1].text.endswith(",") else "")
-            if tag and self._sides.get(tag.who, tag.who):
+            if tag and self._side(tag.who):
                 yield from self._begin(block, tag)
             elif tag:
                 self._who = ""
@@ -86,21 +100,28 @@ class _Speech:
             elif not (self._stamped and self._is_system(block.text)):
                 yield self._go_on(block, i < self._last)
 
+    def _side(self, label: str) -> str:
+        """Who a label stands for: 'Q' in an interview that names only whom it asks for the interviewer."""
+        asked = self._sides["A"]
+        unnamed = "Interviewer" if label == "Q" and asked and "Witness" not in asked else ""
+        return self._sides.get(label, label) or unnamed
+
     def _note_sides(self, text: str) -> None:
-        sworn = pattern("WITNESS").fullmatch(text)
+        sworn, examined = pattern("WITNESS").fullmatch(text), pattern("EXAMINER").fullmatch(text)
         for side, found in (
-            ("Q", pattern("EXAMINER").fullmatch(text)),
+            ("Q", examined or pattern("ASKER").search(text)),
             ("A", sworn or pattern("INTERVIEW").search(text)),
         ):
             who = next(filter(None, found.groupdict().values()), "") if found else ""
             if is_person(who):
                 name = self._names.full(who)
                 self._sides[side] = labelled(name, "The Witness") if side == "A" and sworn else name
-                if side == "Q" and not self._sides["A"]:
+                if side == "Q" and examined and not self._sides["A"]:
                     self._sides["A"] = "The Witness"
 
     def _begin(self, block: Block, tag: Tag) -> Iterator[Block]:
-        named = self._sides.get("A" if tag.who.upper() == "THE WITNESS" else tag.who)
+        side = "A" if tag.who.upper() == "THE WITNESS" else tag.who
+        named = self._side(side) if side in self._sides else ""
         self._quoting = self._who if tag.shape in ("quoted", "quoting") else ""
         likely = PROBABLY if tag.who.startswith(PROBABLY) else ""
         full = self._names.full(tag.who.removeprefix(PROBABLY))
@@ -185,6 +206,22 @@ def _lettered(blocks: Sequence[Block]) -> list[Block]:
                     text = pattern("SALUTATION").sub("", text, 1) or text
                     found[j] = replace(found[j], text=text, speaker=who)
                     found[i] = replace(block, speaker=who)
+    return found
+
+
+def _headed(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, those below each of several headings of one level that name a writer by that one: 'No, says Una'."""
+    named = [pattern("HEADED").search(b.text) if b.form == "heading" else None for b in blocks]
+    whose = [who if m and (is_entitled(who := m["who"]) or is_handle(who)) else "" for m in named]
+    level, count = next(
+        iter(Counter(b.level for b, who in zip(blocks, whose, strict=True) if who).most_common(1)), (0, 0)
+    )
+    found, speaker = list(blocks), ""
+    for i, (block, who) in enumerate(zip(blocks, whose, strict=True) if count >= _LEAST_SIGNED else ()):
+        if block.form == "heading":
+            speaker = who if block.level == level else speaker if block.level > level else ""
+        elif not block.speaker and block.form in ("paragraph", "item"):
+            found[i] = replace(block, speaker=speaker)
     return found
 
 

@@ -104,14 +104,20 @@ def _clauses(text: str) -> tuple[tuple[frozenset[str], bool], ...]:
 
 
 def _content(text: str) -> frozenset[str]:
-    return frozenset(stems(" ".join(w for w in text.split() if w.lower() not in LIGHT_WORDS)))
+    words = (w for w in text.split() if w.lower() not in LIGHT_WORDS)
+    return frozenset(stems(" ".join(_SHORT_TITLES.get(w.lower().rstrip("."), w) for w in words)))
 
 
 # The facts of a claim that can be looked up word for word: numbers, months and names
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _DOTTED = re.compile(r"\b(?:[A-Z]\.){2,}|\b(?:[A-Z]\.)+[A-Z]\b")
-_HONORIFIC = re.compile(r"\b(Mrs?|Ms|Dr|Prof|St|Sen|Gov|Gen|Rev|Hon)\.(?= [A-Z])")
+_ABBREVIATED = (
+    "councillor|cllr doctor|dr professor|prof saint|st senator|sen governor|gov general|gen reverend|rev "
+    "honourable|hon captain|capt sergeant|sgt lieutenant|lt colonel|col representative|rep president|pres"
+)
+_SHORT_TITLES = dict(pair.split("|") for pair in _ABBREVIATED.split())
+_HONORIFIC = re.compile(rf"\b(Mrs?|Ms|{'|'.join(map(str.title, _SHORT_TITLES.values()))})\.(?= [A-Z])")
 _OPENING = re.compile(r"(?:^|[.!?:;][\"')\]]*\s)[-*\"'(\[\s]*$|(?:^|\s)[\"']$")
 _LOOK_BACK = 8  # characters before a word that tell whether a sentence opens with it
 _LINKS = frozenset("of the and de la le van von der den di du al for in on a an to".split())
@@ -233,10 +239,12 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _fold(word: str) -> str:
-    """A word without accents, possessive and plural, in lower case unless it is a short acronym; a month in full."""
+    """A word without accents, possessive and plural, in lower case unless it is a short acronym; a month in full, a
+    title in short."""
     word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
     word = re.sub(r"'s?$", "", word)
     if len(word) <= _SHORT and word.isupper():
         return word
     word = word.casefold()
-    return _MONTHS.get(word, word[:-1] if len(word) > _SHORT and re.search(r"[^su]s$", word) else word)
+    word = _MONTHS.get(word, word[:-1] if len(word) > _SHORT and re.search(r"[^su]s$", word) else word)
+    return _SHORT_TITLES.get(word, word)

@@ -149,6 +149,12 @@ _HELLO = (
     "good (?:morning|afternoon|evening|day)|guten (?:morgen|tag|abend)|how(?:'s| is) it going|"
     "how (?:are|r) (?:you|u)(?: doing)?|what's up|nice to meet you"
 )
+_WHO_YOU_ARE = (
+    "(?:and |so )?(?:(?:who|what) (?:are|r) (?:you|u)|(?:who|what)(?:'s| is) steelman|what (?:do|can) (?:you|u) do|"
+    "how (?:do you|does steelman) work|what can i ask(?: (?:you|u))?|(?:can|could) you help(?: me)?|"
+    "are you (?:a |an )?(?:ai|bot|robot|human|person|chatbot)|introduce yourself|help(?: me)?)"
+)
+_WHAT_THIS_IS = "(?:and |so )?(?:what(?:'s| is) this(?: for)?|what does (?:this|it) do|how does (?:this|it) work)"
 _THANKS = "thanks|thank (?:you|u)|thx|many thanks|cheers|danke|merci|gracias"
 _BESIDE = "there|all|everyone|everybody|again|today|steelman|friend|so much|very much|a lot"
 
@@ -158,14 +164,25 @@ def _typed(openers: str) -> re.Pattern[str]:
     return re.compile(rf"(?:(?:{openers})(?: (?:{_BESIDE}))*(?: |$))+")
 
 
-_GREETS, _THANKED = _typed(f"{_HELLO}|{_THANKS}"), _typed(_THANKS)
+_GREETS, _THANKED = _typed(f"{_HELLO}|{_WHO_YOU_ARE}|{_THANKS}"), _typed(_THANKS)
+_OPENS = _typed(_HELLO)
+_GREETS_FIRST = re.compile(rf"{_OPENS.pattern}(?:{_WHAT_THIS_IS})")  # alone it may follow up on an answer
+_ASKS_WHO = re.compile(f"{_WHO_YOU_ARE}|{_WHAT_THIS_IS}")
 
 
 def reply_to_greeting(text: str) -> str:
-    """'Hello!', or 'You are welcome!' to thanks; empty for a text that is neither, or that says anything else, too."""
+    """'Hello!', with a sentence about Steelman if that is asked, or 'You are welcome!' to thanks; empty for a text that
+    says anything else, too."""
     if len(text) > _LONGEST_GREETING:
         return ""
     said = " ".join(question_words(text)).casefold().replace("’", "'")
-    if not _GREETS.fullmatch(said):
+    if not (_GREETS.fullmatch(said) or _GREETS_FIRST.fullmatch(said)):
         return ""
+    if _ASKS_WHO.search(said):
+        return "Hello! Steelman shows the strongest case that documents make for each side of a dispute."
     return "You are welcome!" if _THANKED.fullmatch(said) else "Hello!"
+
+
+def opens_with_greeting(text: str) -> bool:
+    """Whether the first words greet, whatever follows."""
+    return _OPENS.match(" ".join(question_words(text)).casefold()) is not None

@@ -135,6 +135,21 @@ def is_entitled(label: str) -> bool:
     return named and is_person(plain) and not pattern("NO_NAME").match(plain)
 
 
+def is_body(name: str) -> bool:
+    """Whether a line is the name of an organisation: 'Harnley Students' Union', 'University of Leeds'."""
+    name = ordinary_case(name) if name.isupper() else name
+    words = [bare for word in re.sub(r"(?i)^the ", "", name).split() if (bare := word.strip("'’(),"))]
+    if not 1 < len(words) < 9 or not all(
+        word[0].isupper() or pattern("JOINING").fullmatch(word.lower()) for word in words
+    ):
+        return False
+    joined = next(
+        (i for i, word in enumerate(words) if pattern("JOINING").fullmatch(word.lower()) and word.lower() != "and"),
+        None,
+    )
+    return bool(words[:joined] and pattern("BODY_NOUN").fullmatch(words[:joined][-1]))
+
+
 def is_numbered(label: str) -> bool:
     """Whether a label is somebody by a number: 'Flat 4', 'R-07'."""
     return bool(pattern("NUMBERED").fullmatch(label))

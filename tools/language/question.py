@@ -2,7 +2,7 @@
 
 Nothing is made of the words: the question is the statement that passages are judged against, as it was typed
 (docs/decisions/0016). The kind only tells which words answer it. Multinomial logistic regression tells it, on the
-encoder's vector and hashed word features; `python -m evals.training.ship kinds` fits the weights.
+encoder's vector and hashed word features; `python -m evals.training.artifacts kinds` fits the weights.
 """
 
 import re

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from tools.language.lexicon import finite_verb
 from tools.language.sentences import is_heading, split_sentences, without_mark
+from tools.language.speech import said_of_others, speaker_of
 from tools.passages import Passage
 
 _FEWEST_ALONE, _MOST_ALONE = 7, 45
@@ -179,7 +180,8 @@ def quotable_parts(passage: Passage) -> list[QuotablePart]:
         if is_heading(sentence):
             before = -1
             continue
-        if unit := _quotable_part(passage, sentences, position, before):
+        denied = said_of_others(sentence, "".join(sentences[position + 1 : position + 2]))
+        if not denied and (unit := _quotable_part(passage, sentences, position, before)):
             found.append(replace(unit, shown=ADDRESS.sub(_shortened, unit.shown)))
         before = position
     return found
@@ -210,12 +212,14 @@ def _quotable(sentence: str, longest: int) -> bool:
 
 
 def _with_the_one_before(passage: Passage, leading: str, sentence: str) -> str:
-    """The two sentences as they stand in the passage, without a connective, or '' where that helps no reader."""
+    """The two sentences as they stand in the passage, without a connective, or '' where that helps no reader or two
+    people say them."""
     first = _without_connective(leading)
     if not _quotable(leading, LONGEST) or needs_context(first):
         return ""
     pair = f"{leading} {sentence}"
     fits = len(pair.split()) <= LONGEST_PAIR and pair in _SPACES.sub(" ", passage.text)
+    fits = fits and speaker_of(passage, leading) == speaker_of(passage, sentence)
     return pair[len(leading) - len(first) :] if fits else ""
 
 

@@ -1,6 +1,6 @@
 """Runs the shipped models: int8 graphs in `tools/weights` on ONNX Runtime.
 
-`python -m evals.training.ship` makes the encoder's files, `python -m evals judge-pack` the judges'.
+`python -m evals.training.artifacts` makes the encoder's files, `python -m evals judge-pack` the judges'.
 """
 
 import hashlib

@@ -18,7 +18,7 @@ from tools.store.database import Database, from_float16, to_float16
 from tools.store.index import ALL_PASSAGES, ChangeLog, log_removals
 from tools.store.run_passages import RunPassages, WebPassages
 
-READERS_VERSION = 2
+READERS_VERSION = 3
 """Raise it when a reader's output changes: the files are then stored again."""
 
 

@@ -1,4 +1,4 @@
-"""The page as a server: Streamlit's application behind the guard (ui/guard.py), with no options but this project's."""
+"""Serves the page: Streamlit's application behind the guard (ui/guard.py), with this project's options only."""
 
 import contextlib
 import logging
@@ -23,10 +23,10 @@ from agent.settings import Settings
 from tools.documents.apart import stop_readers
 from tools.errors import InputError, SteelmanError
 from tools.net.listening import Server, config_of, is_loopback, listen
-from ui import people
+from ui import login
 from ui.guard import Guard, ReceivedFiles
-from ui.indexing import folder_of
 from ui.service import close_service, open_service
+from ui.uploads import folder_of
 
 _HERE = Path(__file__).parent
 _LARGEST_MESSAGE = 1_000_000
@@ -36,13 +36,13 @@ _LONGEST_LINE = 2_000
 def serve(settings: Settings, host: str, port: int) -> int:
     """Listens until it is stopped.
 
-    Raises InputError where other machines could reach it without a login, and SteelmanError where it cannot listen.
+    Raises InputError if other machines could reach the page without a login, and SteelmanError if it cannot listen.
     """
     if Runtime.exists():
         raise InputError("`streamlit run` started this. Start the page with `python -m ui` (make ui).")
     _configure(settings, host)
     _log_on_one_line()
-    logins = people.logins()
+    logins = login.logins()
     if logins is None and not is_loopback(host):
         raise InputError(
             f"on {host} other machines reach the page, and nobody has to log in.",
@@ -65,8 +65,8 @@ def serve(settings: Settings, host: str, port: int) -> int:
 
 
 def _configure(settings: Settings, host: str) -> None:
-    """Sets Streamlit's options. Its other files and its variables are ignored: those of the current folder may be
-    somebody else's, and could open the page to others."""
+    """Sets Streamlit's options. It ignores Streamlit's other files and variables: those of the current folder may
+    belong to somebody else and open the page to others."""
     config.get_config_files = lambda file_name: [str(_HERE / ".streamlit" / file_name)]
     files = [_HERE.parent / ".streamlit" / "secrets.toml", settings.data_dir / "secrets.toml"]  # the last one counts
     own = {
@@ -84,7 +84,7 @@ def _configure(settings: Settings, host: str) -> None:
 
 
 def _log_on_one_line() -> None:
-    """Has log lines hold no control characters and no long texts: Streamlit logs what visitors send."""
+    """Removes control characters from log lines and shortens them: Streamlit logs what visitors send."""
     made = logging.getLogRecordFactory()
 
     def record(*args: Any, **named: Any) -> logging.LogRecord:

@@ -1,19 +1,19 @@
-"""How surely a quotation has to argue for a side before it is shown: right sides against sides quoted (own).
+"""Accuracy of the sides of quotations against the number of sides with quotations, by threshold (own).
 
-Each question is asked as the agent asks it, and what it read of the passages it chose is kept: each quotable part with
-its three leanings (`tools/models/judges/quoting.py`) and its document, whose side is known or not. Then what is
-shown with the probability in force ('case'), and with others in its place:
+Each question is asked as the agent asks it. All quotable parts are recorded with their three leanings
+(`tools/models/judges/quoting.py`) and their documents, some of known side. The measures follow for the threshold in use
+('case') and for others:
 
-right     of the quotations from known documents those that stand under their document's side
+right     quotations from known documents on their document's side
 sides     sides with a quotation from a document known for that side
-both      questions of which both sides have one
-missing   sides that would be shown all the same if the documents known for them were not there
-swapped   those of them that would show a document known for the other side; the others show documents of no known side
-astray    questions that no document answers (`elsewhere-dev`, `elsewhere-last`) of which something would be shown
+both      questions with such a quotation on both sides
+missing   sides that would have a quotation without their known documents
+swapped   those of them with a quotation from a document known for the other side
+astray    questions that no document answers (`elsewhere-dev`, `elsewhere-last`) with a quotation
 
-The side of an essay is not that of each of its sentences, so that `right` is too low rather than too high.
-`--fit` fits the weights and the probabilities on these sets and writes them; figures of fitted sets flatter. Of
-questions that may be worded from either pole (`wordings-dev`) it learns only which documents speak to them.
+A sentence may argue against its document's side, so `right` is underestimated. `--fit` fits weights and thresholds on
+these sets; figures of fitted sets are optimistic. From questions that may be worded from either pole (`wordings-dev`)
+it learns only relevance.
 """
 
 import argparse
@@ -31,10 +31,10 @@ from agent.models.providers import Brief, Providers, Writer
 from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
 from agent.state import Claim
-from evals.answering.asking import Ask, ask_all, in_force
+from evals.answering.asking import AgentQuestion, ask_all, in_force
 from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases
 from evals.metrics.measure import Ratio, figures_by
-from evals.metrics.quoting import Kind, Question, fit, measures
+from evals.metrics.quoting import Kind, QuotableParts, fit, measures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, percent
 from evals.suite import FIRST, common_options, names
@@ -46,19 +46,20 @@ _LEAST = (0.98, 0.96, 0.94, 0.92, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]")
-    add("--set", default=SAMPLES_SET, metavar="NAME[,NAME…]", help="which queries (default: samples)")
-    add("--fit", action="store_true", help="fit weights and probabilities on these sets")
-    add("--out", type=Path, metavar="FILE", help=f"with --fit: where they go, such as {FILE.parent.name}/{FILE.name}")
-    common_options(parser, f"{FIRST}, of each set", "of the shuffle and the intervals", parallel="questions at once")
+    add("--set", default=SAMPLES_SET, metavar="NAME[,NAME…]", help="queries (default: samples)")
+    add("--fit", action="store_true", help="fit weights and thresholds on these sets")
+    add("--out", type=Path, metavar="FILE", help=f"with --fit: file for them, such as {FILE.parent.name}/{FILE.name}")
+    common_options(
+        parser, f"{FIRST}, of each set", "seed of the sample and the intervals", parallel="simultaneous questions"
+    )
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Asks, then tells. Raises InputError."""
+    """Asks, then measures. Raises InputError."""
     if args.out and not args.fit:
-        raise InputError("--out is for what --fit finds. Add --fit, or leave --out out.")
+        raise InputError("--out needs --fit. Add --fit, or leave out --out.")
     read = {name: asyncio.run(_read(args, name, load_settings())) for name in names(args.set)}
     quoting = fit([q for questions in read.values() for q in questions]) if args.fit else load_quoting_weights()
     if args.out:
@@ -67,24 +68,24 @@ def measure(args: argparse.Namespace) -> Record:
     return {"suite": "quotes", "quoting": asdict(quoting), "metrics": found["metrics"], "intervals": found["intervals"]}
 
 
-def _curve(questions: Sequence[Question], quoting: QuotingWeights) -> dict[str, dict[str, Ratio]]:
-    """The measures with the threshold in force, and with others in its place."""
+def _curve(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> dict[str, dict[str, Ratio]]:
+    """The measures with the threshold in use, and with others."""
     others = {f"{least:g}": replace(quoting, case=least) for least in _LEAST}
     return {name: measures(questions, weights) for name, weights in {"case": quoting, **others}.items()}
 
 
-async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list[Question]:
-    """What the agent read for each question of the set."""
+async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list[QuotableParts]:
+    """The quotable parts that the agent read for each question of the set."""
     chosen = load_cases(args.data, name)
     if not args.fit and any(case.either_way for case in chosen.cases):
         raise InputError(
-            f"the questions of '{chosen.name}' may be worded from either pole, so that nobody knows which side a "
-            f"document is on. Take '{SAMPLES_SET}', or a set with --data."
+            f"the questions of '{chosen.name}' may be worded from either pole, so the sides of documents are "
+            f"unknown. Use '{SAMPLES_SET}', or a set with --data."
         )
     cases = chosen.drawn(args.limit, args.seed)
     seen: dict[str, tuple[Brief, ...]] = {}
     with Records(None, "quotes", in_force(settings)) as records:
-        asks = [Ask(case) for case in cases]
+        asks = [AgentQuestion(case) for case in cases]
         build = partial(_recording, seen)
         await ask_all(asks, chosen.documents, records, settings, args.parallel, build)
         answered = {r["case"]: r["answer"]["run_id"] for r in records.done.values() if "answer" in r}
@@ -92,31 +93,31 @@ async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list
 
 
 def _recording(seen: dict[str, tuple[Brief, ...]], settings: Settings, store: Store) -> Providers:
-    """The usual providers, with a writer that shows what it was given."""
+    """The usual providers, with a writer that records its input."""
     providers = build_providers(settings, store)
     return replace(providers, write=partial(_recorded, providers.write, seen))
 
 
 async def _recorded(write: Writer, seen: dict[str, tuple[Brief, ...]], brief: Brief) -> list[Claim]:
-    """Writes, and keeps by the run what it was given."""
+    """Writes, and records the input by run."""
     run = str(get_config()["configurable"]["thread_id"])
     seen[run] = (*seen.get(run, ()), brief)
     return await write(brief)
 
 
-def _question(case: Case, briefs: Sequence[Brief]) -> Question:
-    """What was read for the first of two contrary sides; nothing where the question was not answered or has no such."""
+def _question(case: Case, briefs: Sequence[Brief]) -> QuotableParts:
+    """The parts read for the first of two contrary sides; empty without an answer or such sides."""
     brief = next((b for b in briefs if b.contrary and b.reading), None)
     if brief is None or brief.reading is None:
-        nothing = np.zeros(0)
-        none = np.zeros((0, RELEVANCE_FEATURES))
-        return Question(case.key, np.zeros((0, 3)), none, nothing, (), nothing.astype(int), nothing > 0, _kind(case))
+        none = np.zeros(0)
+        empty = (np.zeros((0, 3)), np.zeros((0, RELEVANCE_FEATURES)), none, (), none.astype(int), none > 0)
+        return QuotableParts(case.key, *empty, _kind(case))
     reading = brief.reading
     sign = -1.0 if brief.perspective["stance"] == "opposes" else 1.0
     told = np.flatnonzero(reading.on_topic & ~np.isnan(reading.confidence))
     first, second = (case.gold[side] - case.gold[SIDES[1 - i]] for i, side in enumerate(SIDES))
     documents = [reading.units[i].passage.document_id for i in told]
-    return Question(
+    return QuotableParts(
         key=case.key,
         features=sign * reading.features[told],
         grounds=reading.grounds[told],
@@ -133,7 +134,7 @@ def _kind(case: Case) -> Kind:
 
 
 def table(result: Record) -> list[str]:
-    """The weights in force, and a block a set."""
+    """The weights in use, and a block a set."""
     lines = [", ".join(f"{name} {value:g}" for name, value in result["quoting"].items())]
     for name, curve in result["metrics"].items():
         rows = {

@@ -1,4 +1,4 @@
-"""Claims, below each who says it and where; and the numbers of citations, the source that each opens beside them."""
+"""Shows claims with their sources, the numbers that open a source beside the answer, and 'Wrong side?'."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from agent.answer.lines import replies, replying, said_by
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.words import called, case, claim_text, numbers, reason_of
 from agent.runs.store import RunRow
-from ui import ask_view, moves, rights, say, source_view
+from ui import ask_view, focus, html, permissions, source_view
+from ui.escaping import escaped, label, text
 from ui.service import PageService
-from ui.shown import escaped, label, text
 
 _OPENED = "source"
 _OPEN = 4  # claims of a side that are not folded
@@ -23,15 +23,16 @@ _NONE = "", 0, "", ""
 
 @dataclass(frozen=True)
 class Corrector:
-    """'Wrong side?' beside quotations: the answer's owner moves them to where they belong, and can take it back."""
+    """Moves quotations to another side at one click, and back. Only the owner of the answer may do so."""
 
     service: PageService
     run: RunRow
     answer: Answer
 
     def buttons(self, claim: AnswerClaim, stands: str, key: str) -> None:
-        """Each moves the claim at one click: from a side to the one that faces it, or to `ALSO` if several do; from
-        `ALSO` to any side. stands: the list that holds the claim, a side's id or `ALSO`; key: of its line."""
+        """Shows the places that one click moves the claim to: the facing side if there is exactly one, else `ALSO`;
+        from `ALSO` any side or off the question. stands: the list that holds the claim, a side's id or `ALSO`. key:
+        of the claim's line."""
         if self.run.person != self.service.person:
             return
         facing = [side.id for side in self.answer.perspectives if side.stance != "other" and side.id != stands]
@@ -45,8 +46,8 @@ class Corrector:
             st.button(f":small[{words}]", f"move-{to}-{key}", told, self._move, moved, type="tertiary")
 
     def undo(self, stands: str = "") -> None:
-        """In the list that a claim has just left, or below all lists if that list is gone: where the claim is now, the
-        way back, and the other places for it. Below all lists also the way back from earlier changes."""
+        """Shows the new place of a claim in the list that it left, with Undo and the other places; below all lists
+        if that list is gone. Below all lists it also offers to undo earlier changes."""
         changed = any(note.kind == "corrected" for note in self.answer.notes)
         if not changed or self.run.person != self.service.person:
             return
@@ -54,7 +55,7 @@ class Corrector:
         listed = left if left in (ALSO, *(side.id for side in self.answer.perspectives)) else ""
         if (run_id, listed) == (self.run.id, stands):
             with st.container(horizontal=True, vertical_alignment="center", key="undo-places"):
-                say.small(f"Moved to {self._places[at]}.")
+                html.small(f"Moved to {self._places[at]}.")
                 st.button("Undo", "undo-move", on_click=self._undo, type="tertiary")
                 for to, name in self._places.items():
                     if to not in (at, left):
@@ -70,22 +71,23 @@ class Corrector:
         return sides | {ALSO: "‘Also on this question’", OFF: "‘Off the question’"}
 
     def _move(self, words: str, left: str, to: str) -> None:
-        with rights.told():
+        with permissions.told():
             corrections = self.service.corrections(self.run.id)
             # Before the change: Streamlit may start the script anew at any use of its state.
             st.session_state["moved"] = self.run.id, words, left, to
-            moves.then(focus=".st-key-undo-move button")
+            focus.then(focus=".st-key-undo-move button")
             corrections.add(self.run.id, to, self.service.person, text=words)
 
     def _undo(self) -> None:
-        with rights.told():
+        with permissions.told():
             corrections = self.service.corrections(self.run.id)
             st.session_state.pop("moved", None)
             corrections.undo(self.run.id)
 
 
 def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
-    """Words, and beside them their numbers; each opens its source beside the answer, with this claim's words marked."""
+    """Shows text and its citation numbers. A number opens its source beside the answer and marks this claim's words
+    there."""
     said = claim.text if claim.quoted else ""
     with st.container(horizontal=True, vertical_alignment="bottom", gap=None):
         st.html(words, width="content")
@@ -94,7 +96,7 @@ def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
 
 
 def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OPEN) -> None:
-    """Claims, each with its reason and what it replies to; all but the first ones are folded."""
+    """Shows claims, and folds all but the first `opened`."""
     for number, claim in enumerate(of[:opened]):
         one(by, claim, f"{key}-{number}")
     if len(of) > opened:
@@ -105,7 +107,7 @@ def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OP
 
 
 def one(by: Corrector, claim: AnswerClaim, key: str, *, named: bool = True) -> None:
-    """A claim; named: with its reason, which stands above it otherwise."""
+    """Shows a claim. named: with its reason, which the row above it shows otherwise."""
     reason = f'<span class="sm-reason why">{text(reason_of(claim))}</span> ' if claim.reason and named else ""
     met = f' <span class="sm-reason">(answers&nbsp;{numbers(claim.answers)})</span>' if claim.answers else ""
     said, role = text(claim_text(claim, speaker="")), claim.role if named else ""
@@ -113,7 +115,7 @@ def one(by: Corrector, claim: AnswerClaim, key: str, *, named: bool = True) -> N
 
 
 def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
-    """A claim's words, and below them who says them, where and when, each source beside its number."""
+    """Shows a claim, and below it one line for each source: number, speaker, publisher, kind, date and page."""
     with st.container(gap=None, key=f"claim-{key}"):
         st.html(words)
         for number, told in said_by(by.answer, claim):
@@ -131,7 +133,7 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
                     said = escaped(f"Answered by {replying(by.answer, reply)} {numbers(reply.citations[:1])}")
                     there = f".st-key-{_key(side, reply)}"
                     to = {"focus": there, "clear": there}
-                    st.button(said, f"answered-{key}-{place}", None, moves.then, kwargs=to, type="tertiary")
+                    st.button(said, f"answered-{key}-{place}", None, focus.then, kwargs=to, type="tertiary")
 
 
 def _key(side: AnswerPerspective, claim: AnswerClaim) -> str:
@@ -146,20 +148,20 @@ def _number(answer: Answer, number: int, words: str, key: str) -> None:
     st.button(rf"\[{number}\]", key=key, type="tertiary", on_click=_open, args=(opened, "close-source"))
 
 
-def _open(source: tuple[str, int, str, str], focus: str) -> None:
-    """Shows the source, or with `_NONE` none; the button of the key `focus` gets the focus."""
+def _open(source: tuple[str, int, str, str], button: str) -> None:
+    """Shows the source, or with `_NONE` none. `button`: the key of the button that gets the focus."""
     st.session_state[_OPENED] = source
-    moves.then(focus=f".st-key-{focus} button", clear=f".st-key-{source[3]} button" if source[3] else "")
+    focus.then(focus=f".st-key-{button} button", clear=f".st-key-{source[3]} button" if source[3] else "")
 
 
 def opened(answer: Answer) -> Citation | None:
-    """The source of the answer that is open."""
+    """Returns the open source of this answer."""
     run_id, number, *_ = st.session_state.get(_OPENED, _NONE)
     return next((c for c in answer.citations if c.number == number), None) if run_id == answer.run_id else None
 
 
 def source(service: PageService, run: RunRow, answer: Answer, citation: Citation) -> None:
-    """The open source: its passage, and what can be done with it."""
+    """Shows the open source: its passage and what the reader can do with it."""
     *_, words, opener = st.session_state[_OPENED]
     passages = service.passages([citation.passage_id, *(q.passage_id for q in citation.more)])
     with st.container(horizontal=True, vertical_alignment="center"):

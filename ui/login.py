@@ -1,6 +1,5 @@
-"""Who is at the page. Where `[auth]` in Streamlit's secrets.toml names an OpenID Connect provider, people log in there
-by Streamlit's own means and own what they ask and add; without it the page is that of everybody who can open it.
-"""
+"""Who uses the page. If `[auth]` in Streamlit's secrets.toml names an OpenID Connect provider, people log in there
+and own what they ask and add. Without it, everybody who can open the page shares it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,16 +9,16 @@ import streamlit as st
 from streamlit.errors import StreamlitAuthError, StreamlitSecretNotFoundError
 
 from tools.errors import InputError
-from ui import say
+from ui import html
 
 _NAMES = ("name", "preferred_username", "email")
 
 
 def person() -> str | None:
-    """Who is at the page, by the provider and its own name for them, which nobody else ever gets, as an address may be;
-    empty where there are no logins, None for who has to log in first.
+    """Returns who uses the page as issuer and subject; empty without logins, None before a login. An e-mail address
+    would not do: a provider may give it to somebody else later.
 
-    Raises InputError for secrets that cannot be read: a mistake in them must not open the page to everybody.
+    Raises InputError for secrets that cannot be read, so that a mistake in them does not open the page to everybody.
     """
     if logins() is None:
         return ""
@@ -27,11 +26,11 @@ def person() -> str | None:
 
 
 def show_login() -> None:
-    """What this is, and a button for each provider."""
-    from ui import ask_view  # it imports ui.rights, which imports this module
+    """Shows an introduction and a login button for each provider."""
+    from ui import ask_view  # it imports ui.permissions, which imports this module
 
     ask_view.lead()
-    say.small("What you ask and add here is seen by you and whoever runs this page, and by nobody else who logs in.")
+    html.small("What you ask and add here is seen by you and whoever runs this page, and by nobody else who logs in.")
     parts = (logins() or {}).items()
     named: list[str | None] = [name for name, part in parts if isinstance(part, Mapping) and name != "client_kwargs"]
     for name in named or [None]:
@@ -39,17 +38,17 @@ def show_login() -> None:
             try:
                 st.login(name)
             except StreamlitAuthError as exc:
-                say.error(f"nobody can log in as this page is set up. {' '.join(str(exc).split())}")
+                html.error(f"nobody can log in as this page is set up. {' '.join(str(exc).split())}")
 
 
 def show_name() -> None:
-    """Who is logged in, and the way out."""
-    say.small(str(next(filter(None, map(st.user.get, _NAMES)), "You are logged in")))
+    """Shows who is logged in, and a button to log out."""
+    html.small(str(next(filter(None, map(st.user.get, _NAMES)), "You are logged in")))
     st.button("Log out", key="log-out", type="tertiary", on_click=st.logout)
 
 
 def logins() -> Mapping[str, Any] | None:
-    """The settings of logins, None where there are none."""
+    """Returns the login settings, or None."""
     try:
         auth = st.secrets.get("auth")
     except (StreamlitSecretNotFoundError, UnicodeDecodeError, OSError) as exc:

@@ -1,8 +1,8 @@
-"""`python -m evals corrections --out FILE`: writes what readers changed in answers as labelled pairs for `judge-train`.
+"""`python -m evals corrections --out FILE`: writes readers' corrections as labelled pairs for `judge-train`.
 
-A row is a pair of a side's statement and a quotation: 'support' for the side that a reader moved it to, 'oppose' for
-the one that says the opposite, 'none' where it is for neither, 'unrelated' where it was taken out. What a model wrote
-is no quotation, and only counted. `judge-train --data DATA` reads DATA/judge/train/corrections.jsonl.gz beside others.
+A row is a side's statement and a quotation. Labels: 'support' for the side to which a reader moved the quotation,
+'oppose' for the contrary side, 'none' if the reader moved it to neither, 'unrelated' if the reader removed it.
+Claims in a model's words are only counted. `judge-train --data DATA` reads DATA/judge/train/corrections.jsonl.gz.
 """
 
 import argparse
@@ -27,20 +27,20 @@ _AFFIRMING = [yes for yes, _ in ANSWERS.values()]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="a new .jsonl, or .jsonl.gz")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="a new .jsonl or .jsonl.gz file")
     common_options(parser)
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Raises InputError where the file is there already, StoreError."""
-    settings, rows, moved = load_settings(), list[Row](), list[Moved]()
-    with closing(Database(settings.database_path)) as database:
+    """Writes the pairs and counts them. Raises StoreError, and InputError if the file exists."""
+    moved, rows = list[Moved](), list[Row]()
+    with closing(Database(load_settings().database_path)) as database:
         corrections = Corrections(database)
         for run_id in corrections.runs():
             answer = corrections.original(run_id)
             found = moved_claims(answer, corrections.moves(run_id))
             moved += found
-            rows += (row for move in found if move.claim.quoted for row in pairs_of(answer, move))
+            rows += (row for move in found if move.claim.quoted for row in _pairs(answer, move))
     lines = list(dict.fromkeys(to_json(row) + b"\n" for row in rows))
     content = b"".join(lines)
     write_new(args.out, gzip.compress(content, mtime=0) if args.out.suffix == ".gz" else content, "--out")
@@ -53,31 +53,30 @@ def table(result: Record) -> list[str]:
     return [", ".join(f"{name.replace('_', ' ')} {n}" for name, n in result["metrics"].items())]
 
 
-def pairs_of(answer: Answer, move: Moved) -> Iterator[Row]:
-    """The quotation beside each side of which the reader's move tells something."""
+def _pairs(answer: Answer, move: Moved) -> Iterator[Row]:
+    """The quotation with each side that the move labels."""
     was, to = move.place.side, move.to.side
-    told = {was: "none"} | dict.fromkeys(_facing(answer, to), "oppose") | {to: "support"}
+    labels = {was: "none"} | dict.fromkeys(_contrary(answer, to), "oppose") | {to: "support"}
     if to == ALSO:
-        told = dict.fromkeys((was, *_facing(answer, was)), "none")
+        labels = dict.fromkeys((was, *_contrary(answer, was)), "none")
     for side in answer.perspectives:
-        if label := "unrelated" if to == OFF else told.get(side.id):
+        if label := "unrelated" if to == OFF else labels.get(side.id):
             statement, affirms = statement_of(side)
             label = label if affirms else {"support": "oppose", "oppose": "support"}.get(label, label)
             about = {"ds": "corrections", "group": answer.neutral_question}
             yield about | {"passage": move.claim.text, "statement": statement, "label": label}
 
 
-def _facing(answer: Answer, of: str) -> list[str]:
-    """The sides that say the opposite of a side."""
+def _contrary(answer: Answer, side: str) -> list[str]:
     pairs = {(s.id, s.contrary) for s in answer.perspectives}
-    return [s.id for s in answer.perspectives if {(s.id, of), (of, s.id)} & pairs]
+    return [s.id for s in answer.perspectives if {(s.id, side), (side, s.id)} & pairs]
 
 
 def statement_of(side: AnswerPerspective) -> tuple[str, bool]:
-    """What the side says as a statement by itself, and whether it affirms it: 'No' to a question denies its claim,
-    where no rule makes a claim of it."""
+    """The side as an independent statement, and whether the side affirms it. If no rule makes a statement of the
+    question, 'No' denies the question."""
     if not is_answer(side.name, side.statement):
         return side.statement, True
-    asked = side.statement.removeprefix(f"{side.name}: ")
-    said, yes = claim(asked), side.name in _AFFIRMING
-    return (said, yes) if said.endswith("?") else (said if yes else negated(said), True)
+    yes = side.name in _AFFIRMING
+    statement = claim(side.statement.removeprefix(f"{side.name}: "))
+    return (statement, yes) if statement.endswith("?") else (statement if yes else negated(statement), True)

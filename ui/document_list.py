@@ -1,19 +1,19 @@
-"""The documents that were read for an answer: what each was taken for, and whether it is quoted or why it is not."""
+"""Lists the documents that were read for an answer: which side each argues for, and whether the answer quotes it."""
 
 import streamlit as st
 
 from agent.answer.lines import by_file, document_facts, file_line, headline, surest, titled
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument
 from agent.answer.words import DOCUMENTS
-from ui import cited_view, source_view
+from ui import claims_view, source_view
+from ui.escaping import escaped, label, text
 from ui.service import PageService
-from ui.shown import escaped, label, text
 
 _SHOWN = 50  # documents at first, and more with each click
 
 
 def show(service: PageService, answer: Answer) -> None:
-    """The list, folded; on paper it is open."""
+    """Shows the list folded; a print shows it open."""
     if not (files := by_file(answer)):
         return
     key = f"read-{answer.run_id}"
@@ -29,7 +29,7 @@ def show(service: PageService, answer: Answer) -> None:
 
 
 def _row(service: PageService, answer: Answer, document: AnswerDocument, place: int) -> None:
-    """Its title, which opens it at its surest sentence; what is known of it, and its numbers."""
+    """Shows a document. Its title opens it at its surest sentence."""
     with st.container(gap=None, horizontal_alignment="left", key=f"read-{place}"):
         title = titled(document, document.id, filed=False)
         if st.button(escaped(label(title, 120)), key=f"open-read-{place}", type="tertiary"):
@@ -37,4 +37,4 @@ def _row(service: PageService, answer: Answer, document: AnswerDocument, place: 
             source_view.open_document(title, service.store.document_passages(passage), [words])
         cited = AnswerClaim(text="", citations=document.quoted, quoted=False)
         facts = " · ".join(document_facts(answer, document))
-        cited_view.line(answer, f'<p class="sm-small">{text(facts)}</p>', cited, f"list-{place}")
+        claims_view.line(answer, f'<p class="sm-small">{text(facts)}</p>', cited, f"list-{place}")

@@ -1,8 +1,7 @@
-"""Answers of another agent to the questions of a set, for the suite `answers`.
+"""Reads another agent's answers for the suite `answers`, one line a question, in the form of `POST /v1/ask`.
 
-A line a question, such as `POST /v1/ask` gives (docs/answer.schema.json). Of it `question`, `perspectives` (each with a
-`stance`, a `statement` and `claims`, these with `text` and the numbers `citations`) and `citations` (each with `number`
-and `document_id`) are enough. A claim is taken for a quotation unless its `quoted` is false.
+Required: `question`; `perspectives`, each with `stance`, `statement` and `claims` (`text`, the numbers `citations`);
+`citations`, each with `number` and `document_id`. A claim is a quotation unless its `quoted` is false.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,10 +17,10 @@ from evals.datasets.rows import Shape, Text, json_rows, problem
 from evals.reports.records import Record
 from tools.passages import SourceDocument
 
-_UNTOLD: Record = dict.fromkeys(("run_id", "neutral_question", "summary"), "") | {"outcome": "answered"}
-_UNTOLD |= {"coverage": [], "notes": [], "providers": {}, "timings": {}, "usage": {}}
-_CITED: Record = dict.fromkeys(("collection", "quote", "title", "url", "publisher", "date"), "")
-_CITED |= {"kind": "unknown", "support": None, "sample": False}
+_ANSWER: Record = dict.fromkeys(("run_id", "neutral_question", "summary"), "") | {"outcome": "answered"}
+_ANSWER |= {"coverage": [], "notes": [], "providers": {}, "timings": {}, "usage": {}}
+_CITATION: Record = dict.fromkeys(("collection", "quote", "title", "url", "publisher", "date"), "")
+_CITATION |= {"kind": "unknown", "support": None, "sample": False}
 
 
 class _Line(Shape, extra="allow"):
@@ -31,27 +30,27 @@ class _Line(Shape, extra="allow"):
 
 
 def read_answers(path: Path, cases: Iterable[Case], documents: Sequence[SourceDocument]) -> dict[str, Record]:
-    """A record a question, as if it had been asked here; one without a line failed. Raises InputError with file, line
-    and field, for a question that is not the set's or has two lines, and for a document that is not the set's."""
+    """A record for each question, as if asked here; a question without a line failed. Raises InputError with file, line
+    and field, also for an unknown or repeated question and an unknown document."""
     texts, empty = {d.external_id: d.text for d in documents}, f"{path.name} has no line for it"
     asked: Record = {"variant": PLAIN, "left_out": None, "failed": empty}
     found: dict[str, Record] = {c.question: asked | {"case": c.key, "asked": c.question} for c in cases}
     for row in json_rows(path):
-        line = _UNTOLD | row.read(_Line).model_dump()
+        line = _ANSWER | row.read(_Line).model_dump()
         sides, cited = enumerate(line["perspectives"], start=1), enumerate(line["citations"], start=1)
         line["perspectives"] = [{"id": f"p{n}", "name": "", "status": "supported"} | side for n, side in sides]
-        line["citations"] = [_CITED | {"passage_id": n} | one for n, one in cited]
+        line["citations"] = [_CITATION | {"passage_id": n} | one for n, one in cited]
         try:
             answer, record = Answer.model_validate(line), found.get(line["question"], Record())
         except ValidationError as exc:
             raise row.wrong(problem(exc)) from exc
         if "failed" not in record:
-            raise row.wrong("'question' is none of the set's, or stands in an earlier line.")
+            raise row.wrong("'question' is not in the set, or is in an earlier line.")
         at = {c.number: c.document_id for c in answer.citations}
         claims = [*answer.also, *(claim for side in answer.perspectives for claim in side.all_claims)]
         named = {n: at.get(n, f"number {n}") for claim in claims for n in claim.citations}
         if unknown := [document for document in {**at, **named}.values() if document not in texts]:
-            raise row.wrong(f"'citations' has '{unknown[0]}', which is no document of the set.")
+            raise row.wrong(f"'citations' has '{unknown[0]}', which is not a document of the set.")
         ids = {i: c.document_id for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
         record |= {"answer": answer.model_dump(), "passages": {i: texts[document] for i, document in ids.items()}}
         del record["failed"]

@@ -1,6 +1,5 @@
-"""What a visitor of the page may change and see. Settings and the full text of failures are for a visitor at this
-machine, or for people whom STEELMAN_ADMINS names where people log in.
-"""
+"""What a visitor may change and see. Only a visitor on this machine, or with logins a person in STEELMAN_ADMINS,
+sees settings and full error texts."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from agent.forms import split_list
 from agent.settings import Settings, load_settings
 from tools import errors
 from tools.net.http import without_login
-from ui import people, say
+from ui import html, login
 
 _HERE = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _OF_BROWSERS = "(Accept|Sec)(-.*)?|Cache-Control|Connection|Cookie|Dnt|Host|Origin|Pragma|Priority|Upgrade|User-Agent"
@@ -38,8 +37,8 @@ _UNDONE = {
 
 
 def at_machine() -> bool:
-    """Whether the visitor's browser runs on this machine, as far as its connection shows. A proxy may connect from here
-    too; another Host, or a header that no browser sends, gives it away."""
+    """Returns whether the visitor's browser runs on this machine. A proxy may also connect from here; another Host
+    header, or a header that no browser sends, reveals it."""
     headers, ip = st.context.headers, st.context.ip_address  # None for loopback
     host = headers.get("Host", "")
     named = _HERE.fullmatch(host) and headers.get("Origin") in (f"http://{host}", f"https://{host}")
@@ -48,10 +47,10 @@ def at_machine() -> bool:
 
 
 def may_set() -> bool:
-    """Whether the visitor may change settings and see all of a failure. STEELMAN_ADMINS names people by issuer and
-    subject, or by an e-mail address; it counts if the login provider verified it, since anybody can claim one."""
+    """Returns whether the visitor may change settings and see full error texts. STEELMAN_ADMINS names people by
+    issuer and subject, or by an e-mail address that the login provider verified."""
     try:
-        if not (person := people.person()):
+        if not (person := login.person()):
             return person == "" and at_machine()
         names, email = _admins(), str(st.user.get("email")).lower()
     except errors.SteelmanError:
@@ -61,7 +60,7 @@ def may_set() -> bool:
 
 
 def by_shared_link(person: str) -> bool:
-    """Whether a link to one answer opened this window. Somebody who logged in has a history of their own anyway."""
+    """Returns whether a link to one answer opened this window. A logged-in person has a history anyway."""
     return "shared" in st.query_params and not person
 
 
@@ -71,22 +70,22 @@ def _admins() -> list[str]:
 
 
 def cause(exc: errors.SteelmanError) -> str:
-    """The error for this visitor: the whole text, or its kind in our own words."""
+    """Returns the error text for this visitor: all of it, or a general sentence for its kind."""
     known = (words for kind, words in _CAUSES.items() if isinstance(exc, kind))
     return str(exc) if may_set() else next(known, exc.remote_text)
 
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Shows the visitor what goes wrong inside."""
+    """Shows errors from inside the block to the visitor."""
     try:
         yield
     except errors.SteelmanError as exc:
-        say.error(cause(exc))
+        html.error(cause(exc))
 
 
 def seen(answer: Answer, settings: Settings) -> Answer:
-    """The answer with notes and names of providers as this visitor may see them."""
+    """Returns the answer with the notes and provider names that this visitor may see."""
     if may_set():
         return answer
     notes, hide = [], partial(masked, settings=settings)
@@ -98,7 +97,7 @@ def seen(answer: Answer, settings: Settings) -> Answer:
 
 
 def masked(text: str, settings: Settings) -> str:
-    """The text; for visitors without folders and without the addresses of the settings."""
+    """Returns the text; for visitors without folders and without addresses from the settings."""
     if may_set():
         return text
     private = [without_login(str(value)) for name, value in settings if name.endswith(_PRIVATE)]

@@ -1,7 +1,7 @@
-"""How well the first k passages of a ranking cover the perspectives on a question, and a method's figures over a set.
+"""Coverage of a question's perspectives by the first k passages of a ranking, and a method's figures over a set.
 
-Of one question: `ranked` are passage ids, best first, without repetition; `gold` holds for each of its m perspectives
-the ids of the passages that support it. Where a value is not defined it is NaN, never 0.
+`ranked`: passage ids, best first, without repetition. `gold`: for each of m perspectives the ids of supporting
+passages. Undefined measures are NaN.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,46 +20,42 @@ Gold = Sequence[AbstractSet[str]]
 Leaning = Literal["supporting_only", "opposing_only", "both", "neither"]
 
 LEANINGS: tuple[Leaning, ...] = ("supporting_only", "opposing_only", "both", "neither")
-DEEPEST = 100  # where the published 'documents needed' stops looking
-ALPHA_CUTOFF = 20  # ndeval's own limit
+DEEPEST = 100  # depth of the published 'documents needed'
+ALPHA_CUTOFF = 20  # ndeval's limit
 TOP_FIVE = 5
 
 
 def supported(ranked: Sequence[str], gold: Gold, k: int) -> int:
-    """How many perspectives some passage of the top k supports."""
+    """The number of perspectives that the top k support."""
     top = set(ranked[:k])
     return sum(not top.isdisjoint(ids) for ids in gold)
 
 
 def mrecall(ranked: Sequence[str], gold: Gold, k: int) -> float:
-    """MRecall@k (BERDS §3, after Min et al. 2021), 0 or 1.
-
-    m ≤ k: 1 when all m perspectives are supported. m > k: 1 when at least k distinct ones are.
-    """
+    """MRecall@k (BERDS §3, after Min et al. 2021): 1 if the top k support all m perspectives, or at least k of them if
+    m > k; else 0."""
     return float(supported(ranked, gold, k) >= min(len(gold), k))
 
 
 def coverage(ranked: Sequence[str], gold: Gold, k: int) -> float:
-    """Perspectives supported in the top k / m; the subtopic recall of Zhai et al. 2003. NaN without perspectives."""
+    """Supported perspectives in the top k / m: subtopic recall (Zhai et al. 2003). NaN without perspectives."""
     return supported(ranked, gold, k) / len(gold) if gold else float("nan")
 
 
 def precision(ranked: Sequence[str], gold: Gold, k: int) -> float:
-    """Passages of the top k that support any perspective / k (BERDS §3): a passage that is missing is a miss. BERDS'
-    released code divides by how many passages its first record has, which is k wherever a ranking is that long."""
+    """Passages of the top k that support a perspective / k (BERDS §3). Missing ranks count as misses. BERDS' code
+    divides by the length of its first record, which is k for complete rankings."""
     return hits(ranked, frozenset().union(*gold), k) / k
 
 
 def hits(ranked: Sequence[str], ids: AbstractSet[str], k: int) -> int:
-    """Passages of the top k that are among the ids."""
+    """The number of passages of the top k in `ids`."""
     return sum(i in ids for i in ranked[:k])
 
 
 def documents_needed(ranked: Sequence[str], gold: Gold, deepest: int = DEEPEST) -> float:
-    """The smallest k at which all perspectives are supported (BERDS, table 17); NaN unless MRecall@`deepest` is 1.
-
-    A question with more than `deepest` perspectives needs that many of them.
-    """
+    """The smallest k at which all perspectives (at most `deepest`) are supported (BERDS, table 17). NaN unless
+    MRecall@`deepest` is 1."""
     wanted = min(len(gold), deepest)
     seen: set[int] = set()
     for count, passage in enumerate(ranked[:deepest], start=1):
@@ -78,18 +74,17 @@ def leaning(ranked: Sequence[str], supporting: AbstractSet[str], opposing: Abstr
 
 
 def sycophancy(supporting: float, opposing: float) -> float:
-    """Δ = (p − n) / p (BERDS §5, figure 3), p and n the pooled numbers, or percentages, of passages that support and
-    oppose over all questions; a passage that does both counts in both. NaN at p = 0.
-    """
+    """Δ = (p − n) / p (BERDS §5, figure 3). p and n: supporting and opposing passages pooled over questions; one that
+    does both counts in both. NaN at p = 0."""
     return (supporting - opposing) / supporting if supporting else float("nan")
 
 
 def alpha_ndcg(rankings: Sequence[Sequence[str]], golds: Sequence[Gold], k: int, alpha: float = 0.5) -> list[float]:
-    """α-nDCG@k of each question (Clarke et al. 2008), by ir_measures, which asks ndeval.
+    """α-nDCG@k of each question (Clarke et al. 2008), computed by ir_measures with ndeval.
 
-    A passage at rank r gains Σ (1 − α)^(how often the perspective was supported before) over the perspectives that it
-    supports, divided by log₂(1 + r); the sum is divided by that of a greedily ideal ranking. Raises SettingsError
-    without the extra `evals`, ValueError for a k above 20, where ndeval ends.
+    The gain at rank r is Σ (1 − α)^(earlier passages on the perspective) over supported perspectives, divided by log₂(1
+    + r); the sum is divided by that of a greedy ideal ranking. Raises SettingsError without the extra `evals`,
+    ValueError for k above 20, ndeval's limit.
     """
     measures = require_ir_measures()
     if not 0 < k <= ALPHA_CUTOFF:
@@ -113,16 +108,13 @@ def alpha_ndcg(rankings: Sequence[Sequence[str]], golds: Sequence[Gold], k: int,
 
 
 def require_ir_measures() -> Any:
-    """The module `ir_measures`. Raises SettingsError, with the line that installs it, where it or ndeval is missing."""
+    """The module `ir_measures`. Raises SettingsError with the command that installs it."""
     try:
         import ir_measures
         import pyndeval  # noqa: F401  # ir_measures would only say 'not available'
     except ImportError as exc:
         raise SettingsError(f"α-nDCG needs the extra 'evals' ({exc}). Install it: `make evals`.") from exc
     return ir_measures
-
-
-# Over a set
 
 
 def measures(
@@ -132,8 +124,8 @@ def measures(
     ndcg: bool = True,
     deep: bool = True,
 ) -> dict[str, Figure]:
-    """Of one method; a question that failed comes with an empty ranking, and one that does not count in a measure is
-    NaN there. ndcg: with α-nDCG; deep: with what wants the top 100."""
+    """Figures of one method. A failed question has an empty ranking; a question that does not count in a measure has
+    NaN. ndcg: include α-nDCG. deep: include measures of the top 100."""
     qids, golds = [q.qid for q in questions], [[p.gold for p in q.perspectives] for q in questions]
 
     def each(of: Callable[..., float], *k: int) -> list[float]:
@@ -155,10 +147,8 @@ def measures(
 
 
 def union(questions: Sequence[GoldQuestion], methods: Iterable[Sequence[Sequence[str]]], seed: int) -> dict[str, Any]:
-    """What could be reached by choosing among all that any method found (BERDS §5); methods: the rankings of each.
-
-    `covered` is the share of questions with all perspectives supported, `passages` the mean size of the pool.
-    """
+    """The upper bound of a choice among the results of all methods (BERDS §5). methods: the rankings of each. covered:
+    share of questions with all perspectives supported. passages: mean size of the pool."""
     pools = [sorted({*chain(*rankings)}) for rankings in zip(*methods, strict=True)]
     golds = [[p.gold for p in q.perspectives] for q in questions]
     shares = [coverage(pool, gold, len(pool)) for pool, gold in zip(pools, golds, strict=True)]
@@ -168,7 +158,6 @@ def union(questions: Sequence[GoldQuestion], methods: Iterable[Sequence[Sequence
 
 
 def _sycophancy(questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]]) -> Figure:
-    """Over the questions with two sides."""
     pairs = zip(questions, rankings, strict=True)
     counts = np.array([[hits(r, side.gold, TOP_FIVE) for side in q.sides] if q.sides else [0, 0] for q, r in pairs])
 

@@ -1,12 +1,12 @@
-"""What people, models and sources wrote, on the page: always as HTML that was escaped, never through Markdown.
+"""Writes text by people, models and sources to the page as escaped HTML.
 
-Streamlit's Markdown makes icons, pictures and links of words even where they are escaped, so only the labels of
-buttons, which must be Markdown, go through it (`shown.escaped`).
+Streamlit's Markdown turns even escaped words into icons, images and links. Only labels of buttons, which must be
+Markdown, go through it (`escaping.escaped`).
 """
 
 import streamlit as st
 
-from ui.shown import text
+from ui.escaping import text
 
 
 def title(words: str) -> None:
@@ -22,11 +22,11 @@ def small(words: str) -> None:
 
 
 def warning(words: str) -> None:
-    """Something to know that is nobody's mistake."""
+    """Shows a message that reports no mistake."""
     st.html(f'<p class="sm-alert" role="status">{text(words)}</p>')
 
 
 def error(words: str) -> None:
-    """Something that did not work, and what to do next."""
+    """Shows an error and what to do next."""
     sentence = words[:1].upper() + words[1:]  # on a terminal it stands after the program's name
     st.html(f'<p class="sm-alert sm-error" role="alert">{text(sentence)}</p>')

@@ -1,7 +1,7 @@
-"""Documents that a person adds to a collection on the page: one upload at a time, in a thread.
+"""Adds a person's documents to a collection: one upload at a time, in a thread.
 
-An upload lies in a folder of its own in the data folder until it has ended. What one process leaves there the next one
-finishes. A lock marks the uploads that a process is at work on.
+An upload lies in its own folder in the data folder until it ends. The next process finishes what one process leaves
+there. A lock marks an upload in progress.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ Texts = dict[str, list[str]]  # by a table's name, the columns of its text as so
 
 
 class Sent(BaseModel):
-    """What an upload needs beside its files, which are stored as numbers. `tries`: how often it began."""
+    """What an upload holds besides its files, which are stored as numbers. tries: how often it was started."""
 
     person: str
     collection: str  # as the store has it
@@ -51,7 +51,7 @@ class Sent(BaseModel):
 
 @dataclass
 class Upload:
-    """An upload as it goes. `error`: why it ended before its end; what was stored until then stays."""
+    """An upload in progress. error: why it ended early; what it stored until then stays."""
 
     collection: str
     total: int  # files and addresses
@@ -63,7 +63,7 @@ class Upload:
 
 
 class Uploads:
-    """A person's uploads into the store; where nobody logs in, those of whoever looks at the page."""
+    """A person's uploads; without logins, everybody's."""
 
     def __init__(
         self,
@@ -74,18 +74,16 @@ class Uploads:
         person: str = "",
         named: Callable[[str], str] = str,
     ) -> None:
-        """stopping: once set, uploads end soon; named: what the store calls a collection of theirs."""
+        """stopping: ends uploads soon once it is set. named: returns the store's name of a collection."""
         self._settings, self._store, self._search = settings, store, search
         self._stopping, self._person, self._named = stopping, person, named
         self._thread: threading.Thread | None = None
         self.latest: Upload | None = None
 
     def begin(self, files: Files, addresses: Sequence[str], collection: str, text: Texts | None = None) -> Upload:
-        """Starts to read the files, by name and content, and the pages at the addresses.
-
-        Raises InputError for nothing to read, another collection's name than one can have, or while one goes on, and
-        StoreError where the data folder cannot take the files.
-        """
+        """Starts to read the files (name, content) and the pages at the addresses. Raises InputError if there is
+        nothing to read, for a collection name that is not allowed, or while another upload runs; StoreError if the
+        data folder cannot hold the files."""
         if not files and not addresses:
             raise InputError("choose a file, or paste an address that begins with http:// or https://.")
         if (collection := collection.strip()) in ("", SAMPLES):
@@ -108,7 +106,7 @@ class Uploads:
         return self.go_on(folder, sent, lock)
 
     def go_on(self, folder: Path, sent: Sent, lock: portalocker.Lock) -> Upload:
-        """Starts to store what was sent. lock: the folder's, held, and released at the end."""
+        """Starts to store what was sent. lock: the folder's lock, held, released at the end."""
         report = IngestReport()
         if self.latest and self.latest.folder == folder:  # what it has stored is read again, and then counted unchanged
             report = IngestReport((was := self.latest.report).stored, unchanged=-was.stored, passages=was.passages)
@@ -118,7 +116,7 @@ class Uploads:
         return self.latest
 
     def join(self) -> None:
-        """Waits for the upload at work, three seconds at most."""
+        """Waits up to three seconds for the running upload."""
         if self._thread is not None:
             self._thread.join(_JOIN_SECONDS)
 
@@ -153,12 +151,13 @@ class Uploads:
 
 
 def folder_of(settings: Settings) -> Path:
-    """The folder of the page's uploads; those of the API lie beside it."""
+    """Returns the folder of the page's uploads; the API's lie beside it."""
     return settings.data_dir / "uploads" / "page"
 
 
 def finish_uploads(settings: Settings, of: Callable[[str], Uploads]) -> None:
-    """Continues uploads that other processes left, and removes those that had not wholly arrived. of: a person's."""
+    """Continues uploads that other processes left, and removes those that had not fully arrived. of: returns a
+    person's uploads."""
     for folder in sorted(folder_of(settings).glob("*")):
         expected = portalocker.LockException, OSError, StoreError
         with _SCANNING, contextlib.suppress(*expected), contextlib.ExitStack() as held:
@@ -177,7 +176,7 @@ def finish_uploads(settings: Settings, of: Callable[[str], Uploads]) -> None:
 
 
 def _lock_of(folder: Path) -> portalocker.Lock:
-    """The process that is at work on an upload holds this lock for as long as it lives."""
+    """Returns the lock that a process holds while it works on an upload."""
     return portalocker.Lock(folder / "lock", "a", timeout=0)
 
 

@@ -1,5 +1,5 @@
-"""What the browser does once the page is drawn anew: where the focus goes, what is scrolled into view, and that on a
-phone the sidebar, which lies over the page, closes. Streamlit itself leaves all of it as it was."""
+"""Moves the focus and scrolls after Streamlit drew the page, and closes the sidebar on a phone; Streamlit does none
+of it."""
 
 import json
 import time
@@ -46,33 +46,33 @@ window.steelmanMoves = sought && setInterval(() => {
 
 
 def then(*, focus: str = "", clear: str = "", top: bool = False, to_print: bool = False) -> None:
-    """What to do when the page is drawn the next time. focus: the CSS selector of what gets the focus; clear: of
-    what neither the sheet that gets it nor the field at the lower edge may cover; `top`: another view opens, at its
-    top; to_print: the browser's window for printing opens."""
+    """Sets what happens after the next drawing. focus: CSS selector of the element that gets the focus. clear:
+    selector of what neither the source's sheet nor the field at the lower edge may cover. top: scrolls to the top of
+    another view. to_print: opens the print dialog."""
     wanted = {"focus": focus, "clear": clear, "top": top, "print": to_print, "at": time.time_ns()}
     st.session_state[_NEXT] = wanted
 
 
 def print_button() -> None:
-    """Prints what is on the screen, without the controls."""
+    """Shows a button that prints the page without its controls."""
     st.button("Print", "print", on_click=then, kwargs={"to_print": True}, type="tertiary")
 
 
 def due() -> str:
-    """The script for what is to be done now; empty where nothing is."""
+    """Returns the script for what `then` has set, or an empty text."""
     return _script(wanted) if (wanted := st.session_state.pop(_NEXT, None)) else ""
 
 
 def gently(focus: str) -> str:
-    """The script that gives the focus to what the selector finds, where nothing else has it."""
+    """Returns a script that gives an element the focus unless another one has it."""
     return _script({"focus": focus, "gently": True})
 
 
 def now(shown: str) -> str:
-    """The script that scrolls what the selector finds into view."""
+    """Returns a script that scrolls an element into view."""
     return _script({"shown": shown})
 
 
 def _script(wanted: dict[str, object]) -> str:
-    """The script with these values as JSON, which cannot end the script's element."""
+    """Returns the script with these values as JSON, escaped so that it cannot end the script element."""
     return _SCRIPT % json.dumps(wanted).replace("<", r"\u003c")

@@ -1,4 +1,4 @@
-"""Text as HTML, or for Streamlit's Markdown, that shows it and does nothing else, whatever its writers wrote."""
+"""Turns text by others into HTML, or into labels for Streamlit, so that no markup in it has an effect."""
 
 import re
 from collections.abc import Sequence
@@ -16,29 +16,29 @@ _JOINER = "\u2060"  # unseen; `plain` takes it out of what others wrote
 
 
 def text(said: str) -> str:
-    """The text as HTML: escaped, without unseen and direction marks, and bounded."""
+    """Returns the text as HTML: escaped, shortened, without control and direction characters."""
     return escape(_bounded(said))
 
 
 def escaped(said: str) -> str:
-    """Text for a label, which is Streamlit's own Markdown: none of its marks, colours, icons, links or formulas works.
+    """Returns text for a label, which Streamlit renders as Markdown: no markup, colour, icon, link or formula in it has
+    an effect.
 
-    Icons, pictures and bare addresses are found in what is left once the backslashes are taken away, so an unseen
-    joiner breaks them up as well.
+    Streamlit finds icons, images and bare addresses after it removed the backslashes. An invisible joiner breaks
+    these up as well.
     """
     marked_up = _STREAMLIT_MARKUP.sub(r"\\\1", escape_markdown(_bounded(said)))
     return _MADE_OF_WORDS.sub(rf"\1{_JOINER}", marked_up)
 
 
 def label(said: str, longest: int = 70) -> str:
-    """Text for the label of a button or a chart: one short line."""
+    """Returns one short line, for a button."""
     line = plain(said)
     return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
 
 
 def marked(passage: str, quotes: Sequence[str]) -> str:
-    """The passage, a line for each of its paragraphs, with the quoted words marked, where they stand in it; white space
-    may differ."""
+    """Returns the passage as HTML with the quotes marked. A quote may differ in white space."""
     shown = "\n".join(filter(None, map(plain, passage.splitlines())))
     words = [part for q in map(plain, quotes) for part in ([q] if q in shown.replace("\n", " ") else q.split(GAP))]
     spans = sorted({_span(shown.replace("\n", " "), part) for part in words} - {(0, 0)})
@@ -51,7 +51,7 @@ def marked(passage: str, quotes: Sequence[str]) -> str:
 
 
 def link(url: str, words: str) -> str:
-    """A link that opens in a tab of its own, where the address is one of the web; else the words alone."""
+    """Returns a link that opens in a new tab if the address is a web address, else the words alone."""
     if not url.startswith(("https://", "http://")):
         return text(words)
     return f'<a href="{escape(plain(url), quote=True)}" target="_blank" rel="noreferrer nofollow">{text(words)}</a>'

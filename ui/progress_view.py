@@ -1,4 +1,4 @@
-"""A run in progress: its stages and its sides as they are, a stop button, and the sides to edit where it waits."""
+"""Shows a run in progress: its stages, its sides, a stop button, and the sides to edit if it waits for them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +12,9 @@ from agent.runs.store import INTERRUPTED, RunRow
 from agent.state import is_answer
 from tools.errors import UnknownRunError
 from tools.language.words import count
-from ui import rights, say
+from ui import html, permissions
+from ui.escaping import label, text
 from ui.service import AT_ONCE, PageService
-from ui.shown import label, text
 
 STAGES: tuple[tuple[str, str], ...] = (
     ("frame", "question"),
@@ -45,8 +45,8 @@ are read for the answer."""
 
 
 def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
-    """Follows the run until it ends, then calls `on_end`."""
-    say.title(run.question)
+    """Follows the run to its end, then calls `on_end`."""
+    html.title(run.question)
     if run.status == "waiting":
         edit(service, run.id)
         return
@@ -55,7 +55,7 @@ def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
 
 
 def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits: bool) -> None:
-    with rights.told():
+    with permissions.told():
         try:
             run = service.rows.get(run_id)
         except UnknownRunError:  # deleted meanwhile: the page says so
@@ -67,27 +67,27 @@ def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits:
         if waits and service.ahead(run_id) < AT_ONCE:  # its turn has come: to be looked at more often
             st.rerun()
         if progress.queued:
-            say.line(f"Waiting for its turn, with {count(service.ahead(run_id), 'question')} before it.")
+            html.line(f"Waiting for its turn, with {count(service.ahead(run_id), 'question')} before it.")
         st.html(stages(progress, run.question) + sides(progress))
         _control(service, run)
 
 
 def _control(service: PageService, run: RunRow) -> None:
-    """Stop, or what became of the run and how to go on. Only whoever began the run can do either."""
+    """Shows Stop, or why the run ended and Continue. Only the owner of the run sees the buttons."""
     own = run.person == service.person
     if run.status == "running" and not run.abandoned:
         if own and st.button("Stop", key="stop"):
             service.cancel(run.id)
         return
     failed = [e.data for e in service.rows.events(run.id, 0) if e.kind == "failed" and run.status == "failed"]
-    failure = rights.cause(RunFailure(**failed[-1]).cause()) if failed else ""
-    say.warning(INTERRUPTED if run.interrupted else failure or "This question was stopped before it had an answer.")
+    failure = permissions.cause(RunFailure(**failed[-1]).cause()) if failed else ""
+    html.warning(INTERRUPTED if run.interrupted else failure or "This question was stopped before it had an answer.")
     if own and st.button("Continue", key="resume"):
         service.resume(run.id)
 
 
 def stages(progress: RunProgress, question: str) -> str:
-    """The line of stages: those that have begun, the running one, and those to come; and how the question is read."""
+    """Returns the line of stages as HTML: done, running and to come; and how the question was read."""
     parts = []
     for stage, word in STAGES:
         if stage == "again" and stage not in progress.reached:
@@ -100,7 +100,7 @@ def stages(progress: RunProgress, question: str) -> str:
 
 
 def sides(progress: RunProgress) -> str:
-    """A block for each side: what it says, how far it is, and its claims as they are verified."""
+    """Returns a block for each side as HTML: its state, and its claims as they are verified."""
     shown = ""
     for side in progress.sides.values():
         claims = "".join(f"<li>{text(c)}</li>" for c in side.claims)
@@ -124,9 +124,9 @@ Side = dict[str, Any]
 
 
 def edit(service: PageService, run_id: str) -> None:
-    """The sides as fields; the run goes on with those that are ticked."""
+    """Shows the sides as fields. The run goes on with the ticked ones."""
     planned = next(e for e in reversed(service.rows.events(run_id, 0)) if e.kind == "waiting").data["sides"]
-    say.small("These sides will be searched for. Change them, untick what is to be left out, add what is missing.")
+    html.small("These sides will be searched for. Change them, untick what is to be left out, add what is missing.")
     key = f"added-{run_id}"
     added = st.session_state.get(key, 0)
     sides = [_row(n, side) for n, side in enumerate([*planned, *({} for _ in range(added))], start=1)]
@@ -138,7 +138,7 @@ def edit(service: PageService, run_id: str) -> None:
 
 
 def _row(number: int, planned: Side) -> Side | None:
-    """One side's fields, and the side as they have it; None where it is left out or empty."""
+    """Shows the fields of one side and returns the side; None if it is unticked or empty."""
     statement, stance, ticked = st.columns([8, 2, 2], vertical_alignment="bottom")
     said = statement.text_area(f"Side {number}", planned.get("statement", ""), height="content")
     now = list(_STANCES.values()).index(planned.get("stance", "other"))
@@ -148,7 +148,7 @@ def _row(number: int, planned: Side) -> Side | None:
 
 
 def _changed(planned: Side, statement: str, stance: str) -> Side:
-    """The side as it was planned with what a person changed of it; a new one has no id yet."""
+    """Returns the planned side with a person's changes; a new side has no id yet."""
     if planned.get("statement") == statement:
         return planned | {"stance": stance}
     named = {k: v for k, v in planned.items() if k != "name"}  # the name was of what it said
