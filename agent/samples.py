@@ -15,7 +15,7 @@ from tools.documents.ingest import Ingester
 from tools.documents.markdown import markdown_document
 from tools.language.question import inverts
 from tools.language.sentences import passage_sentences, split_sentences
-from tools.models.encoders.encoder import Encoder
+from tools.models.encoders import Encoder
 from tools.models.judges.judge import Pair
 from tools.passages import SourceDocument
 from tools.store.hybrid import HybridSearch

@@ -17,8 +17,7 @@ from tools.budget import batches
 from tools.errors import SettingsError
 from tools.language.question import Question, read_question
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import Encoder, load_encoder
-from tools.models.encoders.transformers import TransformersEncoder
+from tools.models.encoders import Encoder, TransformersEncoder, load_encoder
 from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 

@@ -219,6 +219,6 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """The encoder of words and the judge that answers at once in the place of the weights."""
     import langchain_openai  # noqa: F401  # what it costs to import is no test's subject
 
-    monkeypatch.setattr("tools.models.encoders.encoder.load_encoder", lambda: WordEncoder())
+    monkeypatch.setattr("tools.models.encoders.load_encoder", lambda: WordEncoder())
     monkeypatch.setattr("tools.models.judges.embedded.load_judge", lambda: QuickJudge())
     monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)  # the library stands in for them

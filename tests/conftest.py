@@ -20,7 +20,7 @@ from model_server import ModelServer  # noqa: E402  # needs the path above, as d
 from search_servers import SearchServer  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
-from tools.models.encoders.encoder import MiniLM, load_encoder  # noqa: E402
+from tools.models.encoders import MiniLM, load_encoder  # noqa: E402
 
 _VENDORS = (
     *("STEELMAN_", "OPENAI_", "ANTHROPIC_", "AZURE_", "GOOGLE_", "GEMINI_", "MISTRAL_", "COHERE_", "GROQ_", "VLLM_"),

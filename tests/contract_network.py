@@ -12,7 +12,7 @@ from agent.stages.requery import PlannedQueries
 from tools.errors import SteelmanError
 from tools.models.chat.model import ChatModel
 from tools.models.chat.vendors import COMPATIBLE, VENDORS
-from tools.models.encoders.endpoint import EndpointEncoder
+from tools.models.encoders import EndpointEncoder
 from tools.models.judges.judge import Pair
 from tools.models.judges.server import ScoreJudge
 from tools.store.dense_server import DenseServer

@@ -17,7 +17,7 @@ from agent.state import Claim, FramingState, Perspective
 from tools.documents.ingest import Ingester
 from tools.language.sentences import split_sentences
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import Encoder, load_encoder
+from tools.models.encoders import Encoder, load_encoder
 from tools.models.judges.judge import LocalJudge, Pair
 from tools.passages import Passage, SourceDocument
 from tools.store.hybrid import HybridSearch

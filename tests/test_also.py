@@ -15,7 +15,7 @@ from agent.models.inference import Models
 from agent.state import RunState
 from tools.budget import Budget, StageLog, budget_scope
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import MiniLM
+from tools.models.encoders import MiniLM
 from tools.models.judges.judge import in_context
 from tools.store.store import SAMPLES
 

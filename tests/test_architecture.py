@@ -27,10 +27,10 @@ MISSION = {
     "langchain": ("tools/models/chat/vendors.py", "init_chat_model", "README.md", "STEELMAN_MODEL=anthropic:"),
     "openai": ("tools/models/chat/vendors.py", "import openai", "README.md", "OPENAI_API_KEY="),
     "vllm": ("tools/serving.py", '"vllm.entrypoints', "README.md", "make local-models"),
-    "chromadb": ("tools/store/chroma_client.py", "chromadb", "README.md", "make ask"),
+    "chromadb": ("tools/store/dense_server.py", "chromadb", "README.md", "make ask"),
     "tavily": ("tools/web/engines.py", "AsyncTavilyClient", "README.md", "TAVILY_API_KEY="),
     "sentence_transformers": (
-        *("tools/models/encoders/transformers.py", "SentenceTransformer("),
+        *("tools/models/encoders.py", "SentenceTransformer("),
         *("docs/providers.md", "STEELMAN_ENCODER="),
     ),
     "streamlit": ("ui/app.py", "import streamlit", "README.md", "make ui"),

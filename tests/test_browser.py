@@ -20,7 +20,7 @@ from visitors import AGAIN, Visit, Visitor
 from agent.options import RunOptions
 from agent.runs.store import RunStore
 from tools.documents.ingest import Ingester
-from tools.models.encoders.encoder import MiniLM
+from tools.models.encoders import MiniLM
 from tools.store.database import Database
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store

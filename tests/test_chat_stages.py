@@ -20,7 +20,7 @@ from agent.state import Claim, FramingState, Perspective
 from tools.errors import ProviderReplyError
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
-from tools.models.encoders.encoder import MiniLM
+from tools.models.encoders import MiniLM
 from tools.passages import Passage
 
 QUESTION = "Should voting be compulsory?"

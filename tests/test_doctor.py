@@ -139,7 +139,7 @@ async def test_it_looks_at_what_the_open_door_holds_while_a_run_goes_on(
         raise AssertionError("a model was loaded a second time")
 
     monkeypatch.setattr("tools.models.judges.embedded.load_judge", loaded)
-    monkeypatch.setattr("tools.models.encoders.encoder.load_encoder", loaded)
+    monkeypatch.setattr("tools.models.encoders.load_encoder", loaded)
     async with door(settings, build(before_search=before)) as runs:
         run_id = await runs.start(QUESTION)
         try:

@@ -25,7 +25,7 @@ from agent.runs.progress import Progress, progress_of
 from agent.runs.store import Event
 from agent.state import FramingState, Perspective, RunState
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import MiniLM
+from tools.models.encoders import MiniLM
 from tools.passages import Passage
 
 

@@ -8,7 +8,7 @@ from model_server import ModelServer, Reply
 
 from tools.budget import Budget, budget_scope
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
-from tools.models.encoders.endpoint import EndpointEncoder
+from tools.models.encoders import EndpointEncoder
 
 
 def lengths(body: dict[str, Any]) -> Reply:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tiny_models import tiny_tokenizer as tiny_tokenizer
 
 from tools.errors import ModelError, SettingsError
-from tools.models.encoders.transformers import TransformersEncoder, find_model
+from tools.models.encoders import TransformersEncoder, find_model
 
 TEXTS = ["Trains are quiet.", "A city that builds more homes has lower rents, and its streets have more people.", "No."]
 slow = pytest.mark.slow

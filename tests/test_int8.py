@@ -12,7 +12,7 @@ from evals.training import graph
 from evals.training.graph import build_bert, write_int8
 from evals.training.pack import Reader, as_float, reaches
 from tools.errors import ModelError
-from tools.models.encoders.encoder import MiniLM, load_encoder
+from tools.models.encoders import MiniLM, load_encoder
 from tools.models.int8 import WEIGHTS, Int8Model, ModelFiles, Text, load_model
 
 Array = NDArray[np.float32]
@@ -124,7 +124,7 @@ def test_missing_and_damaged_files_are_named(files: ModelFiles, name: str) -> No
 
 def test_another_model_under_the_encoders_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(WEIGHTS / "encoder", tmp_path / "encoder")
-    monkeypatch.setattr("tools.models.encoders.encoder.WEIGHTS", tmp_path)
+    monkeypatch.setattr("tools.models.encoders.WEIGHTS", tmp_path)
     assert load_encoder().encode(["Bees dance."]).shape == (1, 384)
     with np.load(tmp_path / "encoder" / "reference.npz") as stored:
         turned = {"texts": stored["texts"], "vectors": stored["vectors"][::-1]}
@@ -149,7 +149,7 @@ def test_no_texts_and_odd_texts(encoder: MiniLM) -> None:
 def test_the_telemetry_of_onnx_runtime_is_off_before_it_is_loaded(spawn: Spawn) -> None:
     code = """
 import os, sys
-from tools.models.encoders.encoder import load_encoder
+from tools.models.encoders import load_encoder
 
 assert "onnxruntime" not in sys.modules and os.environ["ORT_DISABLE_TELEMETRY"] == "1"
 load_encoder()

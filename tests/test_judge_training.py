@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evals.__main__ import main
 from evals.training.pack import Reader, as_float
-from tools.models.encoders.encoder import encoder_files
+from tools.models.encoders import encoder_files
 from tools.models.int8 import Int8Model
 from tools.models.judges import embedded
 from tools.models.judges.judge import Pair, swap_statements

@@ -20,7 +20,7 @@ from server_process import server_process
 from toys import House
 
 from agent.runs.store import STALE_SECONDS, RunStore
-from tools.models.encoders.encoder import MiniLM
+from tools.models.encoders import MiniLM
 from tools.store.database import Database
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.usefixtures("cached")]

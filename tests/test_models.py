@@ -12,7 +12,7 @@ from providers import ScriptedJudge
 
 from agent.models.inference import Models
 from tools.models.cache import VectorCache
-from tools.models.encoders.endpoint import EndpointEncoder
+from tools.models.encoders import EndpointEncoder
 from tools.models.judges.judge import LocalJudge, Pair
 
 

@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 
 from evals.training.graph import HEADS, build_bert, load_weights
-from tools.models.encoders.encoder import encoder_files, load_encoder
+from tools.models.encoders import encoder_files, load_encoder
 from tools.models.int8 import Int8Model
 
 TEXTS = [

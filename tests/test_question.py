@@ -16,7 +16,7 @@ from evals.training.artifacts import fit_kinds
 from tools.errors import ModelError
 from tools.language import question
 from tools.language.question import ANSWERS, MOST_OPTIONS, alternatives, read_question
-from tools.models.encoders.encoder import load_encoder
+from tools.models.encoders import load_encoder
 
 KINDS = {
     "polar": (

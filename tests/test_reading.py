@@ -18,7 +18,7 @@ from agent.models.providers import Brief, SentenceScores
 from agent.state import Evidence, FramingState, Perspective
 from tools.budget import deadline
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import MiniLM
+from tools.models.encoders import MiniLM
 from tools.models.judges.judge import LocalJudge, Pair
 from tools.models.judges.quoting import RELEVANCE_FEATURES
 from tools.passages import Passage

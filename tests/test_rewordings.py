@@ -10,7 +10,7 @@ from agent.models.inference import Models
 from tools.language.copies import copy_groups, group_paraphrases
 from tools.language.sentences import split_sentences
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import MiniLM
+from tools.models.encoders import MiniLM
 from tools.passages import Passage
 
 

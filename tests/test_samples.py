@@ -23,7 +23,7 @@ from agent.samples import VECTORS, index_samples, nearest_questions, sample_docu
 from agent.settings import Settings
 from tools.language.sentences import split_sentences
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import MiniLM
+from tools.models.encoders import MiniLM
 from tools.passages import SOURCE_KINDS, SourceDocument
 from tools.store.store import SAMPLES
 

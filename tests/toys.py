@@ -12,7 +12,7 @@ from tools.documents.cutting import cut_document
 from tools.documents.files import find_files
 from tools.documents.ingest import Ingester, IngestReport, read_all
 from tools.language.sentences import split_sentences
-from tools.models.encoders.encoder import encode_with_sentences
+from tools.models.encoders import encode_with_sentences
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.dense import ChromaIndex

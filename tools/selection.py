@@ -312,7 +312,6 @@ def share_known(typed: str, passages: Iterable[Passage]) -> float:
 
 
 def _content_stems(typed: str) -> set[str]:
-    """The stems of the question's content words."""
     return {*stems(" ".join(w for w in re.findall(r"[\w'’-]+", typed) if w.casefold() not in _LIGHT))}
 
 

@@ -36,7 +36,7 @@ from tools.store.store import Store
 
 if TYPE_CHECKING:
     from tools.models.chat.model import ChatModel
-    from tools.models.encoders.encoder import Encoder
+    from tools.models.encoders import Encoder
 
 T = TypeVar("T")
 CheckState = Literal["ok", "fails", "off"]
@@ -258,7 +258,7 @@ class _Checks:
 
     def _encoder(self) -> "Encoder":
         """What the collections are indexed with; one behind an address is made anew, so that its server is asked."""
-        from tools.models.encoders.encoder import load_encoder
+        from tools.models.encoders import load_encoder
 
         if self._opened is not None and not self.settings.embeddings_url:
             return self._opened.models.retrieval_encoder

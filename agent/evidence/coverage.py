@@ -22,7 +22,7 @@ from tools.errors import SteelmanError
 from tools.language.copies import copy_groups, group_paraphrases, reason_of
 from tools.language.identification import is_english, question_words
 from tools.language.sentences import passage_sentences
-from tools.models.encoders.encoder import MiniLM
+from tools.models.encoders import MiniLM
 from tools.models.judges.quoting import argues
 from tools.passages import Passage
 from tools.selection import Pool

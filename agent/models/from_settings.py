@@ -8,9 +8,7 @@ from tools.errors import SettingsError
 from tools.models.cache import TextCache
 from tools.models.chat.model import ChatModel
 from tools.models.chat.vendors import COMPATIBLE, Vendor, vendor_of
-from tools.models.encoders.encoder import Encoder
-from tools.models.encoders.endpoint import EndpointEncoder
-from tools.models.encoders.transformers import TransformersEncoder
+from tools.models.encoders import Encoder, EndpointEncoder, TransformersEncoder
 from tools.models.judges.batch import BatchJudge
 from tools.models.judges.judge import Judge
 from tools.models.judges.server import ChatJudge, ScoreJudge, read_judge_prompt

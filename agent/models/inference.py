@@ -12,7 +12,7 @@ from tools.budget import current_budget, current_log, share_of_time
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
 from tools.language.question import Question, asks_alone, read_question
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import Encoder
+from tools.models.encoders import Encoder
 from tools.models.judges.batch import document_attributes, passage_line
 from tools.models.judges.checker import ClaimChecker
 from tools.models.judges.judge import Judge, Pair, PassageVerdicts, Side

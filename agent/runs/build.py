@@ -29,9 +29,9 @@ from agent.stages.write import crux_by_chat, write_by_chat
 from agent.state import Claim, FramingState, Perspective
 from tools.budget import current_budget, current_log
 from tools.errors import ProviderError, as_sentence
+from tools.models import encoders
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
-from tools.models.encoders import encoder as encoders
 from tools.models.judges.checker import ClaimChecker
 from tools.models.judges.judge import Pair
 from tools.net.http import is_local, without_login

@@ -26,7 +26,7 @@ from tools.store.store import SAMPLES, Store, check_encoder
 
 if TYPE_CHECKING:
     from agent.runs.service import Runs
-    from tools.models.encoders.encoder import Encoder
+    from tools.models.encoders import Encoder
     from tools.store.hybrid import HybridSearch
 
 _LOG = logging.getLogger("steelman.store")
@@ -113,7 +113,7 @@ def open_store() -> tuple[Store, Settings]:
 
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     """The store with its indexes and the encoder that fills them, without the providers of a run."""
-    from tools.models.encoders.encoder import load_encoder
+    from tools.models.encoders import load_encoder
 
     settings = load_settings()
     store = Store(Database(settings.database_path))

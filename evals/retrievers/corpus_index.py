@@ -18,7 +18,7 @@ from evals.retrievers.published_selections import Clustered, cluster_sentences, 
 from evals.suite import Clock
 from tools.errors import ProviderDownError, ProviderError
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import Encoder
+from tools.models.encoders import Encoder
 from tools.passages import Passage, SourceDocument
 from tools.store.hybrid import passage_text
 from tools.store.lexical import LexicalIndex

@@ -12,7 +12,7 @@ from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.projection import FORMS, leaning_scores
 from evals.suite import check_known, progress
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import Encoder
+from tools.models.encoders import Encoder
 
 Split = tuple[str, str]
 """A query's root and perspective. Without a perspective the root is the query."""

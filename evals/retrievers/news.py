@@ -13,7 +13,7 @@ from evals.retrievers.corpus_index import CorpusIndex, Vectors, highest
 from evals.retrievers.methods import bm25
 from evals.retrievers.published_selections import Clustered, cluster_sentences, clustered_sentences
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import Encoder
+from tools.models.encoders import Encoder
 
 CANDIDATES = 100
 OUTSIDE = -2

@@ -14,7 +14,7 @@ from evals.retrievers.methods import CANDIDATES, Method
 from evals.suite import Clock, progress
 from tools.errors import ProviderReplyError
 from tools.models.cache import VectorCache
-from tools.models.encoders.encoder import Encoder
+from tools.models.encoders import Encoder
 from tools.passages import SourceDocument
 
 

@@ -1,6 +1,6 @@
 """Selections by name: which k of a question's retrieved passages come first.
 
-'coverage' is the agent's (`tools/selection/methods.py`); the others are in `published_selections`.
+'coverage' is the agent's (`tools/selection.py`); the others are in `published_selections`.
 """
 
 from collections.abc import Callable

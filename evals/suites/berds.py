@@ -34,7 +34,7 @@ from evals.suite import FIRST, Clock, common_options, cutoff_option, names, refu
 from evals.suites.retrieval import CORRECTED, set_lines, sizes
 from tools.errors import InputError
 from tools.models.cache import VectorCache
-from tools.models.encoders.transformers import TransformersEncoder
+from tools.models.encoders import TransformersEncoder
 from tools.passages import SourceDocument
 
 _AVERAGE, _FILE = "macro-average", "file"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from evals.training.graph import HEADS, build_bert, load_weights, write_int8
 from tools.errors import InputError
-from tools.models.encoders.encoder import BITS, load_encoder
+from tools.models.encoders import BITS, load_encoder
 from tools.models.int8 import WEIGHTS
 
 PINNED = {  # SHA-256 of the encoder's files

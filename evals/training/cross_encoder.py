@@ -25,7 +25,7 @@ from evals.training.model import build_model, outputs, trained_weights
 from evals.training.pack import TOKENIZER, WEIGHTS
 from evals.training.sampler import Sampler
 from evals.training.train import TrainingPlan
-from tools.models.encoders.encoder import Encoder, load_encoder
+from tools.models.encoders import Encoder, load_encoder
 from tools.models.judges.embedded import ANSWERS
 
 _CHUNK = 3072  # pairs that are sampled at once

@@ -12,7 +12,7 @@ from tools.documents.limits import DEFAULT_LIMITS, Limits
 from tools.errors import SourceError
 from tools.language.identification import language_of
 from tools.language.sentences import split_sentences
-from tools.models.encoders.encoder import Encoder, encode_with_sentences
+from tools.models.encoders import Encoder, encode_with_sentences
 from tools.passages import PassageText, SourceDocument
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import KnownDocument, PreparedDocument, Store, check_encoder, content_hash

@@ -67,7 +67,6 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _sort(self) -> None:
-        """Adds the connection to the waiting ones, or removes it."""
         if self._is_at_work() or self.transport.is_closing() or self._is_upgraded():
             self._waiting.pop(self, None)
         else:

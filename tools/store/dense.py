@@ -94,7 +94,6 @@ class ChromaIndex(Index):
                 self._client = None
 
     def _open(self) -> Any:
-        """Chroma's client, opened at its first use."""
         with self._opening:
             if self._client is None:
                 # Its disabled telemetry logs tracebacks.
@@ -114,12 +113,10 @@ class ChromaIndex(Index):
         return f"{self._prefix}-{collection_id}"
 
     def _batch_size(self, width: int) -> int:
-        """Entries of one request at most, for vectors of this width."""
         limit = self._open().get_max_batch_size()
         return max(1, min(limit if limit > 0 else _PAGE, _FLOATS // width))
 
     def _own_collections(self) -> list[Any]:
-        """This store's collections."""
         pattern, found = re.compile(rf"{re.escape(self._prefix)}-\d+"), list[Any]()
         start = 0
         while page := self._open().list_collections(limit=_PAGE, offset=start):

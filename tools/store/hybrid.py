@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tools.errors import EncoderMismatchError
 from tools.language.sentences import split_sentences
 from tools.limits import RRF_K
-from tools.models.encoders.encoder import Encoder, encode_with_sentences
+from tools.models.encoders import Encoder, encode_with_sentences
 from tools.store.dense import ChromaIndex, DenseIndex
 from tools.store.index_sync import BATCH, IndexSync, Progress, lock_timeout, search_indexes
 from tools.store.lexical import LexicalIndex

@@ -104,11 +104,9 @@ class SearchEngine(ABC):
         """The results of a page, counted from 1."""
 
     def _client(self) -> AbstractAsyncContextManager[Any]:
-        """The client of all pages of a search."""
         return open_client(self._headers, self._seconds)
 
     async def _fetch(self, client: Any, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """The engine's JSON object. Raises ProviderDownError, ProviderReplyError."""
         reply = await fetch_json(client, method, f"{self.address}{path}", name=self.title, body=body)
         if not isinstance(reply, dict):
             raise ProviderReplyError(f"{self.title} answered with unexpected data.")

@@ -144,7 +144,6 @@ class PageFetcher:
         raise _failure(seen[0], f"redirects more than {_MOST_REDIRECTS} times")
 
     async def _ask(self, address: str) -> FetchedPage | str:
-        """The page, or the address of a redirect."""
         import httpcore
 
         proxy = await self._proxy(address)
@@ -170,7 +169,6 @@ class PageFetcher:
             raise _failure(address, "the connection broke off") from exc
 
     async def _proxy(self, address: str) -> Proxy | None:
-        """The proxy for a page whose name has passed the guard."""
         if (proxy := environment_proxy(address)) is None:
             return None
         try:

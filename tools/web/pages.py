@@ -118,13 +118,11 @@ def _wall(text: str, title: str) -> str:
 
 
 def _paid(items: list[dict[str, Any]]) -> str:
-    """Publishers' metadata for search engines on texts behind a paywall."""
     closed = any(str(item.get("isAccessibleForFree", "")).lower() == "false" for item in items)
     return "a subscription is asked for" if closed else ""
 
 
 def _last_part(url: str) -> str:
-    """A title for a page without one."""
     parts = urlsplit(url)
     name = parts.path.rstrip("/").rpartition("/")[2]
     return re.sub(r"[_-]+", " ", name.rpartition(".")[0] or name).strip() or parts.netloc

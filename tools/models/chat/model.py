@@ -246,14 +246,12 @@ class ChatModel:
         request.extensions["timeout"] = self._http.timeout.as_dict() | {"read": silence}
 
     def _client_errors(self) -> tuple[type[Exception], ...]:
-        """Exceptions of the client and its transport."""
         import httpx
 
         return *self._vendor.errors(), httpx.HTTPError, ProviderDownError
 
     @asynccontextmanager
     async def _translated_errors(self) -> AsyncIterator[None]:
-        """Converts the client's errors."""
         try:
             yield
         except self._client_errors() + _PARSE_ERRORS as exc:

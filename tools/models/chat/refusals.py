@@ -224,7 +224,6 @@ def _as_chat_response(data: bytes, request: "httpx.Request", response: "httpx.Re
 
 
 def _is_reply(body: dict[str, Any]) -> bool:
-    """Whether the body is a complete reply of any vendor; Ollama's has an object as message."""
     return bool(body.keys() & {"choices", "candidates", "content"}) or isinstance(body.get("message"), dict)
 
 

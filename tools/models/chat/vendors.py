@@ -200,7 +200,6 @@ def compatible_class() -> Any:
 
 
 def _with_reasoning(made: Any, said: Any) -> Any:
-    """The part of a reply with its message's reasoning and refusal."""
     for name, kept in (
         ("reasoning_content", "reasoning_content"),
         ("reasoning", "reasoning_content"),

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import ModelError
-from tools.models.encoders.encoder import encoder_files
+from tools.models.encoders import encoder_files
 from tools.models.int8 import WEIGHTS, Int8Model, ModelFiles, load_model
 from tools.models.judges.judge import LocalJudge, Pair, best_window_scores, split_into_windows, swap_statements
 from tools.models.worker import lower_priority
@@ -155,7 +155,6 @@ def _in_side_order(scores: NDArray[np.float32], pairs: Sequence[Pair]) -> NDArra
 
 
 def _normalised_words(text: str) -> list[str]:
-    """The text's words in lower case, to detect copies."""
     return _WORD.findall(text.lower())
 
 

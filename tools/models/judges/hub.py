@@ -15,7 +15,7 @@ import numpy as np
 
 from tools.errors import ModelError
 from tools.models.cache import VectorCache
-from tools.models.encoders.transformers import find_model, fingerprint, hide_progress, model_errors, require_extra
+from tools.models.encoders import find_model, fingerprint, hide_progress, model_errors, require_extra
 from tools.models.judges.embedded import EmbeddedJudge, sigmoid
 from tools.models.judges.judge import Floats, LocalJudge, Pair, best_window_scores, split_into_windows
 
@@ -91,7 +91,6 @@ def _log_odds(logits: Floats, label: int) -> Floats:
 
 
 def _texts(pair: Pair, *, infers: bool) -> tuple[str, str]:
-    """The model's two inputs."""
     answer = f'The answer to the question "{pair.query}" is {"yes" if pair.affirms else "no"}.'
     return (pair.text, answer if pair.form == "answer" else pair.statement) if infers else (pair.statement, pair.text)
 

@@ -219,7 +219,6 @@ def in_context(title: str, before: str, text: str, after: str) -> str:
 
 
 def _opening(words: Sequence[str], tokens: int) -> str:
-    """The first words that fit into the number of tokens."""
     kept: list[str] = []
     for word in words:
         tokens -= len(_PIECE.findall(word))

@@ -332,7 +332,6 @@ def from_text(text: str) -> float:
 
 
 def _answer_token(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The answer's first token, after reasoning, blanks and quotation marks."""
     text = "".join(str(row.get("token", "")) for row in rows)
     begin = text.rfind(without_thoughts(text).lstrip(_AROUND_WORD))
     end = 0

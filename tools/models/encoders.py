@@ -1,0 +1,356 @@
+"""Encoders of texts: the embedded MiniLM, models in PyTorch (extra `models`), and models behind an address."""
+
+import asyncio
+import hashlib
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.budget import batches, current_budget, current_log
+from tools.errors import DeadlineError, ModelError, ProviderDownError, ProviderReplyError, SettingsError, command
+from tools.limits import ENDPOINT_SECONDS
+from tools.models.chat.refusals import is_about_length
+from tools.models.int8 import WEIGHTS, Int8Model, ModelFiles, head_and_tail, load_model
+from tools.models.servers import ModelEndpoint
+
+if TYPE_CHECKING:
+    import httpx
+
+
+BITS = 7
+"""Bits of a weight. Stored vectors are compared with other machines' vectors, so they must be identical everywhere."""
+_LEAST_COSINE = 0.95  # to the stored fp32 vectors; int8 reaches 0.98, a wrong build far less
+
+
+class Encoder(Protocol):
+    """Maps texts to unit vectors. `name` identifies the vectors; all methods are thread-safe."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of documents, shape (n, dimensions), of unit length, in the texts' order."""
+        ...
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of queries, in the same space. Some models use another prompt for queries."""
+        ...
+
+
+def encode_with_sentences(
+    encoder: Encoder, texts: Sequence[str], sentences: Sequence[Sequence[str]]
+) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
+    """Vectors of the texts, (texts, dimensions), and of each list's sentences, (sentences, dimensions).
+
+    One call, so that the encoder can batch all of them; duplicates are encoded once.
+    """
+    chosen = list(dict.fromkeys([*texts, *(s for own in sentences for s in own)]))
+    row = {text: i for i, text in enumerate(chosen)}
+    vectors = encoder.encode(chosen)
+    return vectors[[row[t] for t in texts]], [vectors[[row[s] for s in own]] for own in sentences]
+
+
+class MiniLM:
+    """all-MiniLM-L6-v2 (Wang et al. 2020, tuned by sentence-transformers): 384 dimensions, 256 tokens."""
+
+    dimensions = 384
+
+    def __init__(self, model: Int8Model, name: str) -> None:
+        self._model = model
+        self.name = name
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._model.run(texts).reshape(len(texts), self.dimensions)
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.encode(texts)
+
+
+def encoder_files() -> ModelFiles:
+    return ModelFiles(WEIGHTS / "encoder", WEIGHTS / "encoder" / "tokenizer.json", max_length=256, bits=BITS)
+
+
+def load_encoder() -> MiniLM:
+    """Raises ModelError if its files are unusable or its outputs are wrong on this processor."""
+    model = load_model(encoder_files(), _matches_reference, "encoder")
+    return MiniLM(model, f"minilm-int8-{encoder_files().fingerprint()}")
+
+
+def _matches_reference(model: Int8Model) -> bool:
+    with np.load(WEIGHTS / "encoder" / "reference.npz") as reference:
+        vectors = model.run([str(t) for t in reference["texts"]])
+        cosines = np.sum(vectors * reference["vectors"].astype(np.float32), axis=1)
+    return bool(np.all(cosines >= _LEAST_COSINE))
+
+
+_BATCH = 32  # texts of one pass
+_MODEL_FILES = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # weights, settings and vocabularies
+
+
+class TransformersEncoder:
+    """Unit vectors from a sentence-transformers model, or any encoder that Transformers can load. `model`: a folder, or
+    the name of a downloaded model; nothing is downloaded.
+
+    query_prompt, document_prompt: prefixes; by default the model's own. The model is loaded at its first use. Raises
+    SettingsError without the extra, ModelError for a missing or unusable model.
+    """
+
+    def __init__(self, model: str, query_prompt: str = "", document_prompt: str = "") -> None:
+        require_extra(f"the encoder {model}")
+        self._folder = find_model(model)
+        self._loaded: Any = None
+        self._using = threading.RLock()  # tokenizers are not thread-safe
+        self._prompts = (query_prompt, document_prompt)
+        about = "\x1f".join((fingerprint(self._folder), *self._prompts))
+        self.name = f"{Path(model).name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
+
+    @property
+    def dimensions(self) -> int:
+        return int(self._model().get_embedding_dimension())
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._vectors(self._model().encode_document, texts, self._prompts[1])
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._vectors(self._model().encode_query, texts, self._prompts[0])
+
+    def _vectors(self, compute: Any, texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
+        if not texts:
+            return np.zeros((0, self.dimensions), np.float32)
+        with self._using, model_errors(self._folder):
+            rows = compute(
+                list(texts),
+                prompt=prompt or None,
+                batch_size=_BATCH,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+            )
+        vectors = np.asarray(rows, np.float32).reshape(len(texts), self.dimensions)
+        if not np.isfinite(vectors).all():
+            raise ModelError(f"the encoder in {self._folder} gives numbers that are not finite. Use another model.")
+        return vectors
+
+    def _model(self) -> Any:
+        with self._using:
+            if self._loaded is None:
+                with model_errors(self._folder):
+                    from sentence_transformers import SentenceTransformer
+
+                    hide_progress()
+                    self._loaded = SentenceTransformer(str(self._folder), local_files_only=True)
+            return self._loaded
+
+
+def require_extra(what: str) -> None:
+    """Raises SettingsError if the extra `models` is not installed. It imports nothing."""
+    from importlib.util import find_spec
+
+    if find_spec("sentence_transformers") is None or find_spec("torch") is None:
+        raise SettingsError(
+            f"{what} needs the extra 'models'. Install it: "
+            "`.venv/bin/pip install torch==2.13.0 transformers 'sentence-transformers>=6'`."
+        )
+
+
+def hide_progress() -> None:
+    """Disables Transformers' progress bars."""
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+
+
+def find_model(model: str) -> Path:
+    """The folder of a model: the given folder or the downloaded one. Raises ModelError."""
+    if Path(model).expanduser().is_dir():
+        return Path(model).expanduser().resolve()
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(model, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError) as exc:
+        missing = model.startswith(("/", ".", "~"))
+        how = "Check the path." if missing else f"Download it: `{command('hf download', model)}`."
+        raise ModelError(f"there is no folder '{model}', and no model of that name on this machine. {how}") from exc
+
+
+def fingerprint(folder: Path) -> str:
+    """Identifies a model's outputs by each relevant file's name, size, head and tail."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in _MODEL_FILES and p.is_file()):
+        digest.update(f"{path.relative_to(folder)}:{path.stat().st_size}:".encode() + head_and_tail(path))
+    return digest.hexdigest()
+
+
+@contextmanager
+def model_errors(folder: Path) -> Iterator[None]:
+    """Converts errors of PyTorch and Transformers to ModelError."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (
+        *(OSError, ValueError, RuntimeError, ImportError, KeyError, AttributeError, SafetensorError),
+        AssertionError,  # PyTorch, for a device that it was not built for
+    ) as exc:
+        said = " ".join(str(exc).split())[:300]
+        raise ModelError(
+            f"the model in {folder} cannot be used ({said}). Download it again (`hf download`), or set another model "
+            "or device."
+        ) from exc
+
+
+_LOG = logging.getLogger(__name__)
+_CONCURRENT = 4  # requests
+_SIZE_STATUSES = (400, 413, 422)  # statuses of refusals that may be about the size
+
+Rows = NDArray[np.float32]
+_Post = Callable[[Sequence[str]], Awaitable[Rows]]
+
+
+class EndpointEncoder(ModelEndpoint):
+    """Unit vectors from an embeddings server.
+
+    url: without `/embeddings`, as in http://127.0.0.1:8000/v1. key: a bearer token. query_prompt, document_prompt:
+    prefixes that the model was trained with. batch: texts of one request at most; reduced if the server refuses.
+    seconds: longest silence of the server.
+
+    The server's name of the model identifies its weights: another model under the same name is not detected.
+
+    Call the methods from threads, not from an event loop. They raise ProviderDownError, ProviderReplyError (unusable
+    vectors), DeadlineError and BudgetError.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        key: str = "",
+        query_prompt: str = "",
+        document_prompt: str = "",
+        batch: int = 64,
+        seconds: float = ENDPOINT_SECONDS,
+    ) -> None:
+        super().__init__(url.rstrip("/").removesuffix("/embeddings"), model, key, seconds)
+        self.server = f"the encoder {model}"
+        self._query_prompt = query_prompt
+        self._document_prompt = document_prompt
+        self._dimensions: int | None = None
+        self._batch = batch
+        self._size_known = False  # a request of full size was accepted
+        self._noted_shortening = False
+        self._asking = threading.Lock()
+        settings = "\x1f".join((model, query_prompt, document_prompt))
+        self.name = f"endpoint-{model}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
+
+    @property
+    def dimensions(self) -> int:
+        with self._asking:
+            if self._dimensions is None:
+                self._dimensions = self._ask(["How many dimensions has this?"]).shape[1]
+            return self._dimensions
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._vectors([self._document_prompt + text for text in texts])
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._vectors([self._query_prompt + text for text in texts])
+
+    def _vectors(self, texts: list[str]) -> NDArray[np.float32]:
+        if not texts:
+            return np.zeros((0, self.dimensions), np.float32)
+        vectors = self._ask(texts)
+        with self._asking:
+            self._dimensions = known = self._dimensions or vectors.shape[1]
+        if vectors.shape[1] != known:
+            raise ProviderReplyError(
+                f"the encoder {self.model} gave vectors of {vectors.shape[1]} dimensions instead of {known}. "
+                "Set the number that it gives, then encode again with `python -m agent rebuild`.",
+                hint=", then encode again with `python -m agent rebuild`",
+            )
+        return vectors
+
+    def _ask(self, texts: Sequence[str]) -> Rows:
+        rows = asyncio.run(self._all_rows(texts))
+        if len({part.shape[1] for part in rows}) > 1:
+            raise ProviderReplyError(f"{self.server} gave vectors of different lengths.")
+        return np.concatenate(rows)
+
+    async def _all_rows(self, texts: Sequence[str]) -> list[Rows]:
+        """The vectors of all texts, by concurrent requests. The first request is alone until the batch size is
+        known."""
+        left = current_budget().seconds_left()
+        async with self.open_client() as client:
+            post = partial(self._send, client, asyncio.Semaphore(_CONCURRENT))
+            try:
+                async with asyncio.timeout(None if left == float("inf") else max(0.0, left)):
+                    alone = 0 if self._size_known else self._batch
+                    made = [await self._split_if_refused(post, texts[:alone])] if alone else []
+                    self._size_known = self._size_known or len(texts) > alone
+                    made += await asyncio.gather(
+                        *(self._split_if_refused(post, p) for p in batches(texts[alone:], self._batch))
+                    )
+            except TimeoutError as exc:
+                raise DeadlineError(f"{self.server} did not answer before the deadline.") from exc
+        return [rows for part, _ in made for rows in part]
+
+    async def _split_if_refused(self, post: _Post, texts: Sequence[str]) -> tuple[list[Rows], bool]:
+        """The vectors, and whether one request was enough. If the server refuses the size, both halves are sent, and
+        the accepted size becomes the limit, unless the server refused a single text."""
+        if len(texts) <= self._batch:
+            try:
+                return [await post(texts)], True
+            except ProviderDownError as exc:
+                of_length = exc.status > 0 and is_about_length(str(exc))
+                if not of_length and (exc.status not in _SIZE_STATUSES or len(texts) == 1):
+                    raise
+        if len(texts) == 1:
+            return [await self._send_first_half(post, texts[0])], False
+        half = (len(texts) + 1) // 2
+        made = [await self._split_if_refused(post, part) for part in batches(texts, half)]
+        if all(whole for _, whole in made):
+            self._batch = min(self._batch, half)
+        return [rows for part, _ in made for rows in part], False
+
+    async def _send_first_half(self, post: _Post, text: str) -> Rows:
+        """The vector of the first half of a text that the server refuses as too long; most models truncate such texts.
+        The answer notes it."""
+        rows = await post([text[: max(1, len(text) // 2)]])
+        message = f"The encoder {self.model} refused some texts as too long, so only their first half was encoded."
+        if not self._noted_shortening:
+            _LOG.warning("%s", message)
+        self._noted_shortening = True
+        current_log().note("scope", message)
+        return rows
+
+    async def _send(self, client: "httpx.AsyncClient", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
+        body = {"model": self.model, "input": list(texts), "encoding_format": "float"}
+        async with free:
+            reply = await self.post(client, f"{self.address}/embeddings", body)
+        return _rows(reply, len(texts))
+
+
+def _rows(reply: Any, wanted: int) -> NDArray[np.float32]:
+    """Unit vectors, shape (wanted, dimensions), in the order of the request."""
+    try:
+        data = reply["data"]
+        by_index = {int(item["index"]): item["embedding"] for item in data}
+        if len(data) != wanted or set(by_index) != set(range(wanted)):
+            raise ProviderReplyError(f"the encoder's server gave {len(data)} vectors for {wanted} texts.")
+        rows = np.asarray([by_index[i] for i in range(wanted)], np.float64)
+    except (KeyError, TypeError, ValueError, OverflowError) as exc:
+        raise ProviderReplyError(f"the encoder's server gave no list of vectors ({exc}).") from exc
+    norms = np.linalg.norm(rows, axis=1, keepdims=True) if rows.ndim == 2 else np.zeros(1)
+    if not np.isfinite(norms).all() or not norms.all():
+        raise ProviderReplyError("the encoder's server gave vectors that are empty, zero or not finite.")
+    return np.asarray(rows / norms, np.float32)

@@ -1,1 +1,0 @@
-"""Encoders compute vectors of texts."""
