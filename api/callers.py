@@ -5,6 +5,7 @@ after they are revoked, because a server needs a key once one was ever made.
 """
 
 import hashlib
+import hmac
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,7 +106,7 @@ class Keys:
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
             raise InputError(f"a key's name has 1 to {_LONGEST_NAME} letters, digits and signs. Say who will use it.")
         text = _PREFIX + secrets.token_urlsafe(32)
-        key = Key(secrets.token_hex(4), name, digest_of(text.encode()), now(), None)
+        key = Key(secrets.token_hex(4), name, hashlib.sha256(text.encode()).digest(), now(), None)
         with self._db.write() as db:
             if db.execute("SELECT 1 FROM api_keys WHERE name = ? AND revoked_at IS NULL", (name,)).fetchone():
                 raise InputError(f"there is a key '{name}' already. Take another name, or revoke that one first.")
@@ -116,6 +117,13 @@ class Keys:
         """Every key that was ever made, oldest first."""
         return [Key(**dict(r)) for r in self._db.rows("SELECT * FROM api_keys ORDER BY created_at, rowid")]
 
+    def caller(self, header: str) -> Caller | None:
+        """The caller of an Authorization header, or None without a valid key. Takes the same time for every key."""
+        scheme, _, text = header.partition(" ")
+        digest = hashlib.sha256(text.strip(" ").encode("latin-1")).digest()
+        matching = [k for k in self.all() if hmac.compare_digest(k.digest, digest) and k.revoked_at is None]
+        return Caller(matching[0].id) if matching and scheme.lower() == "bearer" else None
+
     def revoke(self, which: str) -> Key:
         """Revokes the key of this id, else the one of this name that is in force. Raises InputError."""
         keys = self.all()
@@ -125,7 +133,3 @@ class Keys:
         with self._db.write() as db:
             db.execute("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (now(), found[0].id))
         return next(k for k in self.all() if k.id == found[0].id)
-
-
-def digest_of(key: bytes) -> bytes:
-    return hashlib.sha256(key).digest()

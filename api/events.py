@@ -60,7 +60,7 @@ async def _events(service: Service, run_id: str, after: int) -> AsyncIterator[di
         async for event in service.events(run_id, after):
             yield await _message(service, run_id, event)
     except SteelmanError as exc:
-        yield {"event": "problem", "data": json.dumps(problem_of(exc).told())}
+        yield {"event": "problem", "data": json.dumps(problem_of(exc).document())}
 
 
 async def _message(service: Service, run_id: str, event: Event) -> dict[str, str]:
@@ -70,6 +70,6 @@ async def _message(service: Service, run_id: str, event: Event) -> dict[str, str
         data["answer"] = answer and answer.model_dump(mode="json")
     elif event.kind == "failed":
         failure = RunFailure(**event.data)
-        problem = failed_run(run_id, failure).told()
+        problem = failed_run(run_id, failure).document()
         data = {"at": event.at, "error": failure.cause().remote_text, "problem": problem}
     return {"id": str(event.number), "event": event.kind, "data": json.dumps(data, ensure_ascii=False)}

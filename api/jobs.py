@@ -6,6 +6,7 @@ stays, and its upload is sent again.
 
 import asyncio
 import contextlib
+import logging
 import shutil
 import threading
 import time
@@ -18,7 +19,6 @@ from typing import Literal
 from agent.runs.service import Runs
 from agent.runs.store import now
 from api.callers import Caller
-from api.observing import SERVER
 from api.problems import FieldProblem, ProblemError, problem_of
 from api.schemas import JobDetails, Stored
 from tools.disk import disk_errors, keep_folder_private
@@ -28,6 +28,7 @@ from tools.errors import SteelmanError
 from tools.models.worker import lower_priority
 from tools.passages import SourceDocument
 
+_LOG = logging.getLogger("steelman.server")
 _MOST_OPEN = 16
 _MOST_PROBLEMS = 100
 _CANCEL_SECONDS, _CLOSING_SECONDS = 10.0, 2.0
@@ -203,13 +204,13 @@ class Jobs:
         except Exception as exc:  # noqa: BLE001  # reported by the job or its request
             state.status, state.error, job.failure = "failed", problem_of(exc).detail, exc
             if job.known and not isinstance(exc, ProblemError | SteelmanError):
-                SERVER.exception("job %s failed", state.id)
+                _LOG.exception("job %s failed", state.id)
         state.finished_at = now()
         if job.known:
             with contextlib.suppress(SteelmanError):  # a full disk: the next server tells that it was interrupted
                 self._keep(job)
             facts = {"job": state.id, "status": state.status, "key": job.caller.key_id}
-            SERVER.info("job %s is %s", state.id, state.status, extra=facts)
+            _LOG.info("job %s is %s", state.id, state.status, extra=facts)
             self.on_end(state.status)
         del self._at_work[state.id]
         shutil.rmtree(job.folder, ignore_errors=True)

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.answer.model import Answer
 from agent.options import LONGEST_QUESTION, Depth
 from agent.runs.store import RunStatus
-from api.forms import DATE, NEW_SIDE, ONE_LINE, SOME_TEXT, URL, AnyCollection, Cursor, Domain, JobId, RunId
+from api.field_types import DATE, NEW_SIDE, ONE_LINE, SOME_TEXT, URL, AnyCollection, Cursor, Domain, JobId, RunId
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
 LONGEST_ID = 2_000

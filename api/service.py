@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import math
 import time
 from collections import Counter
@@ -22,11 +23,10 @@ from agent.runs.service import Runs, open_runs
 from agent.runs.store import Event, RunRow, RunStatus
 from agent.settings import Settings
 from api.callers import Caller, CallerRuns
-from api.forms import Cursor
+from api.field_types import Cursor
 from api.jobs import Jobs
-from api.observing import SERVER
 from api.problems import ProblemError, failed_run
-from api.recovery import LOOK_AGAIN, Recovery
+from api.recovery import LOOK_AGAIN, resume_left_runs
 from api.schemas import Judged, JudgeRequest, Question, RunDetails, RunList, RunSummary, Side
 from tools.budget import deadline
 from tools.errors import JudgeError, RunAbandonedError, UnknownRunError, as_sentence, without_hint
@@ -34,6 +34,7 @@ from tools.models.judges.judge import Pair
 
 Result = TypeVar("Result", bound=Answer | Retrieved)
 OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]
+_LOG = logging.getLogger("steelman.server")
 _JUDGING_SECONDS = 60.0
 _MOST_BESIDE = 4
 _COME_AGAIN = 10  # seconds, in which one of the runs at work usually ends
@@ -50,7 +51,7 @@ class Service:
         self._beginning = asyncio.Lock()  # so that limits hold for requests that come together
         self._begun_by: dict[str, str] = {}  # run at work: the key that began it
         self._beside: Counter[str] = Counter()  # requests of a key that judge or store
-        self.recovery = Recovery(runs, lambda: in_thread(self._caller_runs.cut_short))
+        self._left: set[str] = set()  # runs of an earlier server that are still to be resumed
 
     async def start(
         self, caller: Caller, request: Question, *, writing: bool = True, idempotency_key: str | None = None
@@ -80,7 +81,7 @@ class Service:
                 self._begun_by[run_id] = key
                 if await self._in_thread(self._caller_runs.record, run_id, key, idempotency_key):
                     if self.settings.api_log_questions:
-                        SERVER.info("run %s is begun", run_id, extra={"run": run_id, "question": question})
+                        _LOG.info("run %s is begun", run_id, extra={"run": run_id, "question": question})
                     return run_id
                 await self.runs.cancel(run_id)  # another process was quicker with the same idempotency key
                 await self.runs.delete(run_id)
@@ -148,7 +149,7 @@ class Service:
                 return
             except RunAbandonedError:
                 # In this order: a run is claimed before it leaves the list.
-                if run_id not in self.recovery.ids and (await self.runs.run(run_id)).interrupted:
+                if run_id not in self._left and (await self.runs.run(run_id)).interrupted:
                     raise
                 await asyncio.sleep(LOOK_AGAIN)
 
@@ -216,8 +217,15 @@ class Service:
             await self.runs.resume(run_id, None if sides is None else [side.model_dump() for side in sides])
             self._begun_by[run_id] = caller.key_id
 
+    async def open(self) -> None:
+        """Begins to resume the runs that an earlier server left."""
+        self._left |= await self._in_thread(self._caller_runs.cut_short) - self.runs.at_work
+        self._resuming = asyncio.create_task(resume_left_runs(self.runs, self._left))
+
     async def close(self) -> None:
         """Leaves the runs at work to the next server and interrupts jobs."""
+        self._resuming.cancel()
+        await asyncio.wait([self._resuming])
         await asyncio.gather(self.runs.executor.suspend(), self.jobs.close())
 
 
@@ -245,13 +253,10 @@ async def open_service(settings: Settings, opening: OpenRuns | None = None) -> A
     async with opened as runs:
         with ThreadPoolExecutor(1, "steelman-callers") as pool:
             service = Service(runs, settings, TableThread(pool))
-            await service.recovery.find()
-            resuming = asyncio.create_task(service.recovery.resume_all())
+            await service.open()
             try:
                 yield service
             finally:
-                resuming.cancel()
-                await asyncio.wait([resuming])
                 await service.close()
 
 

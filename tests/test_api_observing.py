@@ -17,7 +17,7 @@ from raw_http import problem_of, wait_until
 
 from agent.settings import Settings
 from api.callers import Keys
-from api.observing import configure, told_by_loop
+from api.observing import configure, log_loop_error
 from tools.store.database import Database
 
 ASK = {"question": QUESTION}
@@ -106,7 +106,7 @@ def test_a_crash_is_told_by_where_it_happened(settings: Settings) -> None:
             except RuntimeError as exc:
                 raise ValueError(asked) from exc
         except ValueError as exc:
-            told_by_loop(None, {"message": f"Task failed\nfuture: {asked}", "exception": exc})  # type: ignore[arg-type]
+            log_loop_error(None, {"message": f"Task failed\nfuture: {asked}", "exception": exc})  # type: ignore[arg-type]
     failure, of_loop = (line for line in lines(logs) if "failure" in line)
     assert failure["level"] == "ERROR"
     assert failure["request_id"] == reply.headers["x-request-id"] == "mine-1"

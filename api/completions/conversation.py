@@ -20,7 +20,7 @@ from agent.runs.parts import usual_options
 from agent.runs.store import RunRow
 from api.callers import Caller
 from api.completions.tasks import CONTEXT, Message, Sent, blocks, unframed
-from api.forms import WholeNumber
+from api.field_types import WholeNumber
 from api.problems import FieldProblem, ProblemError
 from api.schemas import SearchOptions
 from api.service import Service

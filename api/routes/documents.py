@@ -14,7 +14,7 @@ from starlette.responses import Response
 from agent.runs.parts import reading_limits
 from api import schemas
 from api.callers import TheCaller
-from api.forms import AnyCollection, CollectionName, JobId
+from api.field_types import AnyCollection, CollectionName, JobId
 from api.jobs import Job
 from api.problems import LOCATED, ProblemError
 from api.schemas import LONGEST_ID, JobDetails, Stored

@@ -14,7 +14,7 @@ from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
 from api.callers import Caller, TheCaller
 from api.events import EVENT_STREAM, EVENTS, event_stream
-from api.forms import IDEMPOTENCY_KEY, ONE_LINE, Cursor, RunId
+from api.field_types import IDEMPOTENCY_KEY, ONE_LINE, Cursor, RunId
 from api.problems import LOCATED, ProblemError
 from api.schemas import AskRequest, Cancelled, Judged, JudgeRequest, ResumeRequest, RetrieveRequest, RunDetails, RunList
 from api.service import Service, TheService
