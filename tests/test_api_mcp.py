@@ -1,6 +1,7 @@
 """MCP over HTTP, by the official client: tools, resources, progress, cancelling, and what is refused."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shlex
@@ -12,31 +13,28 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import httpx2
 import pytest
 from agent_fixtures import QUESTION
 from api_on_loopback import Door, Held, api
 from assistants import ERAS, TOPIC, goes_through, statuses, until, words
 from conftest import ROOT
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from providers import build
+from raw_http import problem_of
 
-from agent.runs.service import Runs
 from agent.settings import Settings
 from api.__main__ import configuration_help
-from api.callers import Caller
-from api.mcp.server import build_server
-from api.schemas import AskRequest, RetrieveRequest
-from api.service import Service, open_service
+from api.callers import Keys
+from tools.store.database import Database
 
 pytest_plugins = ["api_on_loopback"]
 
 
 @ERAS
-async def test_an_assistant_goes_through_it_over_http(standing: Door, era: str) -> None:
+async def test_an_assistants_session_over_http(standing: Door, era: str) -> None:
     async with Client(f"{standing.address}/mcp/", mode=era) as client:
-        assert client.server_info is not None
-        assert client.server_info.name == "steelman"
-        assert "ask" in (client.instructions or "")
         await goes_through(client)
 
 
@@ -73,36 +71,34 @@ async def test_past_the_limit_the_tool_says_when_to_come_again(settings: Setting
             assert not (await asking).is_error
 
 
-def test_messages_come_by_post_and_need_no_session(standing: Door) -> None:
-    """So a client goes on over a server that was started again."""
+def test_messages_need_no_session_so_that_a_restart_loses_none(standing: Door) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     for path in ("/mcp", "/mcp/"):
-        for method in ("GET", "DELETE", "PUT"):
-            refused = httpx.request(method, f"{standing.address}{path}", headers={"accept": "text/event-stream"})
-            assert refused.status_code == 405
-            assert refused.headers["content-type"] == "application/problem+json"
+        problem_of(httpx.get(f"{standing.address}{path}"), 405, "method-not-allowed")
         known = {**SPEAKS, "mcp-session-id": "a" * 32, "mcp-protocol-version": "2025-06-18"}
         assert '"name":"judge"' in httpx.post(f"{standing.address}{path}", json=body, headers=known).text
 
 
-async def test_a_caller_sees_its_own_answers(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_service(settings, lambda: Runs(settings, build())) as service:
-        mine = await service.start(Caller("k1"), AskRequest(question=QUESTION))
-        await service.runs.answer(mine)
-        monkeypatch.setattr("api.mcp.server._LISTED", 1)
-        passages = await service.start(Caller("k1"), RetrieveRequest(question=QUESTION), writing=False)
-        await service.runs.answer(passages)
-        for key, titles in (("k1", [QUESTION]), ("k2", []), ("", [QUESTION])):
-            caller = Caller(key)
-            monkeypatch.setattr("api.mcp.server._caller_of", lambda _, caller=caller: caller)
-            async with client_of(service) as client:
+async def test_a_caller_sees_its_own_answers(settings: Settings) -> None:
+    with contextlib.closing(Database(settings.database_path)) as database:
+        keys = [Keys(database).make(name)[1] for name in ("mine", "other")]
+    with api(settings) as address:
+        for key, titles in zip(keys, ([QUESTION], []), strict=True):
+            bearer = {"Authorization": f"Bearer {key}"}
+            if titles:
+                mine = httpx.post(f"{address}/v1/ask", json={"question": QUESTION}, headers=bearer, timeout=30).json()
+                httpx.post(f"{address}/v1/retrieve", json={"question": QUESTION}, headers=bearer, timeout=30)
+            uri = f"steelman://answers/{mine['run_id']}"
+            async with (
+                httpx2.AsyncClient(headers=bearer, timeout=30) as http,
+                Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
+            ):
                 assert [r.title for r in (await client.list_resources()).resources] == titles
-                follow = await client.call_tool("ask", {"question": "What about the cost?", "thread": mine})
-                assert follow.is_error == (key == "k2")
-                if key == "k2":
+                follow = await client.call_tool("ask", {"question": "The cost?", "thread": mine["run_id"]})
+                assert follow.is_error == (not titles)
+                if not titles:
                     with pytest.raises(MCPError, match="no answer of run"):
-                        await client.read_resource(f"steelman://answers/{mine}")
-                service.runs.run_store.delete(*[r for r in statuses(settings) if r != mine])
+                        await client.read_resource(uri)
 
 
 class Broken:
@@ -110,20 +106,14 @@ class Broken:
         raise RuntimeError("the inside of the server")
 
 
-async def test_a_crash_shows_nothing_of_the_inside(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    async with (
-        open_service(settings, lambda: Runs(settings, build(frame=Broken().frame))) as service,
-        client_of(service) as client,
-    ):
-        crashed = await client.call_tool("ask", {"question": QUESTION})
-        assert crashed.is_error
-        assert "Something went wrong inside Steelman" in words(crashed)
-        assert "the inside of the server" not in words(crashed)
-        assert "the inside of the server" in caplog.text
-
-
-def client_of(service: Service) -> Client:
-    return Client(build_server(service))
+async def test_a_failure_shows_nothing_of_the_inside(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    with api(settings, build(frame=Broken().frame)) as address:
+        async with Client(f"{address}/mcp") as client:
+            failed = await client.call_tool("ask", {"question": QUESTION})
+    assert failed.is_error
+    assert "log has" in words(failed)
+    assert "the inside of the server" not in words(failed)
+    assert "the inside of the server" in caplog.text
 
 
 SPEAKS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -186,15 +176,6 @@ def test_standard_output_carries_the_protocol_alone(settings: Settings, tmp_path
         rest, said = server.communicate(timeout=30)
     assert ([json.loads(line)["id"] for line in lines], rest) == ([1, 2], "")
     assert "a line that a library prints" in said
-
-
-def test_a_store_that_cannot_be_opened_ends_it_with_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    environment = {**os.environ, "STEELMAN_DATA_DIR": str(tmp_path / "file")}
-    done = subprocess.run([sys.executable, SERVER, "0"], input="", env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "Set STEELMAN_DATA_DIR to a folder" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def configured() -> StdioServerParameters:
