@@ -24,8 +24,6 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from tools.net.connections import _MOST_WAITING
-
 _VIEWS = ("", "run=a", "view=documents", "view=settings", "view=vote")
 _WITHIN = 60.0
 _OPEN = """
@@ -192,21 +190,6 @@ async def open_windows(given: int, bench: Bench) -> Outcome:
         return Outcome(reply.status_code, reply.text)
 
 
-async def hold(given: bytes, bench: Bench) -> Outcome:
-    """Fifty requests that do not end. status: how many connections the page keeps, some seconds later."""
-    server, replies = _page(logins=True), list[asyncio.Task[bytes]]()
-    async with asyncio.timeout(20), contextlib.AsyncExitStack() as opened:
-        for _ in range(50):
-            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-            opened.callback(writer.close)
-            writer.write(given)
-            replies.append(asyncio.create_task(reader.read()))
-        while sum(not reply.done() for reply in replies) > _MOST_WAITING:
-            await asyncio.sleep(0.05)
-        ended = [reply for reply in replies if reply.done()]
-        return Outcome(len(replies) - len(ended), (await ended[0]).decode())
-
-
 def ask_for(given: str, bench: Bench) -> Outcome:
     reply = httpx.get(f"{_page(logins=True).url}{given}", trust_env=False)
     return Outcome(reply.status_code, f"{reply.text} {reply.headers.get('content-security-policy', '')}")
@@ -221,13 +204,11 @@ _ODD: list[Mapping[str, Any]] = [
     {"file_urls_request": {"request_id": "1", "file_names": ["a.txt"]}},
     {"backend_operation_request": {"request_id": "2", "install_skills": {}}},
 ]
-_BODY = b"PUT /_stcore/upload_file/a/b HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9000\r\n\r\n"
 
 ROWS = [
     Row("open to others without logins", start, Start(_OTHERS), 2, _REFUSED, "set up logins first"),
     Row("other secrets than logins", start, Start(_OTHERS, "[db]\nx = 1"), 2, _REFUSED, "docs/providers.md"),
     Row("logins that are no TOML", start, Start(_OTHERS, "[auth"), 2, "secrets.toml cannot be read", "Correct it"),
-    Row("no such port", start, Start(["ui", "--port", "99999"]), 1, "cannot listen on port 99999", "--port"),
     Row("a port in use", start, Start(["ui", "--port", "TAKEN"]), 1, "Address already in use", "a port that is free"),
     Row("by Streamlit's own command", start, Start(_STREAMLIT, "", _ELSEWHERE), 1, "serves nothing", "`python -m ui`",
         ("URL", "usage statistics")),
@@ -242,8 +223,6 @@ ROWS = [
       for what in ("too large", "two that are too much together")),
     Row("a large message", send_too_much, 3_000_000, 1009, "exceeds limit"),
     Row("more windows than it serves", open_windows, 130, 503, "As many windows are open", "Come back in a moment"),
-    Row("heads that do not end", hold, b"GET / HT", _MOST_WAITING, "did not come in time", "Send it whole"),
-    Row("bodies that do not end", hold, _BODY, _MOST_WAITING, _NOT_ASKED, _CHOOSE),
     Row("framed by another site", ask_for, "/", 200, "frame-ancestors 'none'"),
     *(Row(path, ask_for, path, 404, "There is nothing here") for path in
       ("/_stcore/metrics", "/_stcore/agent/openapi.json")),

@@ -85,7 +85,6 @@ CHATTER = "hey, my dad says voting is a duty, so should it be compulsory?"
 COST = "Does compulsory voting cost any money?"
 FACT = {"form": "plain", "question": "How many people voted in 1924?", "perspectives": []}
 ROWS = (
-    Row("a question in English", ask, (QUESTION, (), {}), "answered", "PLANS 1", hidden=(ENGLISH,)),
     Row("chatter", ask, (CHATTER, (), {}), "answered", f"Read as: {QUESTION}", "PLANS 1"),
     Row("a question in German", ask, (GERMAN, (), {"language": "German"}), "answered", "from German, and is answered"),
     Row("a focus that the question names", ask, ("And money?", (COST,), {"question": COST, "focus": "money"}),
@@ -93,7 +92,6 @@ ROWS = (
     Row("a question of fact", ask, ("How many people voted in 1924?", (), FACT), "no_sides", "What the sources say",
         "PLANS 1"),
     Row("a failing model", ask_failing, QUESTION, "answered", "failed (status 500", "stood in for it (frame)."),
-    Row("a failing model, in German", ask_failing, GERMAN, "failed", "failed (status 500", "could not read the"),
     Row("the setting of a stage that is gone", set_up, {"STEELMAN_MODEL_FRAME": "m"}, "refused",
         "STEELMAN_MODEL_FRAME is no setting any more", "set STEELMAN_MODEL_EXPAND in its place"),
     Row("a run that an older version began", resume_of_older, None, "answered", "Make it easy",

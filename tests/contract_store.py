@@ -72,12 +72,6 @@ def zero(file: Path) -> object:
     return file.write_bytes(bytes(file.stat().st_size))
 
 
-def swap(file: Path) -> object:
-    other, data = file.with_name("data_level0.bin"), file.read_bytes()
-    file.write_bytes(other.read_bytes())
-    return other.write_bytes(data)
-
-
 def each(pattern: str, how: Damage) -> Damage:
     """Damage to the files of that pattern below the indexes."""
     return lambda index: [how(file) for file in index.glob(pattern)]
@@ -106,17 +100,10 @@ _HEAD = "dense/chroma/*/header.bin"
 _LINKS = "dense/chroma/*/link_lists.bin"
 _DAMAGED: dict[str, tuple[str, Damage]] = {
     "the vectors cut": ("dense", each(_VECTORS, cut(0.5))),
-    "the vectors overwritten": ("dense", each(_VECTORS, overwrite)),
-    "the vectors gone": ("dense", each(_VECTORS, Path.unlink)),
     "the graph's head cut": ("dense", each(_HEAD, cut(0.5))),
-    "the graph's head overwritten": ("dense", each(_HEAD, overwrite)),
-    "the upper links cut": ("dense", each(_LINKS, cut(0.9))),
     "the upper links zeroed": ("dense", each(_LINKS, zero)),
-    "the upper links in the vectors' place": ("dense", each(_LINKS, swap)),
-    "the list of ids cut": ("dense", each("dense/chroma/*/index_metadata.pickle", cut(0.5))),
     "Chroma's database cut": ("dense", each("dense/chroma/chroma.sqlite3", cut(0.1))),
     "the number overwritten": ("dense", each("dense/NUMBER", overwrite)),
-    "the words overwritten": ("lexical", each("lexical/tantivy/*.*", overwrite)),
     "a file of the words gone": ("lexical", each("lexical/tantivy/*.idx", Path.unlink)),
     "the words' head cut": ("lexical", each("lexical/tantivy/meta.json", cut(0.5))),
 }
@@ -157,7 +144,6 @@ _MISSING = "raise ImportError('libfoo.so.1: cannot open shared object file')"
 _REBUILD = "`python -m agent rebuild`"
 _HINDRANCES: dict[str, tuple[tuple[str, str], str, str]] = {
     "Chroma cannot be imported": (("chromadb", _MISSING), "cannot be used now (libfoo.so.1", _REBUILD),
-    "memory is short": (("chromadb", "raise MemoryError"), "cannot be used now (MemoryError)", _REBUILD),
     "tantivy cannot be imported": (("tantivy", _MISSING), "cannot be used now (libfoo.so.1", _REBUILD),
     "no more files can be opened": (("", "files"), "cannot be", ""),
 }
