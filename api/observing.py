@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent.settings import Settings
 from api.problems import METHODS, ProblemError
 from api.public_url import link
-from api.service import Service
+from api.service import ApiService
 
 REQUESTS = logging.getLogger("steelman.requests")
 SERVER = logging.getLogger("steelman.server")
@@ -94,7 +94,7 @@ class Metrics:
         self.jobs_ended = counter("steelman_jobs_ended", "Jobs that ended on this server.", ("status",))
         ProcessCollector(registry=self.registry)  # memory, processor time, open files
 
-    def watch(self, service: Service) -> None:
+    def watch(self, service: ApiService) -> None:
         runs, jobs, most = service.runs, service.jobs, service.settings.api_runs
         runs.executor.on_end = lambda outcome: self.runs_ended.labels(outcome).inc()
         jobs.on_end = lambda status: self.jobs_ended.labels(status).inc()

@@ -97,7 +97,7 @@ APPS: tuple[tuple[str, list[dict[str, str]], str, str], ...] = (
     ("wants follow-ups", task('{"followUps": ["One?"]}'), '{"followUps": []}', NOBODY),
     ("wants tools", said(f"Query: {QUESTION}", TOOLS), '{"tool_calls": []}', NOBODY),
     *(
-        ("sends passages", said(text), "was not read", BOTH)
+        ("sends passages", said(text), "did not read", BOTH)
         for text in (
             f"### Task:\nRespond using the context.\n\n{CONTEXT}\n\n{QUESTION}",
             f"### Task:\nRespond.\n{CONTEXT}\n<user_query>\n{QUESTION}\n</user_query>",
@@ -107,7 +107,7 @@ APPS: tuple[tuple[str, list[dict[str, str]], str, str], ...] = (
             f"{QUESTION}\n\n<ATTACHMENT_FILE>\n<FILE_CONTENT>x</FILE_CONTENT>\n</ATTACHMENT_FILE>",
         )
     ),
-    ("sends passages as rules", said(QUESTION, "[CONTEXT 0]:\nx\n[END CONTEXT 0]"), "was not read", BOTH),
+    ("sends passages as rules", said(QUESTION, "[CONTEXT 0]:\nx\n[END CONTEXT 0]"), "did not read", BOTH),
     ("sends rules", said(QUESTION, "Suggest a title and follow-up questions. Keep to them."), f"# {QUESTION}", BOTH),
     ("asks of titles", said("Should chats get a short title only?"), "# Should chats get", "runs: ['Should chats"),
     ("asks of tags", said("Give arguments for and against tags in the text of a message."), "# ", "runs: ['Give arg"),

@@ -70,7 +70,7 @@ async def homeless(given: Machine, bench: Bench) -> Outcome:
 async def assistant(given: Machine, bench: Bench) -> Outcome:
     """The printed configuration, started in a workspace, and asked."""
     text = configuration_help()
-    server = json.loads(text[text.index("{") : text.index("\n\nor,")])["mcpServers"]["steelman"]
+    server = json.loads(text[text.index("{") : text.index("\n\nor use")])["mcpServers"]["steelman"]
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
     call = {"name": "ask", "arguments": {"question": _QUESTION, "depth": "quick"}}
     asked: list[dict[str, object]] = [

@@ -137,7 +137,7 @@ def test_the_judge_alone(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) 
     judged = {"judge": "instant-judge", "threshold": 0.5, "probabilities": [0.9], "notes": []}
     assert client.post("/v1/judge", json=PAIRS).json() == judged
     problem_of(client.post("/v1/judge", json={"pairs": PAIRS["pairs"] * 257}), 422, "invalid-request")
-    monkeypatch.setattr("api.service._MOST_BESIDE", 0)
+    monkeypatch.setattr("api.service._MOST_SLOTS", 0)
     for reply in (
         client.post("/v1/judge", json=PAIRS),
         client.post("/v1/collections/mine/documents", json={"documents": [{"id": "a", "text": "Bridges help."}]}),

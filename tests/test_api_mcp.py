@@ -67,7 +67,7 @@ async def test_past_the_limit_the_tool_says_when_to_come_again(settings: Setting
             refused = await client.call_tool("ask", {"question": TOPIC})
             held.open.set()
             assert refused.is_error
-            assert "Come again in 10 seconds" in words(refused)
+            assert "Try again in 10 seconds" in words(refused)
             assert not (await asking).is_error
 
 
@@ -181,7 +181,7 @@ def test_standard_output_carries_the_protocol_alone(settings: Settings, tmp_path
 def configured() -> StdioServerParameters:
     """What the help says to put into an assistant's configuration."""
     text = configuration_help()
-    made = json.loads(text[text.index("{") : text.index("\n\nor,")])
+    made = json.loads(text[text.index("{") : text.index("\n\nor use")])
     return StdioServerParameters.model_validate(made["mcpServers"]["steelman"])
 
 

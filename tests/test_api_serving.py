@@ -85,7 +85,7 @@ def test_it_listens_for_other_machines_with_a_key_only(
     assert main(["--host", host]) == 2  # a revoked key lets nobody in
 
 
-# How it stops, and what it goes on with
+# How it stops, and what the next server continues
 
 
 @pytest.mark.slow
