@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from contract_table import Bench, Outcome, Row
 from loopback import Silent, serving
-from page_app import Client, Pages, click, html, open_pages, until
+from page_app import Client, Pages, click, html, open_pages
 from written_answers import answer, stands
 
 from agent.answer.model import Note
@@ -114,17 +114,6 @@ def failed_run(visit: Visit, bench: Bench) -> Outcome:
         return Outcome("failed", html(pages(run="a" * 12)))
 
 
-def page_upload(visit: Visit, bench: Bench) -> Outcome:
-    """Adds an address of the web where the proxy is off."""
-    proxy = "http://127.0.0.1:9"
-    bench.patch.setenv("HTTP_PROXY", proxy)
-    with visited(replace(visit, settings={"http_proxy": proxy}), bench) as (pages, _):
-        app = pages(view="documents")
-        app.text_area[0].set_value("http://93.184.216.34/page")
-        until(click(app, "Add"), lambda a: "Not read" in html(a))
-        return Outcome("not read", html(app).replace("127.0.0.1:9", PLACE))
-
-
 def address(visit: Visit, bench: Bench) -> Outcome:
     """Opens an address, as another site's frame can, and looks at what it caused."""
     with visited(visit, bench) as (pages, settings):
@@ -195,7 +184,6 @@ ROWS: tuple[Row, ...] = (
             ("a failing judge", failing_judge, "may look", "<b>on</b><span>judge</span><span>tiny</span>", ""),
             ("notes with internals", answer_page, "answered", "The model tiny failed.", ""),
             ("a failed run", failed_run, "failed", "a provider cannot be reached", "Try again later"),
-            ("a proxy that is off", page_upload, "not read", "93.184.216.34/page", "proxy"),
         )
     ),
     *(

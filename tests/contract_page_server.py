@@ -22,7 +22,7 @@ from page_server import PageServer
 from page_sessions import page_session
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 
 _VIEWS = ("", "run=a", "view=documents", "view=settings", "view=vote")
 _WITHIN = 60.0
@@ -165,20 +165,6 @@ async def _endless() -> AsyncIterator[bytes]:
         yield bytes(100_000)
 
 
-async def send_too_much(given: int, bench: Bench) -> Outcome:
-    """A message of so many bytes. status: the code that the connection is closed with."""
-    server = _page(logins=True)
-    async with page_session(server.port) as session:
-        message = BackMsg()
-        message.rerun_script.query_string = "x" * given
-        try:
-            await session.send(message)
-            await session.closed()
-        except ConnectionClosed as exc:
-            return Outcome(exc.rcvd.code if exc.rcvd else 0, exc.rcvd.reason if exc.rcvd else "")
-    return Outcome("taken", "")
-
-
 async def open_windows(given: int, bench: Bench) -> Outcome:
     """So many sessions at once; the next visitor's view of the front page."""
     server = _page(logins=True)
@@ -221,7 +207,6 @@ ROWS = [
       ("before the login", "before the field", "an id of its own", "one id twice", "without a length", "two lengths")),
     *(Row(what, send_file, what, 413, "One upload holds 25 MB at most (STEELMAN_API_UPLOAD)", "Send fewer at once")
       for what in ("too large", "two that are too much together")),
-    Row("a large message", send_too_much, 3_000_000, 1009, "exceeds limit"),
     Row("more windows than it serves", open_windows, 130, 503, "As many windows are open", "Come back in a moment"),
     Row("framed by another site", ask_for, "/", 200, "frame-ancestors 'none'"),
     *(Row(path, ask_for, path, 404, "There is nothing here") for path in
