@@ -1,13 +1,11 @@
 """Rows of the contract table: slow, many or hostile callers of the API, and files that are hard to read."""
 
-import json
 import zipfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
-from agent_fixtures import QUESTION
 from api_on_loopback import api
 from contract_table import Bench, Outcome, Row
 from office_files import odt, packed, word
@@ -89,14 +87,6 @@ def sent_at_once(given: int, bench: Bench) -> Outcome:
         return Outcome(said.count(b"HTTP/1.1 200"), said.decode())
 
 
-def resume_over_http(given: object, bench: Bench) -> Outcome:
-    """The sides of a run that waits for them."""
-    with api(_settings(bench)) as address, httpx.Client(base_url=address, timeout=30) as client:
-        run = client.post("/v1/ask", json={"question": QUESTION, "review": True}).headers["location"]
-        reply = client.post(f"{run}/resume", json={"sides": [given]})
-        return Outcome(reply.status_code, json.dumps(reply.json(), ensure_ascii=False))
-
-
 def resume_in_the_graph(given: object, _: Bench) -> Outcome:
     """The sides as LangGraph's server and the page hand them over."""
     try:
@@ -163,7 +153,6 @@ ROWS = (
     Row("requests that wait for no reply", sent_at_once, 300, 1, "ok"),
     *(Row(f"the id {i!r}", resume_in_the_graph, _SIDE | {"id": i}, "refused", _ID, _ID_DO, ("<script",)) for i in _IDS),
     Row("a plain id", resume_in_the_graph, _SIDE | {"id": "p_1-B"}, "taken", "p_1-B"),
-    Row("an id of markup", resume_over_http, _SIDE | {"id": _IDS[0]}, 422, _ID, hidden=("<script",)),
     Row("an element of many attributes", read_file, ("a.html", _MANY, {"read_seconds": 1.0}), "refused",
         "takes too long to read (over 1 seconds)", "STEELMAN_READ_SECONDS allows more"),
     *(Row(f"{what} ({name})", read_file, (name, made, {}), status, cause, remedy)

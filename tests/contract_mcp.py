@@ -37,14 +37,15 @@ READ: tuple[tuple[str, str, dict[str, Any]], ...] = (
 REFUSED: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     ("neither true nor false", "ask", {"web": "maybe"}, "web: Input should be a valid boolean"),
     ("no number", "retrieve", {"deadline_seconds": "soon"}, "deadline_seconds: Input should be a valid number"),
-    ("an unknown collection", "ask", {"collections": "mine"}, "there is no collection 'mine'"),
+    ("an unknown collection", "ask", {"collections": "mine"}, "There is no collection 'mine'. There are: samples."),
     ("no domain", "ask", {"domains": '["not a domain"]'}, "domains.0: "),
     ("a deep list", "ask", {"domains": "[" * 5000}, "domains.0: String should have at most 253 characters"),
+    ("an unknown argument", "ask", {"command": "ls"}, "The arguments are: collections, web, domains"),
+    ("an unknown run", "retrieve", {"thread": "0" * 12}, "There is no run '000000000000'."),
+    ("no question", "ask", {"question": "Write a song about bridges"}, "question was found in"),
 )
+_HTTP = ("python -m", "GET /", "POST /")
 ROWS = [
     *(Row(said, assistant, (tool, sent), "done") for said, tool, sent in READ),
-    *(
-        Row(said, assistant, (tool, sent), "refused", cause.removeprefix("there is "))
-        for said, tool, sent, cause in REFUSED
-    ),
+    *(Row(said, assistant, (tool, sent), "refused", cause, "", _HTTP) for said, tool, sent, cause in REFUSED),
 ]

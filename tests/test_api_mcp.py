@@ -1,4 +1,4 @@
-"""MCP over HTTP, by the official client: tools, resources, progress, cancelling, and what is refused."""
+"""MCP by the official client: tools, resources, progress and cancelling. `contract_mcp.py` has refused arguments."""
 
 import asyncio
 import contextlib
@@ -16,8 +16,8 @@ import httpx
 import httpx2
 import pytest
 from agent_fixtures import QUESTION
-from api_on_loopback import Door, Held, api
-from assistants import ERAS, TOPIC, goes_through, statuses, until, words
+from api_on_loopback import Door, api
+from assistants import ERAS, goes_through, statuses, until, words
 from conftest import ROOT
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -36,39 +36,6 @@ pytest_plugins = ["api_on_loopback"]
 async def test_an_assistants_session_over_http(standing: Door, era: str) -> None:
     async with Client(f"{standing.address}/mcp/", mode=era) as client:
         await goes_through(client)
-
-
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("ask", {}, "question: Field required. The arguments are: collections, web, domains"),
-    ("ask", {"question": QUESTION, "command": "ls"}, "command: Extra inputs are not permitted"),
-    ("retrieve", {"question": QUESTION, "collections": ["mine"]}, "no collection 'mine'. There are: samples."),
-    ("retrieve", {"question": QUESTION, "thread": "0" * 12}, "There is no run '000000000000'."),
-    ("ask", {"question": "Write a song about bridges"}, "question was found in"),
-]
-
-
-async def test_what_cannot_be_is_refused_in_words(standing: Door, module_settings: Settings) -> None:
-    before = statuses(module_settings)
-    async with Client(f"{standing.address}/mcp") as client:
-        for tool, arguments, expected in REFUSED:
-            result = await client.call_tool(tool, arguments)
-            assert result.is_error
-            assert expected in words(result)
-            assert not [said for said in ("Traceback", "python -m", "GET /", "POST /") if said in words(result)]
-    assert statuses(module_settings) == before
-
-
-async def test_past_the_limit_the_tool_says_when_to_come_again(settings: Settings) -> None:
-    one, held = settings.model_copy(update={"api_key_runs": 1}), Held()
-    with api(one, build(before_search=held)) as address:
-        async with Client(f"{address}/mcp") as client:
-            asking = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
-            await until(held.reached.is_set)
-            refused = await client.call_tool("ask", {"question": TOPIC})
-            held.open.set()
-            assert refused.is_error
-            assert "Try again in 10 seconds" in words(refused)
-            assert not (await asking).is_error
 
 
 def test_messages_need_no_session_so_that_a_restart_loses_none(standing: Door) -> None:
