@@ -11,7 +11,7 @@ from answering_model import check_reply
 from model_server import ModelServer, Reply
 
 from tools.models.chat.model import ChatModel
-from tools.models.judges.checker import TOGETHER, ClaimCheck, ClaimChecker, ClaimVerdict
+from tools.models.judges.checker import TOGETHER, ClaimCheck, ClaimChecker
 from tools.passages import Passage
 
 FOR, AGAINST = "Ferries should be free.", "Ferries should not be free."
@@ -98,13 +98,6 @@ async def test_labels_and_order_are_new_for_each_call(server: ModelServer, check
     assert len({label for order in orders for label, _ in order}) > 20
 
 
-async def test_what_is_said_in_part_comes_back_corrected(server: ModelServer, checker: ClaimChecker) -> None:
-    answers = {"One.": {"said": "partly", "corrected": " One half. "}, "Two.": {"said": "no", "corrected": "Three."}}
-    server.on("", saying(lambda a: answers[a.text]))
-    verdicts, _ = await checker.check([ClaimCheck(text, FOR, (OTHER,)) for text in answers])
-    assert verdicts == [ClaimVerdict(0.3, 0.95, "One half."), ClaimVerdict(0.05, 0.95, "")]
-
-
 async def test_many_or_long_claims_are_more_calls_each_with_the_planted_one(
     server: ModelServer, checker: ClaimChecker
 ) -> None:
@@ -118,17 +111,6 @@ async def test_many_or_long_claims_are_more_calls_each_with_the_planted_one(
     await checker.check(long, planted=planted)
     assert sorted(len(asked(r.body)) for r in server.requests[2:]) == [3, 4]
     assert all(sum(a.cites == [OTHER.text] for a in asked(r.body)) == 1 for r in server.requests)
-
-
-@pytest.mark.parametrize(("said", "fooled"), [("yes", True), ("partly", False), ("no", False)])
-async def test_a_model_that_accepts_the_planted_claim_is_told_of(
-    server: ModelServer, checker: ClaimChecker, said: str, fooled: bool
-) -> None:
-    server.on("", saying(lambda a: {"said": said} if a.cites == [OTHER.text] else {}))
-    verdicts, told = await checker.check(
-        [ClaimCheck("Ferries carry nurses.", FOR, (FIRST,))], planted=ClaimCheck("Ferries carry nurses.", FOR, (OTHER,))
-    )
-    assert ([v.said for v in verdicts], told) == ([0.95], fooled)
 
 
 async def test_what_has_no_verdict_is_asked_once_more_and_then_has_none(

@@ -4,14 +4,14 @@ import asyncio
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION, door
 from conftest import Spawn, hear
-from instant_providers import InstantExpander, framer
+from instant_providers import InstantExpander
 from providers import build
 
 from agent.options import RunOptions
@@ -19,7 +19,6 @@ from agent.runs import store as run_store
 from agent.runs.service import Runs
 from agent.runs.store import Event, RunStore
 from agent.settings import Settings
-from agent.state import FramingState
 from tools.errors import (
     EncoderMismatchError,
     QuestionError,
@@ -57,30 +56,7 @@ class Gate:
         self.opened.wait(20)
 
 
-async def test_a_question_that_rules_frame_is_framed_once(settings: Settings) -> None:
-    framed: list[str] = []
-
-    async def frame(question: str, earlier: Sequence[str]) -> FramingState:
-        framed.append(question)
-        return await framer(settings.cache_dir)(question, earlier)
-
-    async with door(settings, build(frame=frame)) as runs:
-        await runs.answer(await runs.start(QUESTION))
-    assert framed == [QUESTION]
-
-
 # Events
-
-
-async def test_events_are_numbered_from_one_without_gaps_and_end_with_the_run(settings: Settings) -> None:
-    async with door(settings) as runs:
-        run_id = await runs.start(QUESTION)
-        events = await followed(runs, run_id)
-        assert [e.number for e in events] == list(range(1, len(events) + 1))
-        assert (events[0].kind, events[-1].kind) == ("started", "done")
-        answer = await runs.answer(run_id)
-        assert (answer.run_id, answer.outcome) == (run_id, "answered")
-        assert set(answer.timings) >= {"frame", "expand", "search", "judge", "select", "write", "verify", "total"}
 
 
 @pytest.mark.parametrize("after", [0, 7])
@@ -114,21 +90,6 @@ async def test_what_cannot_be_answered_is_refused_and_leaves_no_run(settings: Se
         with pytest.raises(EncoderMismatchError, match="another encoder"):
             await runs.start(QUESTION, RunOptions.of(collections=("old",)))
         assert runs.run_store.latest(9) == []
-
-
-# Threads
-
-
-async def test_a_follow_up_is_read_with_the_threads_earlier_question(settings: Settings) -> None:
-    async with door(settings) as runs:
-        first = await runs.start("Should towns build bridges?")
-        await runs.answer(first)
-        second = await runs.start("What about the cost?", thread=first)
-        answer = await runs.answer(second)
-        assert (answer.question, answer.neutral_question) == ("What about the cost?", "Should towns build bridges?")
-        third = await runs.start("And the noise?", thread=second)  # any run of the thread names it
-        assert (await runs.answer(third)).neutral_question == "Should towns build bridges?"
-        assert [r.thread for r in runs.run_store.latest(3)] == [first] * 3
 
 
 # Cancelling

@@ -49,16 +49,6 @@ def test_a_file_sets_them_by_its_place_and_the_environment_wins(
         load_settings()
 
 
-def test_an_empty_value_is_none_and_a_tilde_is_the_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STEELMAN_DATA_DIR", "~/steelman")
-    assert load_settings().data_dir == Path("~/steelman").expanduser()
-    monkeypatch.setenv("STEELMAN_DATA_DIR", "")
-    monkeypatch.setenv("STEELMAN_PROVIDER", "")
-    settings = load_settings()
-    assert settings.data_dir.is_absolute()
-    assert settings.provider == "auto"
-
-
 def test_ollamas_address_is_read_as_ollama_reads_it() -> None:
     here = "http://127.0.0.1"
     for given, address in (

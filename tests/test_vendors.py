@@ -17,7 +17,7 @@ from agent.stages.requery import PlannedQueries
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import ProviderDownError, SettingsError
 from tools.models.chat.model import ChatModel
-from tools.models.chat.vendors import COMPATIBLE, VENDORS, vendor_of
+from tools.models.chat.vendors import VENDORS
 from tools.models.judges.batch import BatchJudge
 
 KEY = "very-secret-0123456789"
@@ -126,13 +126,3 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it(
     monkeypatch.setitem(sys.modules, module, None)  # an import of it fails, as where it is not installed
     with pytest.raises(SettingsError, match=f"not installed: .venv/bin/pip install {module.replace('_', '-')}"):
         build_stage_model(load_settings(model=f"{vendor}:m-1", **KEYS), "write").load()
-
-
-def test_a_name_speaks_of_a_vendor_only_where_one_is_offered() -> None:
-    assert vendor_of("anthropic:claude-x") == (VENDORS["anthropic"], "claude-x")
-    assert vendor_of("ollama:qwen3:4b") == (VENDORS["ollama"], "qwen3:4b")
-    for plain in ("gpt-5", "qwen3:4b", "ft:gpt-4o:org::id", "anthropic:", ":x", "Anthropic:x"):
-        assert vendor_of(plain) == (COMPATIBLE, plain)
-    assert vendor_of("openai:gpt-5") == (COMPATIBLE, "gpt-5")
-    own = build_stage_model(load_settings(openai_base_url="http://127.0.0.1:9/v1", model="groq:m-1"), "frame")
-    assert (own.name, own.address) == ("groq:m-1", "http://127.0.0.1:9/v1")

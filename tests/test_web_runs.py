@@ -112,24 +112,6 @@ async def test_where_the_collection_was_read_whole_only_the_web_is_searched_agai
     assert len(engine.requests) > 2  # each side, and what the second search asks for one of them
 
 
-# Copies
-
-
-async def test_one_text_on_three_sites_is_one_source(settings: Settings, engine: SearchServer, site: WebServer) -> None:
-    text = prose(7, sentences=24)
-    dressed = [
-        publish(site, "wire.example", "/1", text, title="The wire", publisher="The Wire"),
-        publish(site, "daily.example", "/2", ["By Our Reporter", text, prose(8, "filler", 3)], title="A headline"),
-        publish(site, "blog.example", "/3", [prose(9, "filler", 4), text], title="Seen elsewhere", publisher="A Blog"),
-    ]
-    engine.otherwise(lambda _: [Found(u) for u in dressed])
-    async with door(settings, with_web(engine)) as runs:
-        answer = await run(runs)
-    [line, _] = answer.coverage
-    assert (line.status, line.sources) == ("thin", 1)
-    assert [d.not_quoted for d in answer.documents if d.collection == WEB] == ["", "", "repeats"]
-
-
 # The engine's bad days
 
 
