@@ -78,7 +78,6 @@ def test_an_index_that_holds_fewer_passages_is_made_again(folder: Path) -> None:
 
 
 def test_an_index_of_another_time_is_made_again(folder: Path, tmp_path: Path) -> None:
-    """That of a backup beside a newer store, and a newer one beside the store of a backup."""
     backup = Path(shutil.copytree(folder, tmp_path / "backup"))
     house = House(folder)
     house.put("c", late="The late hornet came.")

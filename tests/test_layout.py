@@ -56,7 +56,6 @@ def test_imports_point_one_way() -> None:
 
 
 def test_foreign_files_are_read_apart() -> None:
-    """In this process only what is the project's own is read."""
     own = {"agent/samples.py", "evals/training/pack.py"}
     readers = ("tools.documents.pdf", "tools.documents.html", "tools.web.pages")
     for file in modules():
@@ -97,7 +96,6 @@ def test_the_evidence_imports_no_stages() -> None:
 
 
 def test_one_question_reaches_few_modules() -> None:
-    """From the command line and `ask`, along every import: in functions, for type checking and by name too."""
     seen: set[Path] = set()
     to_come = [ROOT / "agent" / "__main__.py", ROOT / "agent" / "commands" / "ask.py"]
     while to_come:
@@ -136,7 +134,6 @@ def test_who_asks_nothing_loads_no_graph() -> None:
 
 
 def test_packages_of_tools_import_one_way() -> None:
-    """In the order of the docstring of `tools`, which names all of them."""
     order = "net language models store documents web selection serving".split()
     packages = {path.parent.name for path in (ROOT / "tools").glob("*/__init__.py")}
     assert packages | {"serving"} == set(order)  # a module

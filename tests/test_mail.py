@@ -62,7 +62,6 @@ def test_messages_below_their_header(tmp_path: Path, header: str) -> None:
 
 
 def test_parts_of_a_message(tmp_path: Path) -> None:
-    """Of alternatives one is read, what is forwarded is its writer's, and attachments are counted."""
     inner = EmailMessage()
     inner["From"], inner["Date"] = "Ben Fox <b@x.org>", "Wed, 5 Mar 2025 10:01:22 +0000"
     inner.set_content("It blocks them – now.")
@@ -88,7 +87,6 @@ def boxed(sender: str, day: int, text: str) -> str:
 
 @pytest.mark.parametrize("name", ["a.mbox", "a.txt"])
 def test_a_mailbox(tmp_path: Path, name: str) -> None:
-    """A document a message; what is quoted of another message of the box is said once, and a bad one is a problem."""
     first = boxed("a at x.org (Ann Lee)", 4, "Fish pass it. It is low.\n\nFrom now on they may.")
     second = boxed("'Ben Fox' via River <l@x>", 5, "Ann wrote:\n> Fish pass it.\n\n>From here I see none.\n\n> Why?\n")
     told = outputs(tmp_path, first + second + "From x 10:00:00\nX: y\n\nlost\n\n" + boxed("Cy <c@x>", 6, ""), name)

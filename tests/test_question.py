@@ -77,7 +77,6 @@ def test_lines_that_nobody_trained_on_are_of_their_kind() -> None:
 
 @pytest.mark.slow
 def test_the_weights_are_those_of_the_training_lines() -> None:
-    """The encoder differs a little between processors, and so do the weights: they have to read the lines alike."""
     weights, offsets = fit_kinds()
     lines = [json.loads(line)["text"] for line in (GOLD / "kinds.jsonl").read_text().splitlines()]
     features = np.stack(list(map(question.feature_vector, lines, load_encoder().encode(lines))))

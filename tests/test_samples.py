@@ -82,7 +82,6 @@ def test_samples_follow_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_samples_own_vectors_ship_and_are_those_of_the_encoder(tmp_path: Path, encoder: MiniLM) -> None:
-    """So that a first question waits for nothing but itself."""
 
     class Counted(ToyEncoder):
         """The encoder's name, and what it is still asked."""

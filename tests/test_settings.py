@@ -30,7 +30,6 @@ def written(folder: Path, key: str) -> Path:
 def test_a_file_sets_them_by_its_place_and_the_environment_wins(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Named, of the checkout, of the data folder; never that of the current folder."""
     monkeypatch.setattr("agent.forms.ROOT", tmp_path / "checkout")
     places = [(tmp_path, ""), (tmp_path / "data", "data"), (tmp_path / "checkout", "checkout"), (tmp_path / "n", "n")]
     monkeypatch.chdir(tmp_path)

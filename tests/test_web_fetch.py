@@ -113,7 +113,6 @@ async def test_what_is_no_page(site: WebServer, fetcher: PageFetcher, told: str,
 
 
 async def test_too_large(site: WebServer, fetcher: PageFetcher) -> None:
-    """Stopped at the limit: when no length is told, when it lies, when it is told, and when the page is packed."""
     began = time.monotonic()
     await refused(fetcher, site.endless("/endless"), r"too large \(over 5 MB\)")
     await refused(fetcher, site.gzip_bomb("/bomb"), "too large")

@@ -152,7 +152,6 @@ def only_loopback(address: str) -> bool:
 
 
 async def test_the_address_that_was_checked_is_the_one_connected_to() -> None:
-    """A name that answers with another address at each look-up is looked up once a connection, and not behind it."""
     resolver = Answers(["127.0.0.1"], ["10.0.0.7"])
     with WebServer() as site:
         site.page("/a", article("A", ["One."]))

@@ -201,7 +201,6 @@ INVENTED = {"claims": [{"text": "Geese sold hats in Oslo.", "passages": [1]}]}
 async def test_only_a_passage_that_was_judged_for_a_side_is_quoted_for_it(
     bench: Bench, reply: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The embedded judge is sure that every sentence argues for Yes."""
     monkeypatch.setattr(QuickJudge, "_score", staticmethod(lambda pair: 0.9999 if pair.statement == YES else 0.0001))
     bench.server.on(STAGES["check"], {"claims": []})
     bench.server.on(STAGES["write"], reply)
