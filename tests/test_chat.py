@@ -94,7 +94,7 @@ async def test_the_schema_is_strict_and_closed_and_the_prompt_is_sent_as_it_is(s
         TEXT.replace('"a"', '"a </think> b"'),
     ],
 )
-async def test_the_object_is_found_wherever_it_stands(server: ModelServer, text: str) -> None:
+async def test_the_json_object_is_found_in_any_reply(server: ModelServer, text: str) -> None:
     server.on("", text)
     assert (await ask(server)).items[0].title == "One"
     assert len(server.requests) == 1
@@ -115,9 +115,7 @@ async def test_the_object_is_found_wherever_it_stands(server: ModelServer, text:
         ('{"items": ' + "[" * 20_000, "there is no whole JSON object"),
     ],
 )
-async def test_a_wrong_reply_is_asked_for_once_more_with_what_was_wrong(
-    server: ModelServer, bad: Any, problem: str
-) -> None:
+async def test_a_wrong_reply_is_asked_for_again(server: ModelServer, bad: Any, problem: str) -> None:
     server.on("", Reply(bad), GOOD)
     assert (await ask(server)).items[0].title == "One"
     first, second = server.requests
@@ -184,7 +182,7 @@ async def test_a_reply_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch, s
 
 
 @pytest.mark.parametrize("key", [f"“{KEY}”", f"{KEY[:5]}\n{KEY[5:]}", "schlüssel"])
-async def test_a_key_that_cannot_be_one_is_refused_without_being_shown(server: ModelServer, key: str) -> None:
+async def test_an_impossible_key_is_refused_and_not_shown(server: ModelServer, key: str) -> None:
     error = await failed(server, key=key)
     assert isinstance(error, ProviderDownError)
     assert str(error).startswith("a key holds ")
@@ -192,9 +190,7 @@ async def test_a_key_that_cannot_be_one_is_refused_without_being_shown(server: M
     assert server.requests == []
 
 
-async def test_the_environment_of_other_programs_changes_nothing(
-    server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_other_programs_variables_are_ignored(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_PROXY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-secret")

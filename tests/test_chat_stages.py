@@ -51,7 +51,7 @@ async def planned(
     return await plan_by_chat(chat_model, models, question, earlier, leads)
 
 
-async def test_a_question_is_planned_with_the_threads_questions_as_data(
+async def test_a_plan_gets_earlier_questions_as_data(
     server: ModelServer, chat_model: ChatModel, models: Models
 ) -> None:
     server.on("fines", plan(focus="fines"))
@@ -88,7 +88,7 @@ async def test_a_plan_that_is_nonsense_is_refused(
         await planned(chat_model, models)
 
 
-async def test_a_fact_below_an_answer_is_one_though_the_question_of_its_thread_has_sides(
+async def test_a_question_of_fact_below_an_answer_stays_one(
     server: ModelServer, chat_model: ChatModel, models: Models
 ) -> None:
     server.on("", plan(form="plain", focus="who pays for the ballots"))

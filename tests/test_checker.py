@@ -61,9 +61,7 @@ SECOND = passage(2, "Nobody pays for a bridge.", speaker="Cllr Moen", section="D
 OTHER = passage(3, "Free ferries are soon cancelled.")
 
 
-async def test_the_claims_of_all_sides_are_one_call_with_headings_speakers_hints_and_each_passage_once(
-    server: ModelServer, checker: ClaimChecker
-) -> None:
+async def test_all_claims_are_checked_in_one_call(server: ModelServer, checker: ClaimChecker) -> None:
     claims = [
         ClaimCheck("Ferries carry nurses.", FOR, (SECOND, FIRST)),
         ClaimCheck("Free ferries end soon.", AGAINST, (OTHER,), hints=("not found: soon", "not found: </claim>")),
@@ -98,9 +96,7 @@ async def test_labels_and_order_are_new_for_each_call(server: ModelServer, check
     assert len({label for order in orders for label, _ in order}) > 20
 
 
-async def test_many_or_long_claims_are_more_calls_each_with_the_planted_one(
-    server: ModelServer, checker: ClaimChecker
-) -> None:
+async def test_many_claims_take_more_calls(server: ModelServer, checker: ClaimChecker) -> None:
     planted = ClaimCheck("Claim 1.", FOR, (OTHER,))
     server.on("", saying(lambda a: {"said": "no"} if a.cites == [OTHER.text] else {}), times=4)
     many = [ClaimCheck(f"Claim {n}.", FOR, (FIRST,)) for n in range(TOGETHER + 1)]
@@ -113,9 +109,7 @@ async def test_many_or_long_claims_are_more_calls_each_with_the_planted_one(
     assert all(sum(a.cites == [OTHER.text] for a in asked(r.body)) == 1 for r in server.requests)
 
 
-async def test_what_has_no_verdict_is_asked_once_more_and_then_has_none(
-    server: ModelServer, checker: ClaimChecker
-) -> None:
+async def test_a_missing_verdict_is_asked_for_once_more(server: ModelServer, checker: ClaimChecker) -> None:
     def forgetful(body: Any) -> Any:
         [known] = [a.label for a in asked(body) if a.text == "One."] or ["C??"]
         return {"hold": [known], "others": []}

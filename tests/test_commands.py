@@ -218,9 +218,7 @@ def test_documents_come_are_listed_and_go(cli: Cli, tmp_path: Path) -> None:
     assert cli("rebuild")[0] == OK
 
 
-def test_a_folder_that_changed_is_followed_when_asked(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sync_follows_a_changed_folder(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
     for name in ("old", "new"):
@@ -241,7 +239,7 @@ def test_a_folder_that_changed_is_followed_when_asked(
     assert cli("collections", "mine")[1].count("passages)") == 1
 
 
-def test_a_folder_that_is_empty_all_at_once_is_not_taken_for_deleted(cli: Cli, tmp_path: Path) -> None:
+def test_an_emptied_folder_does_not_delete_its_documents(cli: Cli, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     note = disk / "note.txt"

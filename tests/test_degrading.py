@@ -88,7 +88,7 @@ BAD: dict[str, tuple[Reply, str, int | None]] = {
 
 @pytest.mark.parametrize(("reply", "said", "requests"), BAD.values(), ids=BAD.keys())
 @pytest.mark.usefixtures("library")
-async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
+async def test_with_auto_a_failing_model_is_replaced_and_the_answer_says_so(
     server: ModelServer, reply: Reply, said: str, requests: int | None
 ) -> None:
     server.on("", reply)
@@ -138,7 +138,7 @@ def cli(library: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch, cap
     return run
 
 
-def test_ask_exits_with_one_line_and_one_when_the_named_provider_fails_and_can_be_resumed(
+def test_a_named_provider_that_fails_is_status_one(
     cli: Cli, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.on("", Reply("oh dear", status=402), times=1)
@@ -175,9 +175,7 @@ async def test_without_the_web_a_distant_model_is_never_asked() -> None:
     assert exit_status(answer) == OK
 
 
-def test_ask_no_web_exits_with_two_for_a_distant_model_that_was_named(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_web_refuses_a_distant_model_by_name(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", FAR.replace("//", "//ann:hunter2@"))
     monkeypatch.setenv("STEELMAN_PROVIDER", "chat")
     status, out, err = cli("ask", QUESTION, "--no-web")

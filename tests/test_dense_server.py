@@ -112,9 +112,7 @@ def test_stores_on_one_server_do_not_mix(shared: ChromaServer, houses: list[Serv
 # A server that does not stay
 
 
-def test_vector_files_of_a_server_that_are_damaged_are_filled_again(
-    own: ChromaServer, houses: list[Served], tmp_path: Path
-) -> None:
+def test_damaged_vector_files_are_filled_again(own: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
     house = served(houses, tmp_path, own)
     house.put("c", **{f"d{i}": text(i) for i in range(1100)})  # enough for Chroma to write its vector files
     house.search.refresh()

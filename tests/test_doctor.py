@@ -38,7 +38,7 @@ def finding(name: str, settings: Settings, **how: Any) -> Finding:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("cached")
-def test_by_itself_it_needs_nothing_and_says_how_to_turn_on_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_settings_it_says_how_to_turn_on_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
     told = lines(capsys)
     for part in ("data", "encoder", "indexes", "language", "judge", "checkpoints"):
@@ -71,7 +71,7 @@ def test_what_answers(server: ModelServer, monkeypatch: pytest.MonkeyPatch, caps
 
 
 @pytest.mark.usefixtures("cached")
-def test_asked_to_it_puts_a_question(
+def test_with_ask_it_puts_a_question(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
@@ -102,7 +102,7 @@ def _for_its_first_side(body: dict[str, Any]) -> dict[str, Any]:
         ({"CHROMA_URL": "http://127.0.0.1:9"}, "indexes", "cannot be reached"),
     ],
 )
-def test_what_does_not_is_named_and_the_exit_status_says_so(
+def test_what_fails_is_named(
     server: ModelServer,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -187,9 +187,7 @@ def test_the_search_engine_that_is_on(settings: dict[str, str], name: str | None
         ({"CHROMA_URL": "chroma:8000"}, "CHROMA_URL cannot be"),
     ],
 )
-def test_settings_that_cannot_be_name_the_variable(
-    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], says: str
-) -> None:
+def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], says: str) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError, match=r"\.env\.example") as raised:

@@ -27,7 +27,7 @@ def told(answer: Answer) -> dict[str, tuple[str, list[int], str]]:
     }
 
 
-def test_each_document_stands_in_the_answer_once_with_what_it_argues_and_why_it_is_not_quoted() -> None:
+def test_each_document_is_listed_once_with_its_stance() -> None:
     answer = toll_answer()
     assert list(told(answer).items()) == [
         ("01", ("for p1", [1], "")),
@@ -85,7 +85,7 @@ def test_passages_that_were_read_once_with_their_near_copies_are_counted() -> No
 # Objections, reasons, replies
 
 
-def test_what_argues_against_a_side_is_apart_from_its_case_and_replies_name_the_numbers() -> None:
+def test_objections_are_apart_from_the_case() -> None:
     answer = toll_answer()
     yes, no, card = answer.perspectives
     assert [(c.reason, c.answers) for c in yes.claims] == [("cost", []), ("traffic", [5])]

@@ -134,9 +134,7 @@ async def test_what_a_slow_judge_managed_is_what_the_answer_is_made_of(settings:
 
 
 @pytest.mark.parametrize("hangs", ["build bridges?", "should not build"])
-async def test_a_search_that_hangs_still_ends_in_an_answer(
-    settings: Settings, release: threading.Event, hangs: str
-) -> None:
+async def test_a_hanging_search_ends_in_an_answer(settings: Settings, release: threading.Event, hangs: str) -> None:
     async with door(settings, build(before_search=lambda q: hangs in q and release.wait(20))) as runs:
         answer, seconds = await timed_out(runs)
         release.set()

@@ -104,7 +104,7 @@ def test_an_index_of_another_time_is_made_again(folder: Path, tmp_path: Path) ->
     ],
 )
 @pytest.mark.parametrize("at", ["apply", "search"])
-def test_what_is_not_the_indexes_fault_removes_nothing(
+def test_other_errors_remove_no_index(
     folder: Path, monkeypatch: pytest.MonkeyPatch, words: str, error: type[StoreError], at: str
 ) -> None:
     house, before = House(folder), makings(folder)
@@ -169,7 +169,7 @@ house.search.refresh()
 
 
 @pytest.mark.parametrize("at", ["opening", "dense", "lexical", "counting", "emptying"])
-def test_a_death_in_an_index_has_it_made_again(
+def test_a_killed_writer_has_the_index_made_again(
     folder: Path, spawn: Spawn, at: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert spawn(DIES, folder, at).wait(60) == -signal.SIGKILL
@@ -229,9 +229,7 @@ def being_made(folder: Path, spawn: Spawn, name: str) -> Iterator["subprocess.Po
 
 
 @pytest.mark.parametrize("name", INDEXES)
-def test_the_other_serves_alone_and_it_is_told(
-    folder: Path, spawn: Spawn, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_other_index_serves_alone(folder: Path, spawn: Spawn, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_sync, "_WAITED", 0.5)
     house = House(folder)
     with being_made(folder, spawn, name) as maker:

@@ -91,9 +91,7 @@ async def test_a_thread_goes_with_all_its_runs(settings: Settings) -> None:
     assert set(kept(settings, first).values()) == set(kept(settings, second).values()) == {0}
 
 
-async def test_a_deletion_that_fails_on_the_way_can_be_made_again(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_deletion_can_be_repeated(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: str) -> None:
         raise StoreError("the disk is full.")
 
@@ -111,7 +109,7 @@ async def test_a_deletion_that_fails_on_the_way_can_be_made_again(
 # Deletion at the command line
 
 
-def test_the_command_deletes_without_opening_the_encoder_or_the_indexes(
+def test_the_command_deletes_without_loading_models(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with contextlib.closing(Database(settings.database_path)) as database:

@@ -76,9 +76,7 @@ def test_no_to_a_question_is_told_by_the_question_alone(judge: EmbeddedJudge) ->
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "reference.json"])
-def test_a_file_that_is_damaged_later_is_told_when_the_model_is_asked(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_damaged_later_is_named(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "close_judge"
     shutil.copytree(judge_embedded.LARGER_FOLDER, folder)
     monkeypatch.setattr(judge_embedded, "LARGER_FOLDER", folder)

@@ -60,9 +60,7 @@ def test_what_cannot_be_done_is_refused_in_plain_words(steelman: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # the lines close nothing, as is usual for an agent
-def test_a_langchain_agent_uses_it_as_a_tool_with_the_lines_of_the_document(
-    server: DevServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_langchain_agent_uses_it_as_a_tool(server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
     [block] = re.findall(r"<!-- langchain -->\n```python\n(.*?)```", INTEGRATIONS.read_text(encoding="utf-8"), re.S)
     code = [line for line in block.splitlines() if line.strip() and not line.lstrip().startswith('"')]
     assert len(code) == 5
@@ -96,7 +94,7 @@ def test_only_studios_page_may_ask_from_a_browser(server: DevServer, origin: str
     ) is let_in
 
 
-def test_it_blocks_no_loop_reaches_nobody_and_ends_when_told_to(server: DevServer) -> None:
+def test_it_sends_nothing_and_stops(server: DevServer) -> None:
     log = server.log.read_text()
     assert "BlockingError" not in log
     assert server.asked_elsewhere == []

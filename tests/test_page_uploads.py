@@ -51,7 +51,7 @@ def ended(upload: Upload | None) -> Upload:
     return upload
 
 
-def test_what_a_killed_page_left_is_finished_for_whom_it_was(settings: Settings) -> None:
+def test_an_upload_of_a_killed_page_is_finished(settings: Settings) -> None:
     folder = killed(settings, "ann")
     assert {f.name for f in folder.iterdir()} == {"0.txt", "1.md", "lock", "upload.json"}
     assert [f.stat().st_mode & 0o77 for f in (folder.parent, folder)] == [0, 0]
@@ -75,7 +75,7 @@ def test_an_upload_that_ends_each_page_is_given_up_and_said_to_be(
     assert not folder.exists()
 
 
-def test_what_was_not_wholly_taken_in_goes_and_what_others_are_at_work_on_stays(settings: Settings) -> None:
+def test_half_an_upload_is_removed_and_one_at_work_stays(settings: Settings) -> None:
     half, at_work = (folder_of(settings) / name for name in ("half", "at-work"))
     for folder in (half, at_work):
         folder.mkdir(parents=True)

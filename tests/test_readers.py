@@ -124,7 +124,7 @@ def test_front_matter_that_would_unfold_without_end_is_left_out(tmp_path: Path) 
         ("**HARBOUR NOTES**\nMinutes of May", "HARBOUR NOTES Minutes of May", "", "HARBOUR NOTES Minutes of May"),
     ],
 )
-def test_front_matter_that_is_not_yaml_is_named_and_no_text_is_lost(
+def test_front_matter_that_is_not_yaml_loses_no_text(
     tmp_path: Path, block: str, title: str, date: str, text: str
 ) -> None:
     note, document = read_file(write(tmp_path / "a.md", f"---\n{block}\n---\n{SPEECH}"), "a.md")

@@ -168,7 +168,7 @@ def test_the_sheet_obeys_nothing_in_it(text: str) -> None:
     assert words(re.sub("[\ufffe\uffff]", "", plain(text))) in words("".join(p.text for p in word.paragraphs))
 
 
-def test_the_sheet_is_the_question_the_strongest_of_each_side_and_what_is_not_known() -> None:
+def test_the_sheet_has_the_strongest_quotations_of_each_side() -> None:
     claims = [AnswerClaim(text=f"Reason {n}.", citations=[1], speaker="Ann Lee") for n in range(5)]
     answer = embedded(2, 0, *claims)
     yes, no = answer.perspectives

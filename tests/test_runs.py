@@ -60,7 +60,7 @@ class Gate:
 
 
 @pytest.mark.parametrize("after", [0, 7])
-async def test_who_reconnects_misses_nothing_and_sees_nothing_twice(settings: Settings, after: int) -> None:
+async def test_a_reconnecting_follower_sees_each_event_once(settings: Settings, after: int) -> None:
     async with door(settings) as runs:
         run_id = await runs.start(QUESTION)
         first: list[Event] = []
@@ -148,9 +148,7 @@ async def test_a_mistake_in_a_stage_ends_as_failed_and_the_run_goes_on_once_mend
         assert [e.data["stage"] for e in await followed(runs, run_id) if e.kind == "stage"].count("frame") == 1
 
 
-async def test_who_follows_hears_of_an_end_that_could_not_be_recorded(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_follower_hears_of_an_unrecorded_end(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> bool:
         raise StoreFullError("the disk is full.")
 
@@ -164,9 +162,7 @@ async def test_who_follows_hears_of_an_end_that_could_not_be_recorded(
 # Ownership
 
 
-async def test_a_run_belongs_to_one_worker_until_it_lets_go_or_falls_silent(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_run_belongs_to_one_worker(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     store = RunStore(Database(settings.database_path))
     store.create("r", "r", QUESTION, {}, "first")
     with pytest.raises(RunBusyError):
@@ -280,7 +276,7 @@ async def eventually(condition: Callable[[], object]) -> None:
 
 
 @pytest.mark.slow
-async def test_a_killed_run_goes_on_elsewhere_without_repeating_what_was_finished(
+async def test_a_killed_run_goes_on_without_repeating(
     settings: Settings, spawn: Spawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "queries"
@@ -322,9 +318,7 @@ async def test_a_run_is_cancelled_from_another_process(settings: Settings, spawn
         assert (await runs.answer(run_id)).outcome == "answered"
 
 
-async def test_a_stage_cut_off_before_it_said_where_to_go_next_is_done_again(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_stage_that_was_cut_off_is_done_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     from agent import graph
 
     calls = []

@@ -27,9 +27,7 @@ def written(folder: Path, key: str) -> Path:
     return folder / ".env"
 
 
-def test_a_file_sets_them_by_its_place_and_the_environment_wins(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_environment_wins_over_an_env_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("agent.forms.ROOT", tmp_path / "checkout")
     places = [(tmp_path, ""), (tmp_path / "data", "data"), (tmp_path / "checkout", "checkout"), (tmp_path / "n", "n")]
     monkeypatch.chdir(tmp_path)

@@ -18,7 +18,7 @@ async def kinds(runs: Runs, run_id: str) -> list[str]:
     return [e.kind async for e in runs.events(run_id)]
 
 
-async def test_runs_past_the_number_at_once_wait_in_their_order_and_say_so(settings: Settings) -> None:
+async def test_further_runs_wait_in_order(settings: Settings) -> None:
     searching, go_on = threading.Event(), threading.Event()
 
     def wait(_: str) -> None:
@@ -43,9 +43,7 @@ async def test_runs_past_the_number_at_once_wait_in_their_order_and_say_so(setti
         assert "queued" not in await kinds(runs, first)
 
 
-async def test_the_deadline_runs_from_the_turn_and_not_while_a_run_waits(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_deadline_starts_with_the_turn(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on, real = threading.Event(), time.time
     monkeypatch.setattr(run_store, "STALE_SECONDS", 7200.0)
     async with Runs(settings, build(before_search=lambda _: go_on.wait(20)), max_concurrent=1) as runs:

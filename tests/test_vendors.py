@@ -42,7 +42,7 @@ def vendor(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-async def test_nothing_is_sent_but_key_and_question_and_tokens_are_counted(
+async def test_only_key_and_question_are_sent(
     vendor: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTP_PROXY", "ALL_PROXY", "ANTHROPIC_PROXY", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"):
@@ -67,9 +67,7 @@ async def test_nothing_is_sent_but_key_and_question_and_tokens_are_counted(
     assert not [words for words in ("Be brief.", "Which queries?", "one JSON object", "0.2") if words not in body]
 
 
-async def test_a_login_in_an_address_is_sent_and_not_shown_and_nothing_leaves_an_offline_run(
-    vendor: str, server: ModelServer
-) -> None:
+async def test_a_login_is_not_shown_and_offline_sends_nothing(vendor: str, server: ModelServer) -> None:
     server.on("", Reply("no", status=402), path=PATHS[vendor])
     address = server.root.replace("//", "//ann:hunter2@")
     async with aclosing(ChatModel("m-1", vendor=VENDORS[vendor], url=address, key=KEY)) as model:
@@ -119,9 +117,7 @@ def test_a_name_turns_its_vendor_on_and_may_judge(vendor: str) -> None:
     assert not uses_chat(load_settings(model=f"{vendor}:m-1", provider="embedded", **KEYS))
 
 
-def test_a_missing_package_is_named_with_the_line_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch, vendor: str
-) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, vendor: str) -> None:
     module = VENDORS[vendor].module
     monkeypatch.setitem(sys.modules, module, None)  # an import of it fails, as where it is not installed
     with pytest.raises(SettingsError, match=f"not installed: .venv/bin/pip install {module.replace('_', '-')}"):

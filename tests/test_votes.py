@@ -115,7 +115,7 @@ DOUBTED = "Each day fifty nurses take the ferry to work."
         ("Nurses prefer bridges to ferries.", ["no", "yes"], "source"),
     ],
 )
-async def test_what_is_refused_or_doubted_is_asked_once_more(
+async def test_a_refused_or_doubted_claim_is_asked_once_more(
     server: ModelServer, bench: Bench, text: str, votes: list[str], outcome: str
 ) -> None:
     server.on("", *answering(*votes))
@@ -145,7 +145,7 @@ async def test_one_call_for_both_sides_and_a_second_for_those_in_question(server
         ("Ferries take 40 nurses to work; see www.ferry.example.", {"Nurses all take the ferry.": "source"}),
     ],
 )
-async def test_a_correction_stands_if_its_facts_do(
+async def test_a_correction_needs_its_facts(
     server: ModelServer, bench: Bench, corrected: str, outcome: dict[str, str]
 ) -> None:
     partly = saying(lambda a: {"said": "partly", "corrected": corrected} if a.cites != [PLANTED] else {"said": "no"})
@@ -169,9 +169,7 @@ async def test_a_model_that_accepts_the_planted_claim_is_not_trusted(server: Mod
         assert len(texts) == (5 if request is server.requests[0] else 3)
 
 
-async def test_what_nobody_checked_is_left_out_and_the_model_is_not_asked_again(
-    server: ModelServer, bench: Bench
-) -> None:
+async def test_an_unchecked_claim_is_left_out(server: ModelServer, bench: Bench) -> None:
     server.on("", Reply("no such model", status=404))
     assert await bench.verify(claim(SOUND, 1)) == {SOUND: "unchecked"}
     assert await bench.verify(claim(DOUBTED, 1)) == {DOUBTED: "unchecked"}

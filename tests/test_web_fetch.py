@@ -66,20 +66,6 @@ async def test_redirects_are_followed(site: WebServer, fetcher: PageFetcher) -> 
 
 
 @pytest.mark.parametrize(
-    ("status", "why"),
-    [
-        (401, "a login is asked for"),
-        (403, r"refuses access \(status 403\)"),
-        (429, "no more requests now"),
-        (302, "status 302"),
-    ],
-)
-async def test_statuses(site: WebServer, fetcher: PageFetcher, status: int, why: str) -> None:
-    await refused(fetcher, site.status("/x", status), why)
-    assert len(site.requests) == 1
-
-
-@pytest.mark.parametrize(
     ("told", "data", "taken"),
     [
         ("text/html", PAGE, "text/html"),

@@ -60,9 +60,7 @@ def articles(site: WebServer, count: int, host: str = "site{}.example") -> list[
 # What the engine is asked
 
 
-async def test_trusted_sites_come_a_little_earlier_and_blocked_ones_not_at_all(
-    engine: SearchServer, site: WebServer, tmp_path: Path
-) -> None:
+async def test_trusted_sites_first_blocked_never(engine: SearchServer, site: WebServer, tmp_path: Path) -> None:
     found = articles(site, 8)
     engine.on("bridges", found)
     lists = replace(DomainLists.load(), prefer=("site4.example", "site7.example"), block=("site0.example",))
@@ -73,9 +71,7 @@ async def test_trusted_sites_come_a_little_earlier_and_blocked_ones_not_at_all(
     assert not asked_for(site)["/7"]  # trust lifts a page by three ranks, not to the top
 
 
-async def test_a_redirect_leads_neither_to_a_blocked_site_nor_away_from_the_chosen_ones(
-    engine: SearchServer, site: WebServer, tmp_path: Path
-) -> None:
+async def test_a_redirect_reaches_no_blocked_site(engine: SearchServer, site: WebServer, tmp_path: Path) -> None:
     blocked = publish(site, "blocked.example", "/blocked", prose(1))
     other = publish(site, "other.example", "/other", prose(2))
     for name, target in (("/to-blocked", blocked), ("/to-other", other)):
@@ -93,9 +89,7 @@ async def test_a_redirect_leads_neither_to_a_blocked_site_nor_away_from_the_chos
 # Pages are read once
 
 
-async def test_a_page_that_two_sides_and_two_queries_find_is_asked_for_once(
-    engine: SearchServer, site: WebServer, tmp_path: Path
-) -> None:
+async def test_a_page_is_fetched_once(engine: SearchServer, site: WebServer, tmp_path: Path) -> None:
     site.latency = 0.2
     page = publish(site, "site.example", "/page", prose(1))
     same = f"{page}?utm_source=news#top"
@@ -111,7 +105,7 @@ async def test_a_page_that_two_sides_and_two_queries_find_is_asked_for_once(
 
 
 @pytest.mark.parametrize(("minutes", "searches", "fetches"), [(55, 1, 1), (65, 2, 1), (25 * 60, 2, 2)])
-async def test_searches_are_remembered_for_an_hour_and_pages_for_a_day(
+async def test_searches_are_cached_an_hour_and_pages_a_day(
     engine: SearchServer, site: WebServer, tmp_path: Path, minutes: int, searches: int, fetches: int
 ) -> None:
     engine.otherwise(lambda _: articles(site, 1))
@@ -132,9 +126,7 @@ def made_earlier(cache: Path, seconds: int) -> None:
 # How many
 
 
-async def test_never_more_pages_than_allowed_and_spare_ones_only_for_those_that_fail(
-    engine: SearchServer, site: WebServer, tmp_path: Path
-) -> None:
+async def test_failed_pages_are_replaced_up_to_the_limit(engine: SearchServer, site: WebServer, tmp_path: Path) -> None:
     found = articles(site, 12)
     for path in ("/1", "/2"):
         site.status(path, 404)
@@ -146,9 +138,7 @@ async def test_never_more_pages_than_allowed_and_spare_ones_only_for_those_that_
     assert {url.rpartition("/")[2]: why for url, why in result.unread.items()} == {"1": "status 404", "2": "status 404"}
 
 
-async def test_a_page_that_hangs_keeps_the_others_from_nothing(
-    engine: SearchServer, site: WebServer, tmp_path: Path
-) -> None:
+async def test_a_hanging_page_does_not_stop_the_others(engine: SearchServer, site: WebServer, tmp_path: Path) -> None:
     found = articles(site, 3)
     site.hang("/hang")
     hanging = at(site, "slow.example", "/hang")
@@ -178,7 +168,7 @@ HOSTILE: dict[str, str] = {
 
 
 @pytest.mark.parametrize("name", list(HOSTILE))
-async def test_a_hostile_text_is_kept_as_plain_bounded_text(
+async def test_hostile_text_becomes_plain_text(
     engine: SearchServer, site: WebServer, tmp_path: Path, name: str
 ) -> None:
     title = f"Bridges {HOSTILE[name][:90]}"
@@ -212,7 +202,7 @@ async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_side_that_gives_up_does_not_take_the_page_from_the_other(
+async def test_a_cancelled_side_keeps_the_page_for_the_other(
     engine: SearchServer, site: WebServer, tmp_path: Path
 ) -> None:
     site.latency = 0.3

@@ -171,7 +171,7 @@ async def test_a_writer_is_shown_what_was_judged_for_its_side_by_document(bench:
     assert bench.asked(YES).index("A nurse") < bench.asked(YES).index("Against the side speak:")
 
 
-async def test_every_claim_is_kept_with_its_reason_and_what_it_answers(bench: Bench) -> None:
+async def test_claims_keep_their_reasons_and_answers(bench: Bench) -> None:
     texts = [LETTER.split(". ")[1], *FOR]
 
     def case(body: Any) -> dict[str, Any]:
@@ -198,9 +198,7 @@ INVENTED = {"claims": [{"text": "Geese sold hats in Oslo.", "passages": [1]}]}
 
 
 @pytest.mark.parametrize("reply", [{"claims": []}, INVENTED], ids=["empty", "invented"])
-async def test_only_a_passage_that_was_judged_for_a_side_is_quoted_for_it(
-    bench: Bench, reply: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_judged_passages_are_quoted(bench: Bench, reply: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(QuickJudge, "_score", staticmethod(lambda pair: 0.9999 if pair.statement == YES else 0.0001))
     bench.server.on(STAGES["check"], {"claims": []})
     bench.server.on(STAGES["write"], reply)
