@@ -1,1 +1,1 @@
-"""Steelman for programs: HTTP, OpenAI-compatible, MCP. `python -m api` serves it."""
+"""Servers for programs: HTTP, OpenAI-compatible and MCP. `python -m api` starts them."""

@@ -1,4 +1,4 @@
-"""`python -m api`: the server for programs. This module only parses; the rest is imported when it runs."""
+"""`python -m api`: parses the command line and imports only what the command needs."""
 
 import argparse
 import contextlib
@@ -22,83 +22,83 @@ examples:
   python -m api                                    listen on http://127.0.0.1:8000
   python -m api --port 9000
   python -m api mcp                                MCP over standard input and output, for an assistant
-  python -m api keys make laptop                   from now on callers need this key
-  python -m api --host 0.0.0.0                     for other machines too, once there is a key
+  python -m api keys make laptop                   make a key; from then on callers need one
+  python -m api --host 0.0.0.0                     serve other machines too; this needs a key
 
   curl http://127.0.0.1:8000/v1/ask -H 'Content-Type: application/json' \\
     -d '{"question": "Should schools ban smartphones?"}'
 
-docs/api.md has a line for each call; `.env.example` lists what may be set (STEELMAN_API_…).
+docs/api.md describes each call; `.env.example` lists the settings (STEELMAN_API_…).
 
-exit status: 0 stopped by Ctrl-C or SIGTERM, 2 bad input, 1 anything else, 130 interrupted before it listened,
-128 and the signal's number by a second one, which ends it at once
+exit status: 0 stopped by Ctrl-C or SIGTERM, 1 failed, 2 bad input, 130 interrupted before it listened,
+128 plus the number of a second signal, which ends it at once
 """
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands, without importing any of them."""
+    """Builds the parser of all commands without importing them."""
     parser = argparse.ArgumentParser(
         prog=as_installed("python -m api"),
         epilog=as_installed(_EPILOG),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Steelman for programs: over HTTP, as an OpenAI-compatible server, over MCP.",
+        description="Serves Steelman to programs over HTTP (also OpenAI-compatible) and MCP.",
     )
-    parser.add_argument("--host", help="where to listen (default: 127.0.0.1, which only this machine reaches)")
-    parser.add_argument("--port", type=int, help="the port (default: 8000; 0 takes a free one)")
+    parser.add_argument("--host", help="address to listen on (default: 127.0.0.1, for this machine only)")
+    parser.add_argument("--port", type=int, help="port to listen on (default: 8000; 0 chooses a free one)")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser(
         "mcp",
         help="speak MCP over standard input and output",
-        description="Speaks MCP over standard input and output: an assistant starts this command for itself.",
+        description="Speaks MCP over standard input and output. An assistant starts this command.",
         epilog=as_installed(configuration_help()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_keys(commands.add_parser("keys", help="make, list and revoke the keys that callers need"))
+    _add_keys(commands.add_parser("keys", help="make, list and revoke keys for callers"))
     return parser
 
 
 def _add_keys(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Bearer keys. Until the first one is made, whoever reaches the server may use it; from then on every call "
-        "needs one, also after the last was revoked. A running server notices at once."
+        "Manages bearer keys. Before the first key is made, every call is allowed. Afterwards every call needs a key, "
+        "even if all keys are revoked. A running server notices changes at once."
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    make = actions.add_parser("make", help="make a key and print it, this once")
-    make.add_argument("name", metavar="NAME", help="who will use it; logs show its id, never the key")
-    actions.add_parser("list", help="list the keys that were ever made")
-    revoke = actions.add_parser("revoke", help="end a key")
+    make = actions.add_parser("make", help="make a key and print it once")
+    make.add_argument("name", metavar="NAME", help="user of the key; logs show its id, never the key")
+    actions.add_parser("list", help="list all keys, including revoked ones")
+    revoke = actions.add_parser("revoke", help="revoke a key")
     revoke.add_argument("key", metavar="ID|NAME", help="as `keys list` shows it")
 
 
 def configuration_help() -> str:
-    """How to configure an assistant for the command `mcp`, with this machine's paths; it works in any folder."""
+    """Instructions for an assistant's configuration, with this machine's paths. The command works in any folder."""
     command, env = [sys.executable, "-P", "-m", "api", "mcp"], {"PYTHONPATH": str(ROOT)}
-    if not is_checkout():  # the installed command lies beside this one
+    if not is_checkout():  # both commands are in one folder
         command, env = [str(Path(sys.argv[0]).absolute().with_name("steelman-mcp"))], {}
     server = {"command": command[0], "args": command[1:], "env": env}
-    told = (word for name, value in env.items() for word in ("-e", f"{name}={value}"))
-    typed = shlex.join(["claude", "mcp", "add", "steelman", *told, "--", *command])
+    variables = (word for name, value in env.items() for word in ("-e", f"{name}={value}"))
+    typed = shlex.join(["claude", "mcp", "add", "steelman", *variables, "--", *command])
     block = json.dumps({"mcpServers": {"steelman": server}}, indent=2, ensure_ascii=False)
     return f"""\
-put this into the assistant's configuration (mcp.json, claude_desktop_config.json, …):
+add this to the assistant's configuration (mcp.json, claude_desktop_config.json, …):
 
 {textwrap.indent(block, "  ")}
 
-or, where the assistant has a command for it:
+or use the assistant's command, if it has one:
 
   {typed}
 
-Settings (OPENAI_API_KEY, STEELMAN_DATA_DIR, …) go under "env" too, or into a file: `.env` of the
-checkout, else of the data folder, or the one that STEELMAN_ENV_FILE names. Nothing is read from the folder that the
-assistant starts the command in. Over HTTP instead: `python -m api`, and http://127.0.0.1:8000/mcp as the address.
+Put settings (OPENAI_API_KEY, STEELMAN_DATA_DIR, …) under "env" too, or into a file: the one that STEELMAN_ENV_FILE
+names, or `.env` of the checkout or of the data folder. The command reads nothing from the folder that it is started in.
+For MCP over HTTP run `python -m api` and use the address http://127.0.0.1:8000/mcp.
 
-It offers the tools ask, retrieve and judge, and past answers as resources (steelman://answers/…). Standard output
-carries the protocol alone; messages for people go to standard error.
+Tools: ask, retrieve, judge. Resources: past answers (steelman://answers/…). Standard output contains only the
+protocol; messages for people go to standard error.
 """
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command; whatever goes wrong becomes one line for the user and an exit status."""
+    """Runs one command. A failure becomes one line for the user and an exit status."""
     return run_command(partial(_run, arguments), "api")
 
 
@@ -127,15 +127,15 @@ def _run(arguments: list[str] | None) -> int:
 def _run_keys(args: argparse.Namespace, keys: "Keys") -> None:
     if args.action == "make":
         key, text = keys.make(args.name)
-        print(text)  # alone on standard output, so that KEY=$(python -m api keys make NAME) takes it
+        print(text)  # alone on standard output, for KEY=$(python -m api keys make NAME)
         print(
-            f"This is key {key.id} ({key.name}). It is shown this once: keep it. From now on every call needs a key:\n"
+            f"This is key {key.id} ({key.name}). It is shown only once: save it. From now on every call needs a key:\n"
             "Authorization: Bearer sk-steelman-…",
             file=sys.stderr,
         )
     elif args.action == "revoke":
         key = keys.revoke(args.key)
-        print(f"Revoked key {key.id} ({key.name}). A running server refuses it from now on.")
+        print(f"Revoked key {key.id} ({key.name}). A running server now refuses it.")
     elif known := keys.all():
         width = max(len("NAME"), *(len(k.name) for k in known))
         print(f"{'ID':8}  {'NAME':{width}}  {'MADE':29}  REVOKED")
@@ -143,7 +143,7 @@ def _run_keys(args: argparse.Namespace, keys: "Keys") -> None:
             print(f"{k.id:8}  {k.name:{width}}  {k.created_at:29}  {k.revoked_at or ''}".rstrip())
     else:
         make = as_installed("python -m api keys make NAME")
-        print(f"No key was ever made: whoever reaches the server may use it. `{make}` makes one.")
+        print(f"There is no key, so every call is allowed. `{make}` makes one.")
 
 
 if __name__ == "__main__":

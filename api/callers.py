@@ -1,10 +1,11 @@
-"""Callers by bearer keys, and the runs of each.
+"""Callers with their bearer keys and their runs.
 
-The database holds SHA-256 digests of keys: a long random key needs no slow hash, as a password does. Rows of keys stay
-after they are revoked, because a server needs a key once one was ever made.
+The database stores SHA-256 digests of keys. A long random key needs no slow hash, unlike a password. Revoked keys stay
+in the table, because the server needs a key as soon as one was made.
 """
 
 import hashlib
+import hmac
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,13 +29,13 @@ _LISTED = f"""
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A key that a request came with; `key_id` is empty where no key is needed."""
+    """The sender of a request. `key_id` is empty without a key."""
 
     key_id: str = ""
 
 
 def caller_of(request: Request) -> Caller:
-    """The caller that the guard identified."""
+    """Returns the caller that the guard identified."""
     caller: Caller = request.scope["state"]["caller"]
     return caller
 
@@ -43,39 +44,39 @@ TheCaller = Annotated[Caller, Depends(caller_of)]
 
 
 class CallerRuns:
-    """The table of runs by key. Without a key a caller sees all runs but those of people logged in to the page."""
+    """The table of runs by key. A caller without a key sees all runs except those of people who log in to the page."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     def record(self, run_id: str, key_id: str, idempotency_key: str | None) -> bool:
-        """False when another run has this key's idempotency key already."""
+        """Returns False if another run of this key has the idempotency key already."""
         query = "INSERT INTO api_runs VALUES (?, ?, ?) ON CONFLICT (key_id, idempotency_key) DO NOTHING"
         with self._db.write() as db:
             return db.execute(query, (run_id, key_id, idempotency_key)).rowcount == 1
 
-    def begun(self, key_id: str, idempotency_key: str) -> str | None:
-        """The run that a key began under this name."""
+    def started_with(self, key_id: str, idempotency_key: str) -> str | None:
+        """The id of the run that the key started with this idempotency key."""
         query = "SELECT run_id FROM api_runs WHERE key_id = ? AND idempotency_key = ?"
         return next((str(row["run_id"]) for row in self._db.rows(query, (key_id, idempotency_key))), None)
 
-    def is_of(self, run_id: str, key_id: str) -> bool:
+    def owns(self, run_id: str, key_id: str) -> bool:
         return bool(self._db.rows("SELECT 1 FROM api_runs WHERE run_id = ? AND key_id = ?", (run_id, key_id)))
 
     def listed(
         self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None, answered: bool = False
     ) -> tuple[Sequence[RunRow], str | None]:
-        """A page of runs without their answers, newest first, and the cursor of the next page: time and id of the last
-        row. `after`: a cursor. `answered`: only runs that wrote an answer, not those that only retrieved."""
+        """A page of runs without their answers, newest first, and the cursor of the next page (time and id of the last
+        row). `after`: a cursor. `answered`: only runs with an answer, not those that only retrieved."""
         made, _, last = (after or "").rpartition("Z-")
         asked = {"key": key_id, "status": status, "thread": thread, "answered": answered}
         place = {"limit": limit + 1, "at": f"{made}+00:00" if after else None, "id": last}
         rows = [run_row(r) for r in self._db.rows(_LISTED, asked | place)]
-        page, more = rows[:limit], len(rows) > limit  # one more was asked for
+        page, more = rows[:limit], len(rows) > limit
         return page, f"{page[-1].created_at.removesuffix('+00:00')}Z-{page[-1].id}" if more else None
 
-    def cut_short(self) -> set[str]:
-        """Runs that were begun here and that count as running."""
+    def running(self) -> set[str]:
+        """Runs of the API with the status `running`."""
         query = "SELECT a.run_id FROM api_runs a JOIN runs r ON r.id = a.run_id WHERE r.status = 'running'"
         return {str(r["run_id"]) for r in self._db.rows(query)}
 
@@ -100,32 +101,35 @@ class Keys:
         self._db = database
 
     def make(self, name: str) -> tuple[Key, str]:
-        """A new key and its text, which is not kept. Raises InputError for an unusable name."""
+        """Makes a key. Returns it with its text, which is not stored. Raises InputError for an invalid name."""
         name = name.strip()
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-            raise InputError(f"a key's name has 1 to {_LONGEST_NAME} letters, digits and signs. Say who will use it.")
+            raise InputError(f"a key's name has 1 to {_LONGEST_NAME} printable characters. Name its user.")
         text = _PREFIX + secrets.token_urlsafe(32)
-        key = Key(secrets.token_hex(4), name, digest_of(text.encode()), now(), None)
+        key = Key(secrets.token_hex(4), name, hashlib.sha256(text.encode()).digest(), now(), None)
         with self._db.write() as db:
             if db.execute("SELECT 1 FROM api_keys WHERE name = ? AND revoked_at IS NULL", (name,)).fetchone():
-                raise InputError(f"there is a key '{name}' already. Take another name, or revoke that one first.")
+                raise InputError(f"there is already a key '{name}'. Use another name, or revoke that key first.")
             db.execute("INSERT INTO api_keys VALUES (?, ?, ?, ?, NULL)", (key.id, name, key.digest, key.created_at))
         return key, text
 
     def all(self) -> list[Key]:
-        """Every key that was ever made, oldest first."""
+        """All keys, including revoked ones, oldest first."""
         return [Key(**dict(r)) for r in self._db.rows("SELECT * FROM api_keys ORDER BY created_at, rowid")]
 
+    def caller(self, header: str) -> Caller | None:
+        """The caller of an Authorization header, or None without a valid key. Takes the same time for every key."""
+        scheme, _, text = header.partition(" ")
+        digest = hashlib.sha256(text.strip(" ").encode("latin-1")).digest()
+        matching = [k for k in self.all() if hmac.compare_digest(k.digest, digest) and k.revoked_at is None]
+        return Caller(matching[0].id) if matching and scheme.lower() == "bearer" else None
+
     def revoke(self, which: str) -> Key:
-        """Revokes the key of this id, else the one of this name that is in force. Raises InputError."""
+        """Revokes the key with this id, or the valid key with this name. Raises InputError."""
         keys = self.all()
         found = [k for k in keys if k.id == which] or [k for k in keys if k.name == which and k.revoked_at is None]
         if not found:
-            raise InputError(f"there is no key '{which}'.", hint="See all: `python -m api keys list`.")
+            raise InputError(f"there is no key '{which}'.", hint="List them: `python -m api keys list`.")
         with self._db.write() as db:
             db.execute("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (now(), found[0].id))
         return next(k for k in self.all() if k.id == found[0].id)
-
-
-def digest_of(key: bytes) -> bytes:
-    return hashlib.sha256(key).digest()

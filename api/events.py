@@ -1,4 +1,4 @@
-"""A run's events as server-sent events. Their ids are the events' numbers, so that a client can reconnect."""
+"""A run's events as server-sent events. Each id is the event's number, so that a client can reconnect."""
 
 import json
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from agent.runs.executor import RunFailure
 from agent.runs.store import Event
 from api.problems import failed_run, problem_of
-from api.service import Service, stored_answer
+from api.service import ApiService, stored_answer
 from tools.errors import SteelmanError
 
 EVENT_STREAM = "text/event-stream"
@@ -17,15 +17,14 @@ KINDS = (
     *("started", "queued", "stage", "framed", "sides", "searching", "found", "judged", "again", "reading", "written"),
     *("claim", "verified", "resumed", "waiting", "done", "failed", "cancelled"),
 )
-"""What happens in a run. The last four end the stream."""
+"""Kinds of events. The last four end the stream."""
 EVENTS: dict[str, Any] = {
     EVENT_STREAM: {
         "schema": {
             "type": "object",
-            "description": "Each of the server-sent events. `data` is a JSON object; that of 'done' has the `answer`, "
-            "that of 'failed' the `problem`, that of 'waiting' the planned `sides`; docs/api.md lists "
-            "the others. An event 'problem', without an id, is a problem document: the run cannot be followed any "
-            "further.",
+            "description": "A server-sent event. `data` is a JSON object: 'done' has the `answer`, 'failed' the "
+            "`problem`, 'waiting' the planned `sides`. docs/api.md lists the others. An event 'problem' without an "
+            "id is a problem document and ends the stream.",
             "properties": {
                 "id": {"type": "string", "pattern": "^[0-9]+$", "description": "The event's number, from 1."},
                 "event": {"enum": [*KINDS, "problem"]},
@@ -35,41 +34,41 @@ EVENTS: dict[str, Any] = {
         }
     }
 }
-"""For OpenAPI."""
+"""The response for OpenAPI."""
 QUIET_SECONDS = 10.0
-"""Between two comments, which keep proxies from closing the connection."""
+"""Seconds between two comments. They keep proxies from closing the connection."""
 
 
-def event_stream(service: Service, run_id: str, after: int = 0) -> EventSourceResponse:
-    """The events with numbers above `after`, until the run ends or waits for its sides. `done` carries the answer,
-    `failed` the problem document. A client that disconnects costs the run nothing."""
-    return sent(_events(service, run_id, after), run_id, ServerSentEvent(comment="waiting", sep="\n"))
+def event_stream(service: ApiService, run_id: str, after: int = 0) -> EventSourceResponse:
+    """Sends the events with numbers above `after` until the run ends or waits for its sides. `done` has the answer,
+    `failed` the problem document. The run continues if the client disconnects."""
+    return sse_response(_events(service, run_id, after), run_id, ServerSentEvent(comment="waiting", sep="\n"))
 
 
-def sent(events: AsyncIterator[dict[str, str]], run_id: str, quiet: ServerSentEvent) -> EventSourceResponse:
-    """`quiet` is sent every QUIET_SECONDS. `run_id`: the run of the events, or empty."""
+def sse_response(events: AsyncIterator[dict[str, str]], run_id: str, quiet: ServerSentEvent) -> EventSourceResponse:
+    """Sends the events, and `quiet` every QUIET_SECONDS. `run_id`: the run of the events, or empty."""
     headers = {"Content-Location": f"/v1/runs/{run_id}"} if run_id else {}
     return EventSourceResponse(
         events, headers=headers, ping=QUIET_SECONDS, ping_message_factory=lambda: quiet, sep="\n"
     )
 
 
-async def _events(service: Service, run_id: str, after: int) -> AsyncIterator[dict[str, str]]:
+async def _events(service: ApiService, run_id: str, after: int) -> AsyncIterator[dict[str, str]]:
     yield {"comment": "following"}
     try:
         async for event in service.events(run_id, after):
             yield await _message(service, run_id, event)
     except SteelmanError as exc:
-        yield {"event": "problem", "data": json.dumps(problem_of(exc).told())}
+        yield {"event": "problem", "data": json.dumps(problem_of(exc).document())}
 
 
-async def _message(service: Service, run_id: str, event: Event) -> dict[str, str]:
+async def _message(service: ApiService, run_id: str, event: Event) -> dict[str, str]:
     data = {"at": event.at, **event.data}
     if event.kind == "done":
         answer = stored_answer(await service.runs.run(run_id))
         data["answer"] = answer and answer.model_dump(mode="json")
     elif event.kind == "failed":
         failure = RunFailure(**event.data)
-        problem = failed_run(run_id, failure).told()
+        problem = failed_run(run_id, failure).document()
         data = {"at": event.at, "error": failure.cause().remote_text, "problem": problem}
     return {"id": str(event.number), "event": event.kind, "data": json.dumps(data, ensure_ascii=False)}

@@ -1,10 +1,10 @@
-"""Checks that a request passes before its route: host, origin, key, rate, number of open requests, size.
+"""Checks each request before its route: host, origin, key, rate, number of open requests, size.
 
-A page on the web can have a browser call a server on the same machine: by a form, or under a name of its own that
-resolves to this machine (DNS rebinding). The checks of host and origin refuse both. A key is needed once one was made.
+A web page can make a browser call a server on the same machine: with a form, or under its own host name that resolves
+to this machine (DNS rebinding). The checks of host and origin refuse both. Starlette's TrustedHostMiddleware cannot do
+this: it replies in plain text and compares names, while the whole loopback range is allowed here.
 """
 
-import hmac
 import math
 import re
 import time
@@ -20,115 +20,97 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.forms import split_list
 from agent.settings import Settings
-from api.callers import Caller, Keys, digest_of
-from api.observing import Metrics, Observed
+from api.callers import Caller, Keys
+from api.observing import Exchange, Metrics
 from api.problems import ProblemError, problem_of
 from api.public_url import BASE
 from tools.errors import StoreError
 from tools.net.connections import most_connections
 from tools.net.listening import is_loopback
 
-_PROBES = frozenset(("/healthz", "/readyz"))
-"""Open under any host name: load balancers and container runtimes know none."""
-OPEN = _PROBES | {"/docs", "/openapi.json"}
-"""Open without a key, as are the assets of /docs: a browser that opens the page could not send one."""
-_ASSETS = "/docs/assets/"
-_BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
+_PROBES = ("/healthz", "/readyz")
+"""Allowed under any host name, since load balancers and container runtimes know none."""
+OPEN = (*_PROBES, "/docs", "/openapi.json")
+"""Allowed without a key, as are the assets of /docs: a browser cannot send a key for a page."""
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::\d{1,5})?")
-_METHODS = ("GET", "POST", "DELETE")
 _EXPOSED = ("Location", "Content-Location", "Retry-After", "X-Request-Id", "WWW-Authenticate", "Mcp-Session-Id")
 _UPLOAD = re.compile(r"/v1/collections/[^/]+/files/?")
 _LARGEST_JSON, _MOST_BODIES = 8_000_000, 256_000_000  # bytes of one request, and of all open ones
-_CALLER_SHARE = 4  # one key may have a quarter of all open requests and bodies, and so may all callers without a key
-_COME_AGAIN = 10
-_OTHER_HOST = (
-    "The Host header does not name this server. Call it by its address, or add the name to STEELMAN_API_HOSTS, a "
-    "proxy's to STEELMAN_PUBLIC_URL."
-)
-_OTHER_PAGE = (
-    "A web page of another origin sent this. STEELMAN_API_ORIGINS lets it in; STEELMAN_PUBLIC_URL lets in the server's "
-    "own page behind a proxy."
-)
+_CALLER_SHARE = 4  # a key may have a quarter of all open requests and bodies; so may all callers without a key
+_HOST_ADVICE = "Use the server's address, or add the name to STEELMAN_API_HOSTS, a proxy's to STEELMAN_PUBLIC_URL."
+_PAGE_ADVICE = "STEELMAN_API_ORIGINS allows it; STEELMAN_PUBLIC_URL allows the server's own page behind a proxy."
 
 
 class Guard:
-    """observed (id, log line, crash) ─▶ named (host, origin) ─▶ known (key, rate, open requests, size) ─▶ routes"""
+    """exchange (id, log line, failure) ─▶ host, origin ─▶ key, rate, open requests, size ─▶ routes"""
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
-        self._app = app
-        self._observed = Observed(self._named, metrics)
-        self._origins = frozenset(split_list(settings.api_origins))
-        self._inner: ASGIApp = self._known
-        if self._origins:  # cookies mean nothing here, so that any header may be sent
-            self._inner = CORSMiddleware(self._known, self._origins, _METHODS, ("*",), expose_headers=_EXPOSED)
-        hosts = [name.lower() for name in split_list(settings.api_hosts)]
-        self._loopback = is_loopback(settings.api_host)
+        self._app, self._metrics, self._inner = app, metrics, self._check_caller
+        if origins := split_list(settings.api_origins):  # no cookies are used, so any header may be sent
+            methods = "GET", "POST", "DELETE"
+            self._inner = CORSMiddleware(self._check_caller, origins, methods, ("*",), expose_headers=_EXPOSED).__call__
+        self._public, self._loopback = urlsplit(settings.public_url), is_loopback(settings.api_host)
+        self._origins, hosts = frozenset(origins), split_list(settings.api_hosts.lower())
         self._any_host = not self._loopback and not hosts
-        self._base, self._public = settings.public_url, urlsplit(settings.public_url)
-        self._hosts = frozenset((*hosts, self._public.hostname or ""))
-        self._limits = parse_many(settings.api_rate)
-        self._window = MovingWindowRateLimiter(MemoryStorage())
-        self._upload = settings.api_upload * 1_000_000
-        self._most = most_connections() // 2  # the other half of the connections wait for a head
+        self._hosts = frozenset((*hosts, self._public.hostname))
+        self._rates, self._window = parse_many(settings.api_rate), MovingWindowRateLimiter(MemoryStorage())
+        self._upload, self._most = settings.api_upload * 1_000_000, most_connections() // 2
         self._open: Counter[str] = Counter()  # open requests by key
         self._bodies: Counter[str] = Counter()  # bytes of their bodies in memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        BASE.set(self._base)
-        if self._public.path and f"{scope['path']}/".startswith(f"{self._public.path}/"):
+        BASE.set(self._public.geturl())
+        if self._public.path and f"{scope['path']}/".startswith(f"{self._public.path}/"):  # the proxy kept it
             scope["path"] = scope["path"].removeprefix(self._public.path) or "/"
-        return await self._observed(scope, receive, send)
+        return await Exchange(scope, send, self._metrics).run(self._check_host, receive)
 
-    async def _named(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a request under a foreign host name, or from a foreign page."""
+    async def _check_host(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuses a request under a foreign host name or from a page of a foreign origin."""
         headers = Headers(scope=scope)
-        hosts = headers.getlist("host")
-        foreign = len(hosts) != 1 or not (self._any_host or self._is_mine(hosts[0]))
-        scope.setdefault("state", {})["foreign"] = foreign
-        problem = None
-        if foreign and not (scope["path"] in _PROBES and len(hosts) < 2):
-            problem = ProblemError(403, "unknown-host", _OTHER_HOST)
-        else:
-            own = {name for name in ("".join(hosts).lower(), self._public.netloc) if self._is_mine(name)}
-            pages = self._origins | {f"{scheme}://{name}" for name in own for scheme in ("http", "https")}
-            if not all(page in pages or page.lower() in pages for page in headers.getlist("origin")):
-                problem = ProblemError(403, "unknown-origin", _OTHER_PAGE)
+        hosts, problem = headers.getlist("host"), None
+        foreign = len(hosts) != 1 or not (self._any_host or self._is_own(hosts[0]))
+        scope.setdefault("state", {}).update(foreign=foreign, caller=Caller())
+        own = {name.lower() for name in (*hosts, self._public.netloc) if self._is_own(name)}
+        pages = self._origins | {f"{scheme}://{name}" for name in own for scheme in ("http", "https")}
+        if foreign and (scope["path"] not in _PROBES or len(hosts) > 1):
+            problem = ProblemError(403, "unknown-host", f"The Host header does not name this server. {_HOST_ADVICE}")
+        elif not pages.issuperset(headers.getlist("origin")):
+            problem = ProblemError(403, "unknown-origin", f"A web page of another origin sent this. {_PAGE_ADVICE}")
         await (problem.response(scope) if problem else self._inner)(scope, receive, send)
 
-    def _is_mine(self, host: str) -> bool:
-        named = _HOST.fullmatch(host)
-        name = (named[1] or named[2]).lower() if named else ""
+    def _is_own(self, host: str) -> bool:
+        match = _HOST.fullmatch(host)
+        name = (match[1] or match[2]).lower() if match else ""
         return bool(name) and (is_loopback(name) or name in self._hosts)
 
-    async def _known(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses an unknown caller, a caller that is too quick or has too much open, and a body that is too large."""
-        path = scope["path"]
-        files = _UPLOAD.fullmatch(path)
-        most = self._upload if files else min(_LARGEST_JSON, self._upload)
-        scope["state"]["caller"] = Caller()
+    async def _check_caller(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuses a caller without a valid key, past its rate or its share of open requests, and a body too large."""
+        path, taken = scope["path"], 0
+        upload = _UPLOAD.fullmatch(path)
+        in_memory = upload is None  # files go to the disk
+        most = self._upload if upload else min(_LARGEST_JSON, self._upload)
+        too_large = ProblemError(413, "body-too-large", f"Send at most {most / 1_000_000:g} MB at once.")
         try:
-            if path not in OPEN and not path.startswith(_ASSETS):
+            if path not in OPEN and not path.startswith("/docs/assets/"):
                 self._identify(scope)
             who = scope["state"]["caller"].key_id
             if path not in _PROBES:
                 _check_share(self._open, who, self._most, "requests", 1)
             if int(Headers(scope=scope).get("content-length", 0)) > most:
-                raise _too_large(most)
-        except (ProblemError, StoreError) as exc:  # keys that cannot be read let nobody in
+                raise too_large
+        except (ProblemError, StoreError) as exc:  # unreadable keys let nobody in
             return await problem_of(exc).response(scope)(scope, receive, send)
-        taken, bodies = 0, Counter[str]() if files else self._bodies  # files go to the disk
 
         async def limited() -> Message:
             nonlocal taken
             message = await receive()
-            size = len(message.get("body", b""))
-            taken += size
-            bodies[who] += size
+            taken += (size := len(message.get("body", b"")))
+            self._bodies[who] += size * in_memory
             if taken > most:
-                raise _too_large(most)
-            _check_share(bodies, who, _MOST_BODIES, "bytes")
+                raise too_large
+            _check_share(self._bodies, who, _MOST_BODIES, "bytes")
             return message
 
         self._open[who] += 1
@@ -136,54 +118,41 @@ class Guard:
             await self._app(scope, limited, send)
         finally:
             self._open[who] -= 1
-            bodies[who] -= taken
-            bodies += Counter()  # removes callers without a body
-            self._open += Counter()  # and without a request
+            self._bodies[who] -= taken * in_memory
+            for held in (self._open, self._bodies):
+                held += Counter()  # removes callers with nothing open
 
     def _identify(self, scope: Scope) -> None:
-        """Finds the caller by its key. Raises ProblemError.
+        """Finds the caller by its key and counts the request. Raises ProblemError.
 
-        Callers without a key, or with a wrong one, share one rate, so that nobody can try keys at any speed.
+        Callers without a valid key share one rate, so that nobody can guess keys quickly.
         """
         given = Headers(scope=scope).getlist("authorization")
-        keys = Keys(scope["app"].state.service.runs.database).all()  # takes less than a millisecond
-        bearer, caller = _BEARER.fullmatch(given[0]) if len(given) == 1 else None, None
-        if bearer:  # compares every digest, each in the same time
-            digest = digest_of(bearer[1].encode("latin-1"))
-            matching = [k for k in keys if hmac.compare_digest(k.digest, digest) and k.revoked_at is None]
-            caller = Caller(matching[0].id) if matching else None
-        scope["state"]["caller"] = caller or Caller()
-        self._count(scope["state"]["caller"].key_id)
-        if caller is None and (keys or not self._loopback):
-            name, told, asks = "key-missing", "This call needs a key.", "Bearer"
+        keys = Keys(scope["app"].state.service.runs.database)  # read in less than a millisecond
+        known = keys.caller(given[0]) if len(given) == 1 else None
+        scope["state"]["caller"] = caller = known or Caller()
+        for rate in self._rates:
+            if not self._window.test(rate, caller.key_id):
+                seconds = max(1, math.ceil(self._window.get_window_stats(rate, caller.key_id).reset_time - time.time()))
+                detail = f"The rate is {rate.amount} in {rate.get_expiry()} seconds. Try again in {seconds} seconds."
+                raise ProblemError(429, "too-many-requests", detail, headers={"Retry-After": str(seconds)})
+        for rate in self._rates:  # a refused request counts for no rate
+            self._window.hit(rate, caller.key_id)
+        if known is None and (not self._loopback or keys.all()):
+            name, cause, asks = "key-missing", "This call needs a key.", "Bearer"
             if given:
-                name, told = "key-wrong", "The key is wrong, or it was revoked."
-                asks = 'Bearer error="invalid_token"'
-            detail = f"{told} Send `Authorization: Bearer KEY`; `keys make` on the server's machine makes one."
+                name, cause, asks = "key-wrong", "The key is wrong or revoked.", 'Bearer error="invalid_token"'
+            detail = f"{cause} Send `Authorization: Bearer KEY`; `keys make` on the server's machine makes one."
             raise ProblemError(401, name, detail, headers={"WWW-Authenticate": asks})
 
-    def _count(self, caller: str) -> None:
-        """Counts a request of the caller. Raises ProblemError (429) past a rate, which then counts by none."""
-        for limit in self._limits:
-            if not self._window.test(limit, caller):
-                seconds = max(1, math.ceil(self._window.get_window_stats(limit, caller).reset_time - time.time()))
-                detail = f"The rate is {limit.amount} in {limit.get_expiry()} seconds. Come again in {seconds} seconds."
-                raise ProblemError(429, "too-many-requests", detail, headers={"Retry-After": str(seconds)})
-        for limit in self._limits:
-            self._window.hit(limit, caller)
 
-
-def _check_share(taken: Counter[str], caller: str, most: int, unit: str, more: int = 0) -> None:
-    """Raises ProblemError if all callers (503), or this one (429), have more open than they may."""
+def _check_share(held: Counter[str], caller: str, most: int, unit: str, more: int = 0) -> None:
+    """Raises ProblemError if all callers (503) or this one (429) hold more than they may."""
     whose = "this key" if caller else "all callers without a key"
-    for held, limit, status, name, who in (
-        (taken.total(), most, 503, "server-full", "all callers"),
-        (taken[caller], most // _CALLER_SHARE, 429, "too-many-requests", whose),
+    for total, limit, status, name, who in (
+        (held.total(), most, 503, "server-full", "all callers"),
+        (held[caller], most // _CALLER_SHARE, 429, "too-many-requests", whose),
     ):
-        if held + more > limit:
-            detail = f"Of {who} at most {limit:,} {unit} may be open. Try again in {_COME_AGAIN} seconds."
-            raise ProblemError(status, name, detail, headers={"Retry-After": f"{_COME_AGAIN}"})
-
-
-def _too_large(most: int) -> ProblemError:
-    return ProblemError(413, "body-too-large", f"At most {most / 1_000_000:g} MB are taken here. Send less at once.")
+        if total + more > limit:
+            detail = f"{who.capitalize()} may have at most {limit:,} {unit} open. Try again in 10 seconds."
+            raise ProblemError(status, name, detail, headers={"Retry-After": "10"})

@@ -1,7 +1,7 @@
-"""A log line for each request, in JSON or short on a terminal, and metrics for Prometheus.
+"""One log line for each request (JSON, or short text on a terminal) and metrics for Prometheus.
 
-No line holds a question or a key. A failure is logged by its type and traceback. Its message, which may quote a
-question, is left out unless the settings allow questions in the logs.
+Log lines contain no question and no key. A failure is logged with its type and traceback but without its message, which
+may quote a question, unless the settings allow questions in the log.
 """
 
 import asyncio
@@ -25,34 +25,26 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent.settings import Settings
 from api.problems import METHODS, ProblemError
 from api.public_url import link
+from api.service import ApiService
 
 REQUESTS = logging.getLogger("steelman.requests")
 SERVER = logging.getLogger("steelman.server")
 _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
-_REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
-_EVENT_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_PLACE = re.compile(r"/v1/(run|job)s/(j?[0-9a-f]{12})(?:/|$)")
-_MOST_CAUSES = 10
-_SAID = ("problem", "run", "job", "key")
-_GONE = 499  # nginx's status of a reply whose client has gone
-_STOPPING = ProblemError(
-    503,
-    "server-stopping",
-    "Come again in a moment: runs that were begun go on when it is started again.",
-    headers={"Retry-After": "5"},
-)
+_ADDRESS = re.compile(r"/v1/(run|job)s/(j?[0-9a-f]{12})(?:/|$)")
+_CLIENT_GONE = 499  # nginx's status for a client that disconnected before the reply
 
 
 def configure(settings: Settings, stream: TextIO | None = None) -> None:
-    """Sends every log record of this process to the stream (standard error), warnings and worse of other packages."""
+    """Sends all log records of this process to the stream (standard error): of other packages warnings and errors."""
     stream = stream or sys.stderr
-    formatter: _Discreet = _Discreet("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
+    formatter: _PrivateFormatter = _PrivateFormatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
     if not stream.isatty():
         names = {"levelname": "level", "name": "logger", "exc_info": "failure"}
         fields = ["levelname", "name", "message"]
-        formatter = _Json(fields, rename_fields=names, timestamp="time", json_ensure_ascii=False)
-    formatter.open_ = settings.api_log_questions
+        formatter = _PrivateJson(fields, rename_fields=names, timestamp="time", json_ensure_ascii=False)
+    formatter.with_messages = settings.api_log_questions
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
@@ -60,139 +52,121 @@ def configure(settings: Settings, stream: TextIO | None = None) -> None:
     logging.captureWarnings(True)
 
 
-def told_by_loop(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """An event loop's exception handler. Its own would quote the exception's message inside the record's."""
-    exc = context.get("exception")
-    message = str(context.get("message", "something went wrong in the event loop")).splitlines()[0]
-    SERVER.error(message, exc_info=exc if isinstance(exc, BaseException) else None)
+def log_loop_error(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """An event loop's exception handler. asyncio's own would log the exception's message."""
+    SERVER.error(str(context["message"]).splitlines()[0], exc_info=context.get("exception"))
 
 
-class _Discreet(logging.Formatter):
-    """Formats an exception and its causes without their messages, unless `open_`."""
+class _PrivateFormatter(logging.Formatter):
+    """Formats an exception and its causes without their messages, unless `with_messages`."""
 
-    open_ = False
+    with_messages = False
 
     def formatException(self, ei: _ExcInfo) -> str:  # noqa: N802  # logging's name
-        if ei[1] is None or self.open_:
-            return super().formatException(ei) if ei[1] else ""
-        exc: BaseException | None = ei[1]
-        parts: list[str] = []
-        while exc is not None and len(parts) < _MOST_CAUSES:
+        exc, parts = ei[1], list[str]()
+        if exc is None or self.with_messages:
+            return super().formatException(ei) if exc else ""
+        while exc is not None:
             frames = "".join(traceback.format_tb(exc.__traceback__))
             parts.insert(0, f"{frames}{type(exc).__module__}.{type(exc).__qualname__}")
             exc = exc.__cause__ or exc.__context__
         return "\nthen\n".join(parts)
 
 
-class _Json(_Discreet, JsonFormatter):
-    """Time, level, logger, message, then the other members of a record."""
+class _PrivateJson(_PrivateFormatter, JsonFormatter):
+    """The same as JSON: time, level, logger and message first."""
 
 
 class Metrics:
-    """The metrics of one application, in a registry of its own."""
+    """The metrics of one application, in its own registry."""
 
     def __init__(self) -> None:
-        registry, call = CollectorRegistry(), ("method", "route")
-        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
-        histogram = partial(Histogram, registry=registry)
-        told = "Requests that were answered; status 499: the caller went away first."
-        self.requests = counter("steelman_http_requests", told, (*call, "status"))
-        told = "From a request's head to the end of its reply, followed events included."
-        self.seconds = histogram("steelman_http_request_seconds", told, call, buckets=_REQUEST_SECONDS)
-        told = "From a request's head to the first event that was sent."
-        self.first_event = histogram("steelman_first_event_seconds", told, ("route",), buckets=_EVENT_SECONDS)
-        self.refusals = counter("steelman_refusals", "Problem documents that were sent, by kind.", ("kind",))
-        self.runs_ended = counter("steelman_runs_ended", "Runs that ended here, by how they did.", ("outcome",))
-        self.jobs_ended = counter("steelman_jobs_ended", "Jobs that ended here, by how.", ("status",))
-        self.working = gauge("steelman_runs_at_work", "Runs that are being worked on.")
-        self.waiting = gauge("steelman_runs_waiting", "Runs that wait their turn.")
-        self.jobs = gauge("steelman_jobs_open", "Jobs that are worked on or wait their turn.")
-        ProcessCollector(registry=registry)  # memory, processor time, open files
-        self.registry = registry
+        self.registry, call = CollectorRegistry(), ("method", "route")
+        counter, histogram = partial(Counter, registry=self.registry), partial(Histogram, registry=self.registry)
+        about = "Requests by status; 499: the client disconnected before the reply."
+        self.requests = counter("steelman_http_requests", about, (*call, "status"))
+        about = "Seconds from a request's head to the end of its reply, including followed events."
+        self.seconds = histogram("steelman_http_request_seconds", about, call, buckets=_SECONDS)
+        about = "Seconds from a request's head to its first event."
+        self.first_event = histogram("steelman_first_event_seconds", about, ("route",))
+        self.refusals = counter("steelman_refusals", "Problem documents by kind.", ("kind",))
+        self.runs_ended = counter("steelman_runs_ended", "Runs that ended on this server.", ("outcome",))
+        self.jobs_ended = counter("steelman_jobs_ended", "Jobs that ended on this server.", ("status",))
+        ProcessCollector(registry=self.registry)  # memory, processor time, open files
+
+    def watch(self, service: ApiService) -> None:
+        runs, jobs, most = service.runs, service.jobs, service.settings.api_runs
+        runs.executor.on_end = lambda outcome: self.runs_ended.labels(outcome).inc()
+        jobs.on_end = lambda status: self.jobs_ended.labels(status).inc()
+        gauge = partial(Gauge, registry=self.registry)
+        gauge("steelman_runs_at_work", "Active runs.").set_function(lambda: min(len(runs.at_work), most))
+        gauge("steelman_runs_waiting", "Queued runs.").set_function(lambda: max(len(runs.at_work) - most, 0))
+        gauge("steelman_jobs_open", "Active and queued jobs.").set_function(lambda: len(jobs))
 
 
-class Observed:
-    """The outermost layer: a request has an id, ends in a reply, and leaves a log line and its metrics."""
+class Exchange:
+    """A request and its reply: gives them an id, makes sure that there is a reply, and records log line and metrics."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app = app
-        self._metrics = metrics
+    def __init__(self, scope: Scope, send: Send, metrics: Metrics) -> None:
+        self._scope, self._send, self._metrics, self._began = scope, send, metrics, time.perf_counter()
+        given = Headers(scope=scope).get("x-request-id", "")
+        self._id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        self._status, self._address = 0, str(scope["path"])  # the address of a run or job
+        self._is_over = self._is_stream = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = _Exchange(scope, send)
+    async def run(self, app: ASGIApp, receive: Receive) -> None:
+        problem = None
         try:
-            await self._app(scope, receive, exchange.send)
-            if exchange.status is not None and not exchange.over:
-                # The server stops within a stream of events, which is to end without a fault.
-                await exchange.send({"type": "http.response.body", "body": b""})
-        except asyncio.CancelledError:
-            # Only a server that stops cancels a request; it looks at nothing but the reply.
-            if exchange.status is None:
-                await _STOPPING.response(scope)(scope, receive, exchange.send)
+            await app(self._scope, receive, self._pass_on)
+            if self._status and not self._is_over:  # the stopping server cut a stream of events
+                await self._pass_on({"type": "http.response.body", "body": b""})
+        except asyncio.CancelledError:  # only a stopping server cancels a request
+            detail = "Try again in a moment. The next server continues the runs."
+            problem = ProblemError(503, "server-stopping", detail, headers={"Retry-After": "5"})
         except ClientDisconnect:
             pass
         except Exception:  # noqa: BLE001  # logged
-            SERVER.exception("a request failed", extra={"request_id": exchange.request_id})
-            if exchange.status is None:
-                detail = f"Steelman failed, not the request. The server's log has it as request {exchange.request_id}."
-                problem = ProblemError(500, "failure", detail)
-                await problem.response(scope)(scope, receive, exchange.send)
+            SERVER.exception("a request failed", extra={"request_id": self._id})
+            problem = ProblemError(500, "failure", f"Steelman failed. The server's log has the reason at {self._id}.")
+        try:
+            if problem and not self._status:
+                await problem.response(self._scope)(self._scope, receive, self._pass_on)
         finally:
-            self._tell(exchange)
+            self._record()
 
-    def _tell(self, exchange: "_Exchange") -> None:
-        scope, seconds = exchange.scope, time.perf_counter() - exchange.began
-        method = scope["method"] if scope["method"] in METHODS else "OTHER"
-        route, status, state = _route(scope), exchange.status or _GONE, scope.get("state", {})
-        self._metrics.requests.labels(method, route, str(status)).inc()
-        self._metrics.seconds.labels(method, route).observe(seconds)
-        facts: dict[str, str | int | float] = {"method": method, "route": route, "status": status}
-        facts |= {"ms": round(seconds * 1000, 1), "key": caller.key_id if (caller := state.get("caller")) else ""}
-        if exchange.first_event is not None:
-            self._metrics.first_event.labels(route).observe(exchange.first_event)
-        if kind := state.get("problem"):
-            self._metrics.refusals.labels(kind).inc()
-            facts["problem"] = kind
-        if place := _PLACE.match(scope["path"]) or _PLACE.match(exchange.place):
-            facts[place[1]] = place[2]
-        said = [f"{method} {route} {status} {facts['ms']:.0f} ms", *(f"{k} {facts[k]}" for k in _SAID if facts.get(k))]
-        level = logging.INFO if status < 500 else logging.WARNING
-        REQUESTS.log(level, ", ".join(said), extra={**facts, "request_id": exchange.request_id})
-
-
-class _Exchange:
-    """A request and its reply as they pass."""
-
-    def __init__(self, scope: Scope, send: Send) -> None:
-        self.scope, self._send = scope, send
-        given = Headers(scope=scope).get("x-request-id", "")
-        self.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
-        self.began = time.perf_counter()
-        self.status: int | None = None
-        self.place = ""
-        self.first_event: float | None = None
-        self.over = self._streams = False
-
-    async def send(self, message: Message) -> None:
+    async def _pass_on(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            headers["X-Request-Id"] = self.request_id
+            self._status, headers = message["status"], MutableHeaders(scope=message)
+            headers["X-Request-Id"] = self._id
             for name in ("location", "content-location"):
                 if headers.get(name, "").startswith("/"):
-                    self.place = headers[name]
-                    headers[name] = link(self.place)
-            self._streams = headers.get("content-type", "").startswith("text/event-stream")
+                    self._address = headers[name]
+                    headers[name] = link(self._address)
+            self._is_stream = headers.get("content-type", "").startswith("text/event-stream")
         else:
-            self.over = not message.get("more_body", False)
-        if self._streams and self.first_event is None and b"data:" in message.get("body", b""):
-            self.first_event = time.perf_counter() - self.began
+            self._is_over = not message.get("more_body", False)
+            if self._is_stream and b"data:" in message.get("body", b""):
+                self._is_stream = False  # only the first event is measured
+                self._metrics.first_event.labels(self._route).observe(time.perf_counter() - self._began)
         await self._send(message)
 
+    @property
+    def _route(self) -> str:
+        """The route's template. The path itself may quote a question."""
+        return str(getattr(self._scope.get("route"), "path_format", "(none)"))
 
-def _route(scope: Scope) -> str:
-    """The template of the route that was taken, never the path itself, which may hold anything."""
-    if template := getattr(scope.get("route"), "path_format", None):
-        return str(template)
-    fixed = {getattr(route, "path", None) for route in scope["app"].router.routes} if "app" in scope else set()
-    return scope["path"] if scope["path"] in fixed else "(none)"
+    def _record(self) -> None:
+        seconds, state = time.perf_counter() - self._began, self._scope.get("state", {})
+        method = self._scope["method"] if self._scope["method"] in METHODS else "OTHER"
+        call, status = (method, self._route), self._status or _CLIENT_GONE
+        self._metrics.requests.labels(*call, str(status)).inc()
+        self._metrics.seconds.labels(*call).observe(seconds)
+        about = {"key": caller.key_id if (caller := state.get("caller")) else ""}
+        if problem := state.get("problem"):
+            self._metrics.refusals.labels(problem).inc()
+            about["problem"] = problem
+        if address := _ADDRESS.match(self._address):
+            about[address[1]] = address[2]
+        line = " ".join((*call, str(status), f"{seconds * 1000:.0f} ms", *(f"{k} {v}" for k, v in about.items() if v)))
+        facts = {"method": method, "route": call[1], "status": status, "ms": round(seconds * 1000, 1), **about}
+        REQUESTS.log(logging.WARNING if status >= 500 else logging.INFO, line, extra=facts | {"request_id": self._id})

@@ -1,11 +1,11 @@
-"""The address at which callers reach this server behind a proxy (`STEELMAN_PUBLIC_URL`)."""
+"""The server's address behind a proxy (`STEELMAN_PUBLIC_URL`)."""
 
 from contextvars import ContextVar
 
 BASE: ContextVar[str] = ContextVar("base", default="")
-"""Set for each request, which is a task of its own."""
+"""The public address. The guard sets it for each request."""
 
 
 def link(path: str) -> str:
-    """The path on this server as a link; absolute if a public address is set."""
+    """Returns the path with the public address before it, or the path alone if none is set."""
     return BASE.get() + path

@@ -1,4 +1,4 @@
-"""What calls take and give, besides the answer itself (`agent/answer/model.py`) and what was retrieved."""
+"""Requests and responses of the API. `agent/answer` has the answer and the retrieved passages."""
 
 from typing import Any, Literal
 
@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.answer.model import Answer
 from agent.options import LONGEST_QUESTION, Depth
 from agent.runs.store import RunStatus
-from api.forms import DATE, NEW_SIDE, ONE_LINE, SOME_TEXT, URL, AnyCollection, Cursor, Domain, JobId, RunId
+from api.field_types import DATE, NEW_SIDE, ONE_LINE, SOME_TEXT, URL, AnyCollection, Cursor, Domain, JobId, RunId
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
 LONGEST_ID = 2_000
@@ -17,74 +17,72 @@ class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class _Reply(BaseModel):
+class _Response(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
 
 
 class SearchOptions(_Request):
-    """Where and how to look. What is left out is as the server's settings have it."""
+    """Where and how to search. The server's settings are the defaults."""
 
     collections: list[AnyCollection] | None = Field(
         default=None,
         min_length=1,
         max_length=100,
-        description="Names of document collections to search, several as one. Left out, those of the run that `thread` "
-        "names, else all of your own, else `samples`.",
+        description="Collections to search together. Default: those of the run in `thread`, otherwise all with "
+        "documents except `samples`, otherwise `samples`.",
     )
     web: bool = Field(
-        default=True, description="Whether the live web is searched too; with false nothing leaves the machine."
+        default=True, description="Also search the web. With false no request leaves the server's machine."
     )
     domains: list[Domain] = Field(
-        default=[], max_length=100, description="Search the web on these domains only, such as ['gov.uk']."
+        default=[], max_length=100, description="Search only these domains of the web, for example ['gov.uk']."
     )
     deadline_seconds: float | None = Field(
-        default=None, ge=1, le=3600, description="The run ends in an answer from what was found by then."
+        default=None, ge=1, le=3600, description="At the deadline the answer is written from the results so far."
     )
     thread: RunId | None = Field(
         default=None,
-        description="The run that this question follows up on ('What about the cost?'), or the first of its thread.",
+        description="The run that this follow-up ('What about the cost?') belongs to, or another of its thread.",
     )
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The options of a run that this names."""
-        usual = {
+        """The options of a run that the request sets."""
+        optional = {
             "collections": tuple(dict.fromkeys(self.collections or ())),
             "deadline_seconds": self.deadline_seconds,
         }
-        return {"web": self.web, "domains": tuple(self.domains)} | {k: v for k, v in usual.items() if v}
+        return {"web": self.web, "domains": tuple(self.domains)} | {k: v for k, v in optional.items() if v}
 
 
-class Question(SearchOptions):
-    """A question, and where and how to look. What is left out is as the server's settings have it."""
+class QuestionRequest(SearchOptions):
+    """A question, and where and how to search."""
 
     question: str = Field(
         min_length=1,
         max_length=LONGEST_QUESTION,
-        description="One question in English, as a sentence, without an opinion of one's own; a statement works too.",
+        description="One neutral question in English, as a sentence. A statement works too.",
         examples=["Should schools ban smartphones?"],
     )
     depth: Depth = Field(
         default="normal",
-        description="How much is searched, judged and written: 'quick' takes seconds, 'normal' up to a minute, 'deep' "
-        "up to three.",
+        description="Amount of searching, judging and writing: 'quick' takes seconds, 'normal' up to a minute, 'deep' "
+        "up to three minutes.",
     )
 
 
-class RetrieveRequest(Question):
-    """A question to find passages for."""
+class RetrieveRequest(QuestionRequest):
+    """A question to retrieve passages for."""
 
     wait_seconds: float | None = Field(
-        default=None, ge=0, le=3600, description="After so long the reply is 202 with the run's address instead."
+        default=None, ge=0, le=3600, description="Afterwards the reply is 202 with the run's address."
     )
 
 
 class AskRequest(RetrieveRequest):
     """A question to answer."""
 
-    review: bool = Field(
-        default=False, description="Stop when the sides are planned, and wait for them to be sent with `resume`."
-    )
+    review: bool = Field(default=False, description="Pause after planning the sides, until `resume` sends them.")
     stream: bool = Field(default=False, description="Reply with server-sent events, as `Accept: text/event-stream`.")
 
     @property
@@ -93,28 +91,28 @@ class AskRequest(RetrieveRequest):
 
 
 class Side(_Request):
-    """A perspective to search for, as a person wants it; the planned ones can be sent back as the event has them."""
+    """A side to search. The planned sides of the event `waiting` can be sent back unchanged."""
 
-    id: str = Field(default="", pattern=NEW_SIDE, description="As it was planned; empty for a new one.")
+    id: str = Field(default="", pattern=NEW_SIDE, description="The planned side's id; empty for a new side.")
     name: str = Field(min_length=1, max_length=200)
     statement: str = Field(min_length=1, max_length=LONGEST_STATEMENT, pattern=SOME_TEXT)
     stance: Literal["supports", "opposes", "other"] = "other"
-    contrary: str = Field(default="", pattern=NEW_SIDE, description="The id of the side that says the opposite.")
+    contrary: str = Field(default="", pattern=NEW_SIDE, description="The id of the opposite side.")
     origin: Literal["question", "sources", "model", "person"] = Field(
-        default="person", description="Who thought of it."
+        default="person", description="Source of the side."
     )
 
 
 class ResumeRequest(_Request):
-    """What a run that waits for its sides is given."""
+    """The sides for a run that waits for them."""
 
     sides: list[Side] | None = Field(default=None, min_length=1, max_length=12)
 
 
-class RunSummary(_Reply):
-    """A run as the list has it.
+class RunSummary(_Response):
+    """A run in the list of runs.
 
-    `abandoned`: it counts as running, but the process that worked on it is gone; `resume` goes on with it.
+    `abandoned`: the run's process is gone while the run was running. `resume` continues it.
     """
 
     id: RunId
@@ -128,34 +126,34 @@ class RunSummary(_Reply):
 
 
 class RunDetails(RunSummary):
-    """A run: how far it is, and its answer once it has one. `events` is the number of the last event."""
+    """A run's progress, and its answer when it is done. `events`: number of the last event."""
 
     events: int
     answer: Answer | None
 
 
-class RunList(_Reply):
-    """A page of runs, newest first; `next` is the `after` of the next one, and null on the last one."""
+class RunList(_Response):
+    """A page of runs, newest first. `next` is the `after` of the next page, and null on the last page."""
 
     runs: list[RunSummary]
     next: Cursor | None
 
 
-class Cancelled(_Reply):
-    """`stopped` is false for a run, or a job, that had ended already."""
+class Cancelled(_Response):
+    """`stopped` is false if the run or job had already ended."""
 
     id: RunId | JobId
     stopped: bool
 
 
-class Deleted(_Reply):
-    """How many passages went."""
+class Deleted(_Response):
+    """The number of deleted passages."""
 
     passages: int
 
 
 class JudgePair(_Request):
-    """A statement and a passage to judge by it; `contrary` is the opposing statement, where there is one."""
+    """A statement and a passage that may support it. `contrary`: the opposing statement, if any."""
 
     statement: str = Field(min_length=1, max_length=LONGEST_STATEMENT)
     passage: str = Field(min_length=1, max_length=LONGEST_TEXT)
@@ -167,16 +165,15 @@ _DOCUMENT = {"id": "bells-7", "text": "Schools should ban smartphones, since les
 
 
 class JudgeRequest(_Request):
-    """Pairs of statement and passage."""
+    """Pairs to judge."""
 
     pairs: list[JudgePair] = Field(min_length=1, max_length=MOST_PAIRS, examples=[[_PAIR]])
 
 
-class Judged(_Reply):
-    """For each pair the probability that the passage supports the statement, null where it was not judged.
+class Judged(_Response):
+    """For each pair the probability that the passage supports the statement, or null if the time ran out.
 
-    `threshold` is the probability from which the agent takes a passage for support. `notes` tell of a judge that failed
-    and was replaced.
+    `threshold`: the agent accepts passages with at least this probability. `notes` report a judge that failed.
     """
 
     judge: str
@@ -185,20 +182,20 @@ class Judged(_Reply):
     notes: list[str]
 
 
-class Collection(_Reply):
+class Collection(_Response):
     name: str
     encoder: str
     documents: int
     passages: int
 
 
-class Collections(_Reply):
+class Collections(_Response):
     collections: list[Collection]
 
 
-class Document(_Reply):
-    """A stored document; `id` is as it was given at upload. `number` tells it from others of its id; `language` is
-    ISO 639-1, empty where it is not known. `provenance` says where date and author were read."""
+class Document(_Response):
+    """A stored document. `id`: as uploaded. `number` distinguishes documents with the same id. `language`: ISO 639-1 or
+    empty. `provenance`: where date and author were found. `speakers`: how many the document distinguishes."""
 
     id: str
     number: int
@@ -214,36 +211,36 @@ class Document(_Reply):
     passages: int
 
 
-class Documents(_Reply):
-    """A page of a collection's documents; `next_offset` is null on the last one."""
+class Documents(_Response):
+    """A page of a collection's documents. `next_offset` is null on the last page."""
 
     documents: list[Document]
     next_offset: int | None
 
 
 class NewDocument(_Request):
-    """A document to store. One of the same id replaces it."""
+    """A document to store. It replaces a document with the same id."""
 
     id: str = Field(min_length=1, max_length=LONGEST_ID, pattern=ONE_LINE)
     text: str = Field(min_length=1, pattern=SOME_TEXT)
     title: str = Field(default="", max_length=1000)
     url: str = Field(default="", max_length=2000, pattern=URL)
-    publisher: str = Field(default="", max_length=500, description="By it independent sources are told apart.")
+    publisher: str = Field(default="", max_length=500, description="Distinguishes independent sources.")
     kind: str = Field(default="unknown", max_length=60, pattern=ONE_LINE)
-    date: str = Field(default="", pattern=DATE, description="2026, 2026-03 or 2026-03-12.")
-    author: str = Field(default="", max_length=500, description="Who wrote all of it.")
+    date: str = Field(default="", pattern=DATE, description="For example 2026, 2026-03 or 2026-03-12.")
+    author: str = Field(default="", max_length=500, description="The author of the whole document.")
 
 
 class NewDocuments(_Request):
-    """Documents to store; the size of the body limits them."""
+    """Documents to store, up to the maximum size of a body."""
 
     documents: list[NewDocument] = Field(min_length=1, examples=[[_DOCUMENT]])
 
 
-class Stored(_Reply):
-    """What an upload did; `replaced` of those stored are in place of another text that had the same id, `problems`
-    name what could not be read, and why, `notes` tell how tables were read, `left_out` counts what the readers did not
-    take over, `languages` the documents by language (ISO 639-1)."""
+class Stored(_Response):
+    """The result of an upload. `replaced`: stored documents that replaced a text with the same id. `problems`:
+    unreadable files with reasons. `notes`: how tables were read. `left_out`: counts of omitted parts.
+    `languages`: documents by language (ISO 639-1)."""
 
     stored: int
     replaced: int
@@ -255,14 +252,13 @@ class Stored(_Reply):
     languages: dict[str, int]
 
 
-class JobDetails(_Reply):
-    """A large upload that goes on after its request was answered.
+class JobDetails(_Response):
+    """A large upload that continues after its request.
 
-    `documents`: how many the upload holds, null while only its readers can tell. `read` of them are dealt with so far:
-    `added`, `changed` (stored in place of another text that had the same id), `unchanged`, or named among the problems.
-    `result` is what the reply to its upload would have said, once it is done. `problems` are the first hundred,
-    `more_problems` counts the others. `interrupted`: its server was stopped; what was stored stays, and the upload is
-    sent again.
+    `documents`: their total, or null until the files are read. `read`: documents processed so far, each `added`,
+    `changed` (replaced a text with the same id), `unchanged`, or listed in `problems` (the first hundred;
+    `more_problems` counts the others). `result`: the reply that a small upload would get, when the job is done.
+    `interrupted`: the server was stopped. Stored documents stay; send the upload again.
     """
 
     model_config = ConfigDict(frozen=False)
@@ -285,8 +281,8 @@ class JobDetails(_Reply):
     result: Stored | None = None
 
 
-class Health(_Reply):
-    """`status` is "degraded" where questions are answered, but not with all that is stored for now; `notes` say why."""
+class Health(_Response):
+    """`degraded`: the server answers questions, but with a part of the stored documents. `notes` give the reason."""
 
     status: Literal["ok", "ready", "degraded"]
     notes: list[str] = Field(default_factory=list, exclude_if=lambda notes: not notes)

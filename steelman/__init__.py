@@ -1,25 +1,25 @@
 """Steelman for other programs: `ask` runs the installed command and returns its answer.
 
-The folders `agent`, `tools` and so on lie in this one. A command puts it first on the path of its own process; a
-program that imports `steelman` keeps its path as it is.
+This folder contains `agent`, `tools` and the other packages. A command puts it first on the path of its own process. A
+program that imports `steelman` keeps its path.
 """
 
 import os
 import sys
 from collections.abc import Iterator
 
-TYPE_CHECKING = False  # a command may be started where somebody's file is called `typing.py`
+TYPE_CHECKING = False  # the current folder may contain a `typing.py`
 if TYPE_CHECKING:
     from typing import Any
 
-_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH120, PTH100  # nor is pathlib imported yet
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH120, PTH100  # nor pathlib.py
 FOLDER = _HERE if os.path.isdir(f"{_HERE}/agent") else os.path.dirname(_HERE)  # noqa: PTH112, PTH120  # in a checkout
-"""Where `agent`, `tools` and so on lie."""
+"""The folder of `agent`, `tools` and the other packages."""
 _START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from agent.__main__ import main; sys.exit(main())"
 
 
 class SteelmanError(Exception):
-    """The command gave no answer. The text is its line; `status` is its exit status."""
+    """The command returned no answer. The text is its message, `status` its exit status."""
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
@@ -27,13 +27,13 @@ class SteelmanError(Exception):
 
 
 def ask(question: str, **options: "Any") -> "dict[str, Any]":
-    """Answers a question in a process of its own, with the environment's settings. Raises SteelmanError.
+    """Answers a question in a separate process with the environment's settings. Raises SteelmanError.
 
-    Returns what `steelman ask --json` prints (`docs/answer.schema.json`), also where nothing was found or a provider
-    was replaced, which `outcome` and `notes` say. Warnings go to the logger `steelman`.
+    Returns the output of `steelman ask --json` (`docs/answer.schema.json`). `outcome` says if nothing was found, and
+    `notes` if a provider was replaced. Warnings go to the logger `steelman`.
 
-    options: those of `steelman ask --help` by their long names, such as `collection="mine"` (or a list of names),
-    `deadline=20`, `only=["gov.uk"]`, `out="answer.html"`; besides these `depth="quick"` or `"deep"`, and `web=False`.
+    options: the long names of `steelman ask --help`, such as `collection="mine"` (or a list of names), `deadline=20`,
+    `only=["gov.uk"]`, `out="answer.html"`; also `depth="quick"` or `"deep"`, and `web=False`.
     """
     import json
     import logging
@@ -45,22 +45,22 @@ def ask(question: str, **options: "Any") -> "dict[str, Any]":
         done = subprocess.run(
             typed, env=environment, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace"
         )
-    except (OSError, ValueError) as exc:  # longer than a command may be, or with a zero byte
+    except (OSError, ValueError) as exc:  # too long for a command, or with a zero byte
         raise SteelmanError(f"the command could not be started: {exc}.", 2) from exc
-    said = done.stderr.strip().splitlines()
+    messages = done.stderr.strip().splitlines()
     if done.returncode not in (0, 3, 4):
-        raise SteelmanError(said[-1].removeprefix("steelman: ") if said else "it was ended.", done.returncode)
-    for line in said:
+        raise SteelmanError(messages[-1].removeprefix("steelman: ") if messages else "it was ended.", done.returncode)
+    for line in messages:
         logging.getLogger("steelman").warning("%s", line.removeprefix("steelman: "))
     try:
         answer: dict[str, Any] = json.loads(done.stdout)
     except ValueError as exc:
-        raise SteelmanError("the command printed no answer; these options have it do something else.", 2) from exc
+        raise SteelmanError("the command printed no answer, because an option asks for something else.", 2) from exc
     return answer
 
 
 def _typed(depth: str = "normal", web: bool = True, **named: "Any") -> Iterator[str]:
-    """The options as the command line has them."""
+    """Converts the options to arguments of the command line."""
     if depth != "normal":
         yield f"--{depth}"
     if not web:

@@ -1,4 +1,4 @@
-"""The installed commands: each runs a package's `main`, with Steelman's own folder first on the path."""
+"""The installed commands. Each runs a package's `main` with Steelman's own folder first on the path."""
 
 import sys
 from functools import partial
@@ -7,10 +7,10 @@ from steelman import FOLDER
 
 
 def run(package: str, *arguments: str) -> int:
-    """Runs the package with what was typed after the command; returns the exit status."""
+    """Runs the package with the command's arguments. Returns the exit status."""
     if sys.flags.safe_path:
         sys.path.insert(0, FOLDER)
-    else:  # the current folder under `python -m`, else that of the command's file: nothing is imported from there
+    else:  # replaces the current folder (`python -m`) or the command's folder: nothing is imported from there
         sys.path[0] = FOLDER
     from importlib import import_module
 

@@ -1,16 +1,14 @@
-"""Rows of the contract table: callers of the API who are slow, many or hostile, and files that want much."""
+"""Rows of the contract table: slow, many or hostile callers of the API, and files that are hard to read."""
 
-import json
 import zipfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
-from agent_fixtures import QUESTION
 from api_on_loopback import api
 from contract_table import Bench, Outcome, Row
-from office_files import odt, packed, slides, word
+from office_files import odt, packed, word
 from raw_http import connected, head, read_to_end, wait_until
 
 from agent.runs.parts import reading_limits
@@ -89,14 +87,6 @@ def sent_at_once(given: int, bench: Bench) -> Outcome:
         return Outcome(said.count(b"HTTP/1.1 200"), said.decode())
 
 
-def resume_over_http(given: object, bench: Bench) -> Outcome:
-    """The sides of a run that waits for them."""
-    with api(_settings(bench)) as address, httpx.Client(base_url=address, timeout=30) as client:
-        run = client.post("/v1/ask", json={"question": QUESTION, "review": True}).headers["location"]
-        reply = client.post(f"{run}/resume", json={"sides": [given]})
-        return Outcome(reply.status_code, json.dumps(reply.json(), ensure_ascii=False))
-
-
 def resume_in_the_graph(given: object, _: Bench) -> Outcome:
     """The sides as LangGraph's server and the page hand them over."""
     try:
@@ -128,7 +118,7 @@ _BODIES = {
     "chunks that drip": (head("POST", "/mcp", JSON, "Transfer-Encoding: chunked"), b"1\r\nx\r\n"),
     "an upload that drips": (_UPLOAD + _FILE, b"x"),
 }
-_IDS = ["<script>alert(1)</script>", "a b", "a'", "é", "x" * 21, "a\n", "rest"]
+_IDS = ["<script>alert(1)</script>", "a'", "é", "x" * 21, "rest"]
 _MANY = f"<p {' '.join(f'a{n}=1' for n in range(200_000))}>{WORDS}"
 _MARKED = "more than 20,000,000 bytes of marked text, or 750,000 marks in a part"
 _ENTITY = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
@@ -143,17 +133,10 @@ _FILES: list[tuple[str, str, object, str, str, str]] = [
     ("a million empty paragraphs", "a.docx", lambda p: word(p, "<w:p></w:p>" * 1_000_000), "refused", _MARKED, "Split"),
     ("a million paragraphs", "a.html", "<p>a" * 1_000_000, "refused", "the 512 MB of memory", "_READ_MEGABYTES"),
     ("an entity that names a file", "a.odt", _with_entity, "read", f"{WORDS}\n\nAnd more.", ""),
-    ("slides without text", "a.pptx", lambda p: slides(p, *[""] * 300), "read", "", ""),
-    ("front matter of a megabyte", "a.md", "---\n" + "a: b\n" * 150_000 + f"---\n{WORDS}", "read", WORDS, ""),
     ("front matter of brackets", "a.md", f"---\na: {'[' * 1_000_000}\n---\n{WORDS}", "read", WORDS, ""),
     ("one quotation mark", "a.csv", '"', "refused", "the file has no rows", ""),
-    ("quotation marks that never close", "a.csv", "id,text\n" + 'x","b\n' * 60_000, "read", "b", ""),
-    ("nothing but lines", "a.csv", "\n" * 3_000_000, "refused", "the file has no rows", ""),
-    ("a million empty objects", "a.json", f"[{','.join(['{}'] * 1_000_000)}]", "refused", "no column holds text", ""),
     ("arrays in arrays", "a.json", "[" * 1_000_000, "refused", "not valid JSON", ""),
     ("groups in groups", "a.rtf", "{\\rtf1 " + "{" * 1_000_000, "refused", "its braces do not match", "Save it anew"),
-    ("brackets without end", "a.md", f"{'[' * 1_000_000}\n\n{WORDS}", "read", WORDS, ""),
-    ("marks of lists without end", "a.md", f"{'- ' * 500_000}\n\n{WORDS}", "read", WORDS, ""),
     ("tags without end", "a.html", f"{'<b>' * 500_000}{WORDS}", "read", WORDS, ""),
 ]
 
@@ -162,16 +145,14 @@ ROWS = (
       for what, sent in (("half a head", (_HALF,)), ("a head that drips", (_HALF, b"x")))),
     *(Row(what, slow_sender, sent, 408, "The body came too slowly.", "within 1 seconds, or at 4,000 bytes a second.")
       for what, sent in _BODIES.items()),
-    Row("a caller's requests are all open", many_open, (2, "/v1/models"), 429, "a key at most 4 requests", "Try again"),
-    Row("the bodies of all are large", large_bodies, 1, 503, "all callers at most 1,000,000 bytes", "Try again"),
-    Row("the bodies of a caller are large", large_bodies, 2, 429, "without a key at most 500,000 bytes", "Try again"),
-    Row("all requests are open", many_open, (1, "/metrics"), 503, "all callers at most 8 requests", "Try again"),
+    Row("a caller's requests are all open", many_open, (2, "/v1/models"), 429, "at most 4 requests", "Try again"),
+    Row("the bodies of all are large", large_bodies, 1, 503, "All callers may have", "Try again"),
+    Row("the bodies of a caller are large", large_bodies, 2, 429, "at most 500,000 bytes", "Try again"),
+    Row("all requests are open", many_open, (1, "/metrics"), 503, "at most 8 requests", "Try again"),
     Row("all are open, and a probe asks", many_open, (1, "/healthz"), 200, "ok"),
     Row("requests that wait for no reply", sent_at_once, 300, 1, "ok"),
     *(Row(f"the id {i!r}", resume_in_the_graph, _SIDE | {"id": i}, "refused", _ID, _ID_DO, ("<script",)) for i in _IDS),
     Row("a plain id", resume_in_the_graph, _SIDE | {"id": "p_1-B"}, "taken", "p_1-B"),
-    Row("an id of markup", resume_over_http, _SIDE | {"id": _IDS[0]}, 422, _ID, hidden=("<script",)),
-    Row("a contrary of markup", resume_over_http, _SIDE | {"contrary": _IDS[0]}, 422, _ID, hidden=("<script",)),
     Row("an element of many attributes", read_file, ("a.html", _MANY, {"read_seconds": 1.0}), "refused",
         "takes too long to read (over 1 seconds)", "STEELMAN_READ_SECONDS allows more"),
     *(Row(f"{what} ({name})", read_file, (name, made, {}), status, cause, remedy)

@@ -95,11 +95,9 @@ APPS: tuple[tuple[str, list[dict[str, str]], str, str], ...] = (
     ("wants tags", task('{ "tags": ["one", "two"] }'), '{"tags": ["Bridges", "Towns", "Build"]}', NOBODY),
     ("wants queries", task('{\n "queries": ["one"]\n}'), f'{{"queries": ["{QUESTION}"]}}', NOBODY),
     ("wants follow-ups", task('{"followUps": ["One?"]}'), '{"followUps": []}', NOBODY),
-    ("wants the end of a text", task('{ "text": "<your words>" }'), '{"text": ""}', NOBODY),
-    ("wants a picture", task('{"prompt": "A picture"}'), f'{{"prompt": "{QUESTION}"}}', NOBODY),
     ("wants tools", said(f"Query: {QUESTION}", TOOLS), '{"tool_calls": []}', NOBODY),
     *(
-        ("sends passages", said(text), "was not read", BOTH)
+        ("sends passages", said(text), "did not read", BOTH)
         for text in (
             f"### Task:\nRespond using the context.\n\n{CONTEXT}\n\n{QUESTION}",
             f"### Task:\nRespond.\n{CONTEXT}\n<user_query>\n{QUESTION}\n</user_query>",
@@ -109,7 +107,7 @@ APPS: tuple[tuple[str, list[dict[str, str]], str, str], ...] = (
             f"{QUESTION}\n\n<ATTACHMENT_FILE>\n<FILE_CONTENT>x</FILE_CONTENT>\n</ATTACHMENT_FILE>",
         )
     ),
-    ("sends passages as rules", said(QUESTION, "[CONTEXT 0]:\nx\n[END CONTEXT 0]"), "was not read", BOTH),
+    ("sends passages as rules", said(QUESTION, "[CONTEXT 0]:\nx\n[END CONTEXT 0]"), "did not read", BOTH),
     ("sends rules", said(QUESTION, "Suggest a title and follow-up questions. Keep to them."), f"# {QUESTION}", BOTH),
     ("asks of titles", said("Should chats get a short title only?"), "# Should chats get", "runs: ['Should chats"),
     ("asks of tags", said("Give arguments for and against tags in the text of a message."), "# ", "runs: ['Give arg"),
@@ -118,23 +116,16 @@ APPS: tuple[tuple[str, list[dict[str, str]], str, str], ...] = (
 SETTINGS: tuple[tuple[str, bytes | dict[str, str], str, str], ...] = (
     ("Windows-1252", b"A=b\nOPENAI_API_KEY=\x93secret", "line 2 (OPENAI_API_KEY) holds what is no UTF-8", "Save the"),
     ("UTF-16 added to UTF-8", b"A=b\n" + "MODEL=m".encode("utf-16-le"), "line 2 holds a NUL", "Save the file as UTF-8"),
-    ("UTF-8 added to UTF-16", "A=b\n".encode("utf-16") + b"A_KEY=s\n", "line 2 cannot be understood", "Save the file"),
     ("one smart quote", 'OPENAI_API_KEY="secret”'.encode(), "line 1 (OPENAI_API_KEY) cannot", "OPENAI_API_KEY=VA"),
-    ("another shell's form", b"$env:SERPER_API_KEY='secret'", "line 1 (SERPER_API_KEY)", "Write SERPER_API_KEY=VALUE"),
     ("smart quotes", "OPENAI_API_KEY=“secret”".encode(), "OPENAI_API_KEY holds a curly quotation mark", "straight"),
-    ("smart, a model", "STEELMAN_MODEL=“gpt-4o”".encode(), "STEELMAN_MODEL holds a curly", "straight quotes"),
     ("its name along", b"CHROMA_TOKEN=CHROMA_TOKEN=secret", "CHROMA_TOKEN holds the name of a variable", "leave only"),
-    ("its header along", {"SERPER_API_KEY": "Bearer secret"}, "SERPER_API_KEY begins with 'Bearer'", "leave only"),
     ("a no-break space", {"SERPER_API_KEY": "secret\xa0"}, "SERPER_API_KEY holds a no-break space", "Copy it again"),
-    ("no width", {"SEARXNG_URL": "http://\u200ba.example"}, "SEARXNG_URL holds a character that cannot", "or type it"),
-    ("no text", {"OPENAI_API_KEY": "\udc93secret"}, "OPENAI_API_KEY holds a byte that is no UTF-8", "Copy it again"),
     ("a login", {"CHROMA_URL": "http://me:secret/secret@h:1/v1"}, "CHROMA_URL cannot be 'http://h:1/v1'", "http:// or"),
     ("docker's quotes", {"OPENAI_BASE_URL": '"http://a.example"'}, "OPENAI_BASE_URL holds quotation", "leave them out"),
 )
 # Each line: situation, settings, cause, remedy
 MODELS: tuple[tuple[str, dict[str, str], str, str], ...] = (
     ("no key", {"model": "anthropic:m"}, "STEELMAN_MODEL is 'anthropic:m'", "set ANTHROPIC_API_KEY, or ANTHROPIC_BASE"),
-    ("no key of a stage", {"model": "ollama:m", "model_write": "gpt-5"}, "_WRITE is 'gpt-5'", "set OPENAI_API_KEY, or"),
     ("one stage only", {"model_write": "ollama:m"}, "no model is named for every stage", "set STEELMAN_MODEL"),
     ("unknown vendor", {"model": "mistralai:m"}, "'mistralai' is not offered by name", "set OPENAI_BASE_URL"),
     (
@@ -145,9 +136,7 @@ MODELS: tuple[tuple[str, dict[str, str], str, str], ...] = (
     ),
 )
 LANGUAGES = (
-    *(("Chinese", "我们应该用 AI 写作业吗？"), ("Japanese", "原発は安全？"), ("Korean", "원전?")),
     *(("Arabic", "هل الطاقة النووية آمنة؟"), ("Russian", "Нужны ли зоопарки?"), ("German", "Ist Atomkraft gut?")),
-    ("Spanish", "¿Es segura la energía nuclear?"),
 )
 FOREIGN = ("Is the 君が代 a fit national anthem?", "is AI art realy art??", "Should Sinn Féin enter government?")
 ROWS = (

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from contract_table import Bench, Outcome, Row
 from loopback import Silent, serving
-from page_app import Client, Pages, click, html, open_pages, until
+from page_app import Client, Pages, click, html, open_pages
 from written_answers import answer, stands
 
 from agent.answer.model import Note
@@ -114,17 +114,6 @@ def failed_run(visit: Visit, bench: Bench) -> Outcome:
         return Outcome("failed", html(pages(run="a" * 12)))
 
 
-def page_upload(visit: Visit, bench: Bench) -> Outcome:
-    """Adds an address of the web where the proxy is off."""
-    proxy = "http://127.0.0.1:9"
-    bench.patch.setenv("HTTP_PROXY", proxy)
-    with visited(replace(visit, settings={"http_proxy": proxy}), bench) as (pages, _):
-        app = pages(view="documents")
-        app.text_area[0].set_value("http://93.184.216.34/page")
-        until(click(app, "Add"), lambda a: "Not read" in html(a))
-        return Outcome("not read", html(app).replace("127.0.0.1:9", PLACE))
-
-
 def address(visit: Visit, bench: Bench) -> Outcome:
     """Opens an address, as another site's frame can, and looks at what it caused."""
     with visited(visit, bench) as (pages, settings):
@@ -155,20 +144,15 @@ _INTERNAL = (FOLDER, PLACE, SAID, "sk-stored")
 _ELSEWHERE = {
     "a browser on another machine": Visit(LAN),
     "a name that leads here by a trick": _client(host="evil.example:8501", origin="http://evil.example:8501"),
-    "another page of this machine": _client(origin="http://127.0.0.1:3000"),
     "no browser": _client(origin=""),
-    "a name that only begins as this machine's": _client(host=(h := "127.0.0.1.evil.example"), origin=f"http://{h}"),
     **{f"a proxy's {name}": _client(**{name: "127.0.0.1"}) for name in ("x-forwarded-for", "forwarded", "via")},
 }
 _PEOPLE: tuple[tuple[str, dict[str, object], str, str], ...] = (
     ("nobody is named", {}, "", "may look"),
-    ("another person is named", {}, "bob@example.org", "may look"),
     ("by e-mail", {}, "bob@example.org, Ann@example.org", "may set"),
     ("by e-mail, not verified", {"email_verified": False}, "ann@example.org", "may look"),
-    ("by e-mail, of which nothing is told", {"email_verified": None}, "ann@example.org", "may look"),
     ("by issuer and subject", {"email_verified": False}, f"{ISSUER} 4711", "may set"),
     ("as a subject of another issuer", {"iss": "https://evil.example"}, f"{ISSUER} 4711", "may look"),
-    ("as a subject that is claimed as e-mail", {"sub": "1", "email": f"{ISSUER} 4711"}, f"{ISSUER} 4711", "may look"),
 )
 _FORMS: tuple[tuple[str, dict[str, str], dict[str, str], str, str], ...] = (
     ("another address for a stored key", STORED, {"OPENAI_BASE_URL": "SERVER"}, "unchanged", _OTHER),
@@ -200,7 +184,6 @@ ROWS: tuple[Row, ...] = (
             ("a failing judge", failing_judge, "may look", "<b>on</b><span>judge</span><span>tiny</span>", ""),
             ("notes with internals", answer_page, "answered", "The model tiny failed.", ""),
             ("a failed run", failed_run, "failed", "a provider cannot be reached", "Try again later"),
-            ("a proxy that is off", page_upload, "not read", "93.184.216.34/page", "proxy"),
         )
     ),
     *(

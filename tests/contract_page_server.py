@@ -22,9 +22,7 @@ from page_server import PageServer
 from page_sessions import page_session
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
-
-from tools.net.connections import _MOST_WAITING
+from websockets.exceptions import InvalidStatus
 
 _VIEWS = ("", "run=a", "view=documents", "view=settings", "view=vote")
 _WITHIN = 60.0
@@ -167,20 +165,6 @@ async def _endless() -> AsyncIterator[bytes]:
         yield bytes(100_000)
 
 
-async def send_too_much(given: int, bench: Bench) -> Outcome:
-    """A message of so many bytes. status: the code that the connection is closed with."""
-    server = _page(logins=True)
-    async with page_session(server.port) as session:
-        message = BackMsg()
-        message.rerun_script.query_string = "x" * given
-        try:
-            await session.send(message)
-            await session.closed()
-        except ConnectionClosed as exc:
-            return Outcome(exc.rcvd.code if exc.rcvd else 0, exc.rcvd.reason if exc.rcvd else "")
-    return Outcome("taken", "")
-
-
 async def open_windows(given: int, bench: Bench) -> Outcome:
     """So many sessions at once; the next visitor's view of the front page."""
     server = _page(logins=True)
@@ -190,21 +174,6 @@ async def open_windows(given: int, bench: Bench) -> Outcome:
                 await opened.enter_async_context(connect(f"ws://127.0.0.1:{server.port}/_stcore/stream", proxy=None))
         reply = await asyncio.to_thread(lambda: httpx.get(server.url, trust_env=False))
         return Outcome(reply.status_code, reply.text)
-
-
-async def hold(given: bytes, bench: Bench) -> Outcome:
-    """Fifty requests that do not end. status: how many connections the page keeps, some seconds later."""
-    server, replies = _page(logins=True), list[asyncio.Task[bytes]]()
-    async with asyncio.timeout(20), contextlib.AsyncExitStack() as opened:
-        for _ in range(50):
-            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-            opened.callback(writer.close)
-            writer.write(given)
-            replies.append(asyncio.create_task(reader.read()))
-        while sum(not reply.done() for reply in replies) > _MOST_WAITING:
-            await asyncio.sleep(0.05)
-        ended = [reply for reply in replies if reply.done()]
-        return Outcome(len(replies) - len(ended), (await ended[0]).decode())
 
 
 def ask_for(given: str, bench: Bench) -> Outcome:
@@ -221,13 +190,11 @@ _ODD: list[Mapping[str, Any]] = [
     {"file_urls_request": {"request_id": "1", "file_names": ["a.txt"]}},
     {"backend_operation_request": {"request_id": "2", "install_skills": {}}},
 ]
-_BODY = b"PUT /_stcore/upload_file/a/b HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9000\r\n\r\n"
 
 ROWS = [
     Row("open to others without logins", start, Start(_OTHERS), 2, _REFUSED, "set up logins first"),
     Row("other secrets than logins", start, Start(_OTHERS, "[db]\nx = 1"), 2, _REFUSED, "docs/providers.md"),
     Row("logins that are no TOML", start, Start(_OTHERS, "[auth"), 2, "secrets.toml cannot be read", "Correct it"),
-    Row("no such port", start, Start(["ui", "--port", "99999"]), 1, "cannot listen on port 99999", "--port"),
     Row("a port in use", start, Start(["ui", "--port", "TAKEN"]), 1, "Address already in use", "a port that is free"),
     Row("by Streamlit's own command", start, Start(_STREAMLIT, "", _ELSEWHERE), 1, "serves nothing", "`python -m ui`",
         ("URL", "usage statistics")),
@@ -240,10 +207,7 @@ ROWS = [
       ("before the login", "before the field", "an id of its own", "one id twice", "without a length", "two lengths")),
     *(Row(what, send_file, what, 413, "One upload holds 25 MB at most (STEELMAN_API_UPLOAD)", "Send fewer at once")
       for what in ("too large", "two that are too much together")),
-    Row("a large message", send_too_much, 3_000_000, 1009, "exceeds limit"),
     Row("more windows than it serves", open_windows, 130, 503, "As many windows are open", "Come back in a moment"),
-    Row("heads that do not end", hold, b"GET / HT", _MOST_WAITING, "did not come in time", "Send it whole"),
-    Row("bodies that do not end", hold, _BODY, _MOST_WAITING, _NOT_ASKED, _CHOOSE),
     Row("framed by another site", ask_for, "/", 200, "frame-ancestors 'none'"),
     *(Row(path, ask_for, path, 404, "There is nothing here") for path in
       ("/_stcore/metrics", "/_stcore/agent/openapi.json")),

@@ -14,7 +14,7 @@ from agent.answer.outline import to_terminal
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from tools.errors import RunError, SettingsError
+from tools.errors import RunError
 
 
 def prepared(server: ModelServer, bench: Bench) -> Settings:
@@ -51,16 +51,6 @@ async def ask_failing(given: str, bench: Bench) -> Outcome:
     return Outcome(answer.outcome, " ".join(n.text for n in answer.notes if n.kind == "degraded"))
 
 
-async def set_up(given: dict[str, str], bench: Bench) -> Outcome:
-    for name, value in given.items():
-        bench.patch.setenv(name, value)
-    try:
-        load_settings()
-    except SettingsError as exc:
-        return Outcome("refused", str(exc))
-    return Outcome("taken", "")
-
-
 async def resume_of_older(given: None, bench: Bench) -> Outcome:
     """Stops a run that an older version began, and goes on with it."""
     with ModelServer(strict=False) as server:
@@ -80,22 +70,16 @@ async def resume_of_older(given: None, bench: Bench) -> Outcome:
     return Outcome(answer.outcome, " ".join([*planned, *(n.text for n in answer.notes)]))
 
 
-ENGLISH, GERMAN = "is answered in English", "Sollte man wählen müssen?"
-CHATTER = "hey, my dad says voting is a duty, so should it be compulsory?"
+GERMAN = "Sollte man wählen müssen?"
 COST = "Does compulsory voting cost any money?"
 FACT = {"form": "plain", "question": "How many people voted in 1924?", "perspectives": []}
 ROWS = (
-    Row("a question in English", ask, (QUESTION, (), {}), "answered", "PLANS 1", hidden=(ENGLISH,)),
-    Row("chatter", ask, (CHATTER, (), {}), "answered", f"Read as: {QUESTION}", "PLANS 1"),
     Row("a question in German", ask, (GERMAN, (), {"language": "German"}), "answered", "from German, and is answered"),
     Row("a focus that the question names", ask, ("And money?", (COST,), {"question": COST, "focus": "money"}),
         "answered", "On money, of", hidden=("money? money",)),
     Row("a question of fact", ask, ("How many people voted in 1924?", (), FACT), "no_sides", "What the sources say",
         "PLANS 1"),
     Row("a failing model", ask_failing, QUESTION, "answered", "failed (status 500", "stood in for it (frame)."),
-    Row("a failing model, in German", ask_failing, GERMAN, "failed", "failed (status 500", "could not read the"),
-    Row("the setting of a stage that is gone", set_up, {"STEELMAN_MODEL_FRAME": "m"}, "refused",
-        "STEELMAN_MODEL_FRAME is no setting any more", "set STEELMAN_MODEL_EXPAND in its place"),
     Row("a run that an older version began", resume_of_older, None, "answered", "Make it easy",
         "An older version of Steelman began this run. It was started again from the beginning."),
 )  # fmt: skip

@@ -39,16 +39,6 @@ ROWS = [
         f"{KEEP_IT} > {STAY}; {MOVE_IT} > {MOVE}; {CLOSE_IT} > {CLOSE};",
     ),
     Row(
-        "planned sides in other words",
-        own_sides,
-        [
-            {"id": "p1", "name": "Yes", "statement": MOVE_IT, "stance": "supports", "contrary": "p2"},
-            {"id": "p2", "name": "No", "statement": KEEP_IT, "stance": "opposes", "contrary": "p1"},
-        ],
-        "answered",
-        f"{MOVE_IT} > {MOVE}; {KEEP_IT} > {STAY};",
-    ),
-    Row(
         "nothing is found",
         own_sides,
         [{"statement": said} for said in ("Hold it on Tuesdays", "Let the traders vote", "Ask the villages")],

@@ -1,5 +1,5 @@
-"""Rows of the contract table: indexes that are damaged or cannot be used, and what a killed command left behind. Real
-Chroma and real tantivy, in processes of their own, which really are killed."""
+"""Rows of the contract table: damaged indexes, and what a killed command left behind. Real Chroma and real tantivy run
+in their own processes, which are killed."""
 
 import os
 import random
@@ -23,8 +23,8 @@ from agent.settings import Settings
 from tools.store.database import Database
 from tools.store.store import Store
 
-MANY = 1100  # passages: enough for Chroma to write its vector files
 INDEXES = ("dense", "lexical")
+MANY = 1100  # passages: enough for Chroma to write its vector files
 _ROOT = Path(__file__).parent.parent
 _TEMPLATE = tempfile.TemporaryDirectory(prefix="steelman-indexed-")
 
@@ -42,13 +42,13 @@ def indexed() -> Path:
 
 
 def makings(folder: Path) -> list[str]:
-    """Names the making of each index, which is another when it was made again."""
+    """Names each build of the two indexes. A rebuilt index has another name."""
     return [(folder / "index" / name / "NUMBER").read_text().split()[0] for name in INDEXES]
 
 
-def process(code: str, *arguments: object, data: Path, path: Path = _ROOT) -> Outcome:
-    """What Python on the code prints, and its exit status; `path` is looked into for modules first."""
-    paths = os.pathsep.join(map(str, (path, _ROOT, _ROOT / "tests")))
+def process(code: str, *arguments: object, data: Path) -> Outcome:
+    """What Python on the code prints, and its exit status."""
+    paths = os.pathsep.join(map(str, (_ROOT, _ROOT / "tests")))
     command, environment = [sys.executable, "-c", code, *map(str, arguments)], {"PYTHONPATH": paths}
     environment = {**os.environ, **environment, "STEELMAN_DATA_DIR": str(data)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
@@ -70,12 +70,6 @@ def overwrite(file: Path) -> object:
 
 def zero(file: Path) -> object:
     return file.write_bytes(bytes(file.stat().st_size))
-
-
-def swap(file: Path) -> object:
-    other, data = file.with_name("data_level0.bin"), file.read_bytes()
-    file.write_bytes(other.read_bytes())
-    return other.write_bytes(data)
 
 
 def each(pattern: str, how: Damage) -> Damage:
@@ -106,60 +100,12 @@ _HEAD = "dense/chroma/*/header.bin"
 _LINKS = "dense/chroma/*/link_lists.bin"
 _DAMAGED: dict[str, tuple[str, Damage]] = {
     "the vectors cut": ("dense", each(_VECTORS, cut(0.5))),
-    "the vectors overwritten": ("dense", each(_VECTORS, overwrite)),
-    "the vectors gone": ("dense", each(_VECTORS, Path.unlink)),
     "the graph's head cut": ("dense", each(_HEAD, cut(0.5))),
-    "the graph's head overwritten": ("dense", each(_HEAD, overwrite)),
-    "the upper links cut": ("dense", each(_LINKS, cut(0.9))),
     "the upper links zeroed": ("dense", each(_LINKS, zero)),
-    "the upper links in the vectors' place": ("dense", each(_LINKS, swap)),
-    "the list of ids cut": ("dense", each("dense/chroma/*/index_metadata.pickle", cut(0.5))),
     "Chroma's database cut": ("dense", each("dense/chroma/chroma.sqlite3", cut(0.1))),
     "the number overwritten": ("dense", each("dense/NUMBER", overwrite)),
-    "the words overwritten": ("lexical", each("lexical/tantivy/*.*", overwrite)),
     "a file of the words gone": ("lexical", each("lexical/tantivy/*.idx", Path.unlink)),
     "the words' head cut": ("lexical", each("lexical/tantivy/meta.json", cut(0.5))),
-}
-
-# Hindrance: the index is left as it is
-
-_HINDERED = """
-import os, resource, sys
-from pathlib import Path
-from toys import House
-from test_healing import asked
-from tools.errors import SteelmanError
-house = House(Path(sys.argv[1]))
-if "files" in sys.argv:
-    open_files = len(os.listdir("/proc/self/fd")) + 3
-    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
-try:
-    print(asked(house, 5))
-except SteelmanError as exc:
-    print(exc)
-    sys.exit(type(exc).__name__)
-"""
-
-
-async def hindered(given: tuple[str, str], bench: Bench) -> Outcome:
-    """given: a module and what happens where it is imported; or no module, and a word for the process."""
-    module, what = given
-    folder = Path(shutil.copytree(indexed(), bench.folder / "data"))
-    if module:
-        (bench.folder / module).mkdir()
-        (bench.folder / module / "__init__.py").write_text(what)
-    before, came = makings(folder), process(_HINDERED, folder, what, data=folder, path=bench.folder)
-    kept = makings(folder) == before and not list((folder / "index").glob("*.opening"))
-    return Outcome("kept" if kept else "emptied", came.text)
-
-
-_MISSING = "raise ImportError('libfoo.so.1: cannot open shared object file')"
-_REBUILD = "`python -m agent rebuild`"
-_HINDRANCES: dict[str, tuple[tuple[str, str], str, str]] = {
-    "Chroma cannot be imported": (("chromadb", _MISSING), "cannot be used now (libfoo.so.1", _REBUILD),
-    "memory is short": (("chromadb", "raise MemoryError"), "cannot be used now (MemoryError)", _REBUILD),
-    "tantivy cannot be imported": (("tantivy", _MISSING), "cannot be used now (libfoo.so.1", _REBUILD),
-    "no more files can be opened": (("", "files"), "cannot be", ""),
 }
 
 # A removal that was killed before it came to the indexes
@@ -239,7 +185,6 @@ _RUNS: dict[str, tuple[str, int | str, str, str]] = {
 _AGAIN = "made again from the store"
 ROWS: tuple[Row, ...] = (
     *(Row(name, damaged, how, 0, f"The {index} index was damaged", _AGAIN) for name, (index, how) in _DAMAGED.items()),
-    *(Row(name, hindered, how, "kept", a, b, ("was damaged",)) for name, (how, a, b) in _HINDRANCES.items()),
     *(Row(name, next_command, *row, "unfinished: False") for name, row in _REMOVALS.items()),
     *(Row(name, after_a_killed_run, *row) for name, row in _RUNS.items()),
 )

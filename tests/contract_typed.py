@@ -45,26 +45,18 @@ def chat_app(given: str, bench: Bench) -> Outcome:
 
 FIRST = f"{QUESTION}\n"
 LISTED = "/summarise, /more, /against, /newer, /only and /help"
+THANKS, TITLE = "You are welcome! Ask something", f"Goes on from: {QUESTION}"
 ROWS = [
-    Row("a command that there is not", in_chat, f"{FIRST}/shout\n", 0, "there is no command /shout", LISTED),
+    Row("an unknown command", in_chat, f"{FIRST}/shout\n", 0, "there is no command /shout", LISTED),
     Row("a command before any answer", in_chat, "/newer\n", 0, "needs an answer to work on", "Ask a question first"),
     Row("a source that the answer lacks", in_chat, f"{FIRST}/only 99\n", 0, "needs the number of a source", "1, 2"),
     Row("a greeting", in_chat, "Hello!\n", 0, "Hello! Ask something that people disagree on", "ban smartphones?"),
-    Row("thanks", in_chat, f"{FIRST}thanks\n", 0, "You are welcome! Ask something"),
-    Row("thanks", http, "Thank you!", 422, "You are welcome! Ask something"),
-    Row("thanks", chat_app, "Thank you!", 200, "You are welcome! Ask something"),
+    Row("thanks", in_chat, f"{FIRST}thanks\n", 0, THANKS),
+    Row("thanks", chat_app, "Thank you!", 200, THANKS),
     Row("the commands, before any answer", in_chat, "/help\n", 0, "/against N", "/only N"),
-    Row(
-        "a follow-up's title",
-        in_chat,
-        f"{FIRST}and the arches?\n",
-        0,
-        "\nand the arches?\n",
-        f"Goes on from: {QUESTION}",
-    ),
-    Row("a follow-up's title", http, "and the arches?", 200, f"and the arches? / {QUESTION}"),
+    Row("a follow-up's title", in_chat, f"{FIRST}and the arches?\n", 0, "\nand the arches?\n", TITLE),
+    Row("a follow-up's title", chat_app, "and the arches?", 200, "# and the arches?", TITLE),
     Row("a question of its own", http, "Should ferries run at night?", 200, "at night? / Should ferries run at night?"),
-    Row("a claim that there is not", http, "/against 99", 422, "no '99' to argue against", "1 to "),
+    Row("a claim that does not exist", http, "/against 99", 422, "no '99' to argue against", "1 to "),
     Row("a command of the chat", http, "/newer", 422, "is no question, but a command", "on the page or in the chat"),
-    Row("a follow-up's title", chat_app, "and the arches?", 200, "# and the arches?", f"Goes on from: {QUESTION}"),
 ]

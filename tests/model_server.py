@@ -67,7 +67,7 @@ class _Rule:
 
 
 class ModelServer(Served):
-    """The server; `url` ends with /v1 and `root` does not. `most_at_once`: requests answered at the same time."""
+    """The server; `url` ends with /v1 and `root` does not. `at_once`: requests that it answers now."""
 
     def __init__(
         self,
@@ -77,29 +77,20 @@ class ModelServer(Served):
         judge: Callable[[str], float] | None = None,
         embed: Callable[[str], Sequence[float]] | None = None,
         score: Callable[[str, str], float] | None = None,
-        no_stream_options: bool = False,
         no_logprobs: bool = False,
-        most_logprobs: int = 20,
-        score_paths: Sequence[str] = ("/score", "/v1/score"),
         strict: bool = True,
         tls: ssl.SSLContext | None = None,
         proxy: bool = False,
     ) -> None:
-        """judge: a prompt's probability of Yes. embed: a text's vector. score: of two texts. most_logprobs: 400 above.
-        score_paths: the ones that exist. tls: what it speaks; proxy: inside of tunnels only, which it answers itself.
-        The rest reads as in the class and in `Reply`."""
+        """judge: a prompt's probability of Yes. embed: a text's vector. score: of two texts. tls: how it speaks.
+        proxy: it answers only inside tunnels. For the rest see the class and `Reply`."""
         self.key, self.models, self.strict, self.tls, self.proxy = key, models, strict, tls, proxy
         self.judge, self.embed, self.score = judge, embed or word_vector, score or word_overlap
-        self.score_paths = score_paths
         self.requests: list[Request] = []
         self.errors: list[str] = []
-        self.at_once = self.most_at_once = 0
+        self.at_once = 0
         self.closing = threading.Event()
-        self._refused: tuple[tuple[bool, Callable[[Body], object], str], ...] = (
-            (no_stream_options, lambda b: "stream_options" in b, "stream_options is not supported"),
-            (no_logprobs, lambda b: b.get("logprobs"), "logprobs is not supported"),
-            (True, lambda b: (b.get("top_logprobs") or 0) > most_logprobs, f"top_logprobs is above {most_logprobs}"),
-        )
+        self._no_logprobs = no_logprobs
         self._rules: list[_Rule] = []
         self._lock = threading.Lock()
         super().__init__(_Server(self))
@@ -138,9 +129,8 @@ class ModelServer(Served):
             return Reply("the key is wrong", status=401)
         if request.path.endswith("/chat/completions") and not body.get("messages"):
             return Reply("the body has no messages", status=400)
-        for refuses, asks, why in self._refused:
-            if refuses and asks(body):
-                return Reply(why, status=400)
+        if self._no_logprobs and body.get("logprobs"):
+            return Reply("logprobs is not supported", status=400)
         with self._lock:
             rule = next((r for r in self._rules if r.answers(request)), None)
             script = rule.next() if rule else None
@@ -156,7 +146,7 @@ class ModelServer(Served):
         if path == "/v1/embeddings":
             return Reply(embeddings(body, self.embed))
         if path.endswith("/score"):
-            return scores(body, self.score) if path in self.score_paths else Reply("Not Found", status=404)
+            return scores(body, self.score)
         if not path.endswith("/chat/completions"):
             return Reply("Not Found", status=404)
         if self.judge and body.get("logprobs"):
@@ -168,7 +158,6 @@ class ModelServer(Served):
     def count(self, change: int) -> None:
         with self._lock:
             self.at_once += change
-            self.most_at_once = max(self.most_at_once, self.at_once)
 
 
 class _Server(Connections):

@@ -3,16 +3,15 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from test_reading import BAD, BETTER, GOOD, WORSE, Closer, Stances, briefs, passage
 
-from agent.evidence.also import MOST, also_claims, without_side
+from agent.evidence.also import MOST, also_claims
 from agent.evidence.coverage import arguing_passages
 from agent.evidence.sentences import MAX_RESCORED, PEOPLE_SPEAK, score_sentences
 from agent.models.inference import Models
-from agent.state import RunState
 from tools.budget import Budget, StageLog, budget_scope
 from tools.models.cache import VectorCache
 from tools.models.encoders import MiniLM
@@ -50,25 +49,6 @@ async def test_what_is_on_the_question_stands_once_and_best_fit_first(made: Call
     assert len(await also(models, *((text,) for text in winters * 3))) <= MOST
 
 
-async def test_documents_on_another_topic_say_nothing_on_the_question(made: Callable[[Any], Models]) -> None:
-    lake = [(text,) for text in ON]
-    for question in ("Is chess a sport?", "Should the voting age be lowered?", "Is nuclear power safe?"):
-        assert await also(made(Stances()), *lake, question=question) == []
-    assert len(await also(made(Stances()), *lake)) == 3
-
-
-async def test_a_question_that_only_shares_words_with_the_documents_finds_nothing(
-    made: Callable[[Any], Models],
-) -> None:
-    lake = [(text,) for text in ON]
-    for question in (
-        "Should the wardens of car parks wear cameras?",
-        "Are warm huts for winter walkers a waste of money?",
-    ):
-        assert await also(made(Stances()), *lake, question=question) == []
-    assert await also(made(Stances()), *lake, question="is it daft to swim in the ostby lake when its freezing")
-
-
 async def test_among_the_samples_thirty_topics_a_question_must_be_nearer(made: Callable[[Any], Models]) -> None:
     said = [
         "Cities should control rents, or the landlord wants more each year.",
@@ -79,32 +59,6 @@ async def test_among_the_samples_thirty_topics_a_question_must_be_nearer(made: C
     for collection, found in (("mine", True), (SAMPLES, False)):
         given = [replace(passage(n, text), collection=collection) for n, text in enumerate(said, start=1)]
         assert bool(await also_claims(made(Stances()), near, near, given)) == found
-
-
-def test_a_judge_of_documents_says_which_passages_are_of_no_side() -> None:
-    sides: Any = [{"id": "p1", "contrary": "p2"}, {"id": "p2", "contrary": "p1"}, {"id": "p3", "contrary": ""}]
-    support = {"p1": {1: 0.9, 2: 0.1, 3: 0.1, 4: 0.1, 5: 0.1}, "p2": {1: 0.1, 3: 0.9}, "p3": {}}
-    against = {"p2": {2: 0.9}, "p3": {4: 0.9}}  # p1 is what argues against p2, and nothing against p3
-    state = {"perspectives": sides, "support": support, "opposition": against, "threshold": 0.5, "off_question": [5]}
-    assert without_side(cast("RunState", state)) == {2}
-
-
-async def test_a_document_is_told_by_all_that_its_speaker_says(made: Callable[[Any], Models]) -> None:
-    models = made(Stances())
-    for_it, against = passage(7, GOOD, BETTER, document="minutes"), passage(8, BAD, WORSE, document="minutes")
-    two = [replace(for_it, speaker="Dahl"), replace(against, speaker="Lund")]
-    pair = briefs(models.judge(), [passage(1, GOOD, BETTER), passage(2, GOOD, BAD), *two], [])
-    one, other = await score_sentences(models, pair)
-    told = [arguing_passages(r, models.judge()) for r in (one, other)]
-    assert sorted(told[0]) == [1, 7], "what one voice says for both sides is for neither"
-    assert told[1] == [8]
-
-
-async def test_a_sentence_is_no_case_where_its_passage_argues_the_other_way(made: Callable[[Any], Models]) -> None:
-    models = made(Stances())
-    given = [passage(1, GOOD, BETTER), passage(2, BAD, GOOD, WORSE)]
-    one, _ = await score_sentences(models, briefs(models.judge(), given, []))
-    assert {u.passage.id for u, case in zip(one.units, one.case, strict=True) if case} == {1}
 
 
 async def test_of_peoples_own_words_a_judge_of_essays_tells_no_side(made: Callable[[Any], Models]) -> None:
@@ -135,3 +89,10 @@ async def test_the_closer_reading_sees_a_sentence_among_its_neighbours(made: Cal
     many = [passage(n, f"{GOOD[:-1]} of {n} houses.") for n in range(60)]
     await score_sentences(models, briefs(models.judge(), many, []))
     assert 0 < len(judge.close) <= MAX_RESCORED
+
+
+async def test_a_sentence_is_no_case_where_its_passage_argues_the_other_way(made: Callable[[Any], Models]) -> None:
+    models = made(Stances())
+    given = [passage(1, GOOD, BETTER), passage(2, BAD, GOOD, WORSE)]
+    one, _ = await score_sentences(models, briefs(models.judge(), given, []))
+    assert {u.passage.id for u, case in zip(one.units, one.case, strict=True) if case} == {1}

@@ -124,16 +124,6 @@ def test_a_reader_that_does_not_start_is_a_problem_of_the_file(readers: ReaderPo
     assert len(read(tmp_path, "plain")) == 2
 
 
-def test_a_reading_that_is_given_up_is_ended(readers: ReaderPool, tmp_path: Path) -> None:
-    before = reader_of(tmp_path)
-    (tmp_path / "spin.txt").write_text("spin")
-    reading = read_in_process(tmp_path / "spin.txt", "spin.txt", limits=LIMITS)
-    next(reading)
-    del reading
-    assert not Path(f"/proc/{before}").exists()
-    assert reader_of(tmp_path) != before
-
-
 def test_a_reading_that_nobody_waits_for_neither_goes_on_nor_begins(readers: ReaderPool, tmp_path: Path) -> None:
     gone, ended = threading.Event(), []
     (tmp_path / "sleep.txt").write_text("sleep")

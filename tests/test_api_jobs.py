@@ -105,31 +105,22 @@ def kept(settings: Settings) -> list[str]:
 # Which uploads are jobs
 
 
-@pytest.mark.parametrize(
-    ("call", "sent"),
-    [
-        ("documents", {"json": texts(1, " " + "of stone and wood " * 150)}),
-        ("files", {"files": [("files", ("rows.csv", ROWS))]}),
-    ],
-)
+LARGE: dict[str, dict[str, Any]] = {
+    "documents": {"json": texts(1, " " + "of stone and wood " * 150)},
+    "files": {"files": [("files", ("rows.csv", ROWS))]},
+}
+
+
+@pytest.mark.parametrize("call", LARGE)
 def test_a_large_one_is_a_job(
-    client: httpx.Client,
-    module_settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
-    call: str,
-    sent: dict[str, Any],
-    request: pytest.FixtureRequest,
+    client: httpx.Client, module_settings: Settings, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     monkeypatch.setattr("api.routes.documents.LARGE_BYTES", 500)
-    name = f"large {request.node.callspec.indices['call']}{request.node.callspec.indices['sent']}"
-    reply = client.post(f"/v1/collections/{name}/{call}", **sent)
-    assert reply.status_code == 202, reply.text
-    assert reply.headers["location"] == f"/v1/jobs/{reply.json()['id']}"
-    assert "preference-applied" not in reply.headers
-    assert reply.json()["collection"] == name
+    reply = client.post(f"/v1/collections/large-{call}/{call}", **LARGE[call])
+    assert (reply.status_code, reply.headers["location"]) == (202, f"/v1/jobs/{reply.json()['id']}")
     job = ended(client, reply.headers["location"])
     assert (job["status"], job["error"], job["unchanged"]) == ("done", None, 0)
-    assert job["documents"] == job["read"] == job["added"] == job["result"]["stored"] == stored(client, name)
+    assert job["documents"] == job["read"] == job["added"] == job["result"]["stored"] == stored(client, f"large-{call}")
     assert job["created_at"] <= job["started_at"] <= job["finished_at"]
     wait_until(lambda: kept(module_settings) == [])
 
@@ -144,12 +135,8 @@ def test_a_caller_may_prefer_a_job(client: httpx.Client) -> None:
     reply = client.post("/v1/collections/preferred/files", **asked)
     assert (reply.status_code, reply.headers["preference-applied"]) == (202, "respond-async")
     job = ended(client, reply.headers["location"])
-    assert (job["status"], job["added"], job["more_problems"]) == ("done", 1, 0)
-    assert job["problems"] == job["result"]["problems"]
-    assert "b.png: files ending in '.png' cannot be read." in job["problems"][0]
-    again = ended(client, client.post("/v1/collections/preferred/files", **asked).headers["location"])
-    assert (again["added"], again["unchanged"]) == (0, 1)
-    assert client.post("/v1/collections/samples/files", **asked).status_code == 409
+    assert (job["status"], job["added"], job["problems"]) == ("done", 1, job["result"]["problems"])
+    assert "b.png" in job["problems"][0]
 
 
 # Cancelled, counted, whose they are
@@ -172,8 +159,6 @@ def test_jobs_wait_their_turn_and_a_cancelled_one_keeps_what_it_stored(settings:
         assert [ended(client, path)["status"] for path in (first, second, third)] == ["cancelled", "cancelled", "done"]
         assert (stored(client, "two"), kept(settings)) == (0, [])
         assert 'steelman_jobs_ended_total{status="done"} 1.0' in client.get("/metrics").text
-        again = ended(client, begun(client, "one"))
-        assert (again["added"] + again["unchanged"], again["unchanged"] > 0) == (MANY, True)
 
 
 def test_a_job_is_cancelled_within_a_file_that_is_slow_to_read(

@@ -1,6 +1,7 @@
-"""MCP over HTTP, by the official client: tools, resources, progress, cancelling, and what is refused."""
+"""MCP by the official client: tools, resources, progress and cancelling. `contract_mcp.py` has refused arguments."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shlex
@@ -12,97 +13,59 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import httpx2
 import pytest
 from agent_fixtures import QUESTION
-from api_on_loopback import Door, Held, api
-from assistants import ERAS, TOPIC, goes_through, statuses, until, words
+from api_on_loopback import Door, api
+from assistants import ERAS, goes_through, statuses, until, words
 from conftest import ROOT
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from providers import build
+from raw_http import problem_of
 
-from agent.runs.service import Runs
 from agent.settings import Settings
 from api.__main__ import configuration_help
-from api.callers import Caller
-from api.mcp.server import build_server
-from api.schemas import AskRequest, RetrieveRequest
-from api.service import Service, open_service
+from api.callers import Keys
+from tools.store.database import Database
 
 pytest_plugins = ["api_on_loopback"]
 
 
 @ERAS
-async def test_an_assistant_goes_through_it_over_http(standing: Door, era: str) -> None:
+async def test_an_assistants_session_over_http(standing: Door, era: str) -> None:
     async with Client(f"{standing.address}/mcp/", mode=era) as client:
-        assert client.server_info is not None
-        assert client.server_info.name == "steelman"
-        assert "ask" in (client.instructions or "")
         await goes_through(client)
 
 
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("ask", {}, "question: Field required. The arguments are: collections, web, domains"),
-    ("ask", {"question": QUESTION, "command": "ls"}, "command: Extra inputs are not permitted"),
-    ("retrieve", {"question": QUESTION, "collections": ["mine"]}, "no collection 'mine'. There are: samples."),
-    ("retrieve", {"question": QUESTION, "thread": "0" * 12}, "There is no run '000000000000'."),
-    ("ask", {"question": "Write a song about bridges"}, "question was found in"),
-]
-
-
-async def test_what_cannot_be_is_refused_in_words(standing: Door, module_settings: Settings) -> None:
-    before = statuses(module_settings)
-    async with Client(f"{standing.address}/mcp") as client:
-        for tool, arguments, expected in REFUSED:
-            result = await client.call_tool(tool, arguments)
-            assert result.is_error
-            assert expected in words(result)
-            assert not [said for said in ("Traceback", "python -m", "GET /", "POST /") if said in words(result)]
-    assert statuses(module_settings) == before
-
-
-async def test_past_the_limit_the_tool_says_when_to_come_again(settings: Settings) -> None:
-    one, held = settings.model_copy(update={"api_key_runs": 1}), Held()
-    with api(one, build(before_search=held)) as address:
-        async with Client(f"{address}/mcp") as client:
-            asking = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
-            await until(held.reached.is_set)
-            refused = await client.call_tool("ask", {"question": TOPIC})
-            held.open.set()
-            assert refused.is_error
-            assert "Come again in 10 seconds" in words(refused)
-            assert not (await asking).is_error
-
-
-def test_messages_come_by_post_and_need_no_session(standing: Door) -> None:
-    """So a client goes on over a server that was started again."""
+def test_messages_need_no_session_so_that_a_restart_loses_none(standing: Door) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     for path in ("/mcp", "/mcp/"):
-        for method in ("GET", "DELETE", "PUT"):
-            refused = httpx.request(method, f"{standing.address}{path}", headers={"accept": "text/event-stream"})
-            assert refused.status_code == 405
-            assert refused.headers["content-type"] == "application/problem+json"
+        problem_of(httpx.get(f"{standing.address}{path}"), 405, "method-not-allowed")
         known = {**SPEAKS, "mcp-session-id": "a" * 32, "mcp-protocol-version": "2025-06-18"}
         assert '"name":"judge"' in httpx.post(f"{standing.address}{path}", json=body, headers=known).text
 
 
-async def test_a_caller_sees_its_own_answers(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_service(settings, lambda: Runs(settings, build())) as service:
-        mine = await service.start(Caller("k1"), AskRequest(question=QUESTION))
-        await service.runs.answer(mine)
-        monkeypatch.setattr("api.mcp.server._LISTED", 1)
-        passages = await service.start(Caller("k1"), RetrieveRequest(question=QUESTION), writing=False)
-        await service.runs.answer(passages)
-        for key, titles in (("k1", [QUESTION]), ("k2", []), ("", [QUESTION])):
-            caller = Caller(key)
-            monkeypatch.setattr("api.mcp.server._caller_of", lambda _, caller=caller: caller)
-            async with client_of(service) as client:
+async def test_a_caller_sees_its_own_answers(settings: Settings) -> None:
+    with contextlib.closing(Database(settings.database_path)) as database:
+        keys = [Keys(database).make(name)[1] for name in ("mine", "other")]
+    with api(settings) as address:
+        for key, titles in zip(keys, ([QUESTION], []), strict=True):
+            bearer = {"Authorization": f"Bearer {key}"}
+            if titles:
+                mine = httpx.post(f"{address}/v1/ask", json={"question": QUESTION}, headers=bearer, timeout=30).json()
+                httpx.post(f"{address}/v1/retrieve", json={"question": QUESTION}, headers=bearer, timeout=30)
+            uri = f"steelman://answers/{mine['run_id']}"
+            async with (
+                httpx2.AsyncClient(headers=bearer, timeout=30) as http,
+                Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
+            ):
                 assert [r.title for r in (await client.list_resources()).resources] == titles
-                follow = await client.call_tool("ask", {"question": "What about the cost?", "thread": mine})
-                assert follow.is_error == (key == "k2")
-                if key == "k2":
+                follow = await client.call_tool("ask", {"question": "The cost?", "thread": mine["run_id"]})
+                assert follow.is_error == (not titles)
+                if not titles:
                     with pytest.raises(MCPError, match="no answer of run"):
-                        await client.read_resource(f"steelman://answers/{mine}")
-                service.runs.run_store.delete(*[r for r in statuses(settings) if r != mine])
+                        await client.read_resource(uri)
 
 
 class Broken:
@@ -110,20 +73,14 @@ class Broken:
         raise RuntimeError("the inside of the server")
 
 
-async def test_a_crash_shows_nothing_of_the_inside(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    async with (
-        open_service(settings, lambda: Runs(settings, build(frame=Broken().frame))) as service,
-        client_of(service) as client,
-    ):
-        crashed = await client.call_tool("ask", {"question": QUESTION})
-        assert crashed.is_error
-        assert "Something went wrong inside Steelman" in words(crashed)
-        assert "the inside of the server" not in words(crashed)
-        assert "the inside of the server" in caplog.text
-
-
-def client_of(service: Service) -> Client:
-    return Client(build_server(service))
+async def test_a_failure_shows_nothing_of_the_inside(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    with api(settings, build(frame=Broken().frame)) as address:
+        async with Client(f"{address}/mcp") as client:
+            failed = await client.call_tool("ask", {"question": QUESTION})
+    assert failed.is_error
+    assert "log has" in words(failed)
+    assert "the inside of the server" not in words(failed)
+    assert "the inside of the server" in caplog.text
 
 
 SPEAKS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -188,19 +145,10 @@ def test_standard_output_carries_the_protocol_alone(settings: Settings, tmp_path
     assert "a line that a library prints" in said
 
 
-def test_a_store_that_cannot_be_opened_ends_it_with_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    environment = {**os.environ, "STEELMAN_DATA_DIR": str(tmp_path / "file")}
-    done = subprocess.run([sys.executable, SERVER, "0"], input="", env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "Set STEELMAN_DATA_DIR to a folder" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def configured() -> StdioServerParameters:
     """What the help says to put into an assistant's configuration."""
     text = configuration_help()
-    made = json.loads(text[text.index("{") : text.index("\n\nor,")])
+    made = json.loads(text[text.index("{") : text.index("\n\nor use")])
     return StdioServerParameters.model_validate(made["mcpServers"]["steelman"])
 
 

@@ -1,4 +1,4 @@
-"""`python -m api` as a process: where it may listen, how it stops, what it goes on with when it is started again."""
+"""`python -m api` as a process: where it may listen, how it stops, and what the next server continues."""
 
 import contextlib
 import json
@@ -7,7 +7,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -22,8 +21,8 @@ from api.__main__ import main
 from api.callers import Keys
 from tools.store.database import Database
 
-# The command line over instant providers whose searches take as long as is said, with quick heartbeats and little
-# patience with whoever shows none. To encode a text on culverts takes as many seconds as HANG says.
+# The command line over instant providers. Arguments: seconds a search takes, seconds after which a run without a
+# heartbeat is abandoned. HANG: seconds that the encoder takes for a text on culverts.
 COMMAND = """
 import functools, os, sys, time
 import agent.runs.executor, agent.runs.service, agent.runs.parts, agent.runs.store, api.events, api.recovery
@@ -51,7 +50,7 @@ sys.exit(main(sys.argv[1:]))
 def served(
     spawn: Spawn, *arguments: object, pause: float = 0.0, stale: float = 1.0
 ) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """A server's address, and its process, of which nobody has read more than where it listens."""
+    """A server's address and its process."""
     process = spawn(COMMAND, pause, stale, *(arguments or ("--port", 0)))
     assert process.stderr
     line = process.stderr.readline()
@@ -64,7 +63,7 @@ def served(
 
 
 def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    """The exit status of a process that is about to end, and what it still said."""
+    """The exit status of a process that is about to end, and the rest of its output."""
     _, said = process.communicate(timeout=20)
     return process.returncode, said
 
@@ -72,7 +71,7 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
 # Where it may listen
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_it_listens_for_other_machines_with_a_key_only(
     settings: Settings, capsys: pytest.CaptureFixture[str], host: str
 ) -> None:
@@ -86,19 +85,7 @@ def test_it_listens_for_other_machines_with_a_key_only(
     assert main(["--host", host]) == 2  # a revoked key lets nobody in
 
 
-def test_a_store_that_cannot_be_opened_is_one_line(
-    settings: Settings, spawn: Spawn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "steelman.db").write_text("no database, this" * 100)
-    monkeypatch.setenv("STEELMAN_DATA_DIR", str(tmp_path / "other"))
-    status, said = ended(spawn(COMMAND, 0, 1, "--port", 0))
-    assert status == 1
-    assert said.startswith("steelman: ")
-    assert said.count("\n") == 1
-
-
-# How it stops, and what it goes on with
+# How it stops, and what the next server continues
 
 
 @pytest.mark.slow

@@ -62,15 +62,3 @@ def test_a_locked_file(tmp_path: Path) -> None:
     other.close()
     assert rows(cache, "a", "bb")[0] == [1, 2]
     assert rows(cache, "a", "bb")[1] == []
-
-
-def test_the_oldest_go_when_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.models.cache._LARGEST", 3)
-    path = tmp_path / "cache.db"
-    rows(VectorCache(path), "a", "b")
-    db = sqlite3.connect(path)
-    db.execute("UPDATE rows SET made = 0")
-    db.commit()
-    db.close()
-    rows(VectorCache(path), "c", "d", "e")
-    assert rows(VectorCache(path), "c", "d", "e", "a") == ([1, 1, 1, 1], ["a"])

@@ -74,8 +74,7 @@ async def answered_while_documents_change(
     return "\n".join([answer.outcome, *cited, *(n.text for n in answer.notes)])
 
 
-@pytest.mark.parametrize("change", ["delete", "replace"])
-@pytest.mark.parametrize("providers", ["embedded", "chat"])
+@pytest.mark.parametrize(("providers", "change"), [("embedded", "delete"), ("chat", "replace")])
 async def test_an_answer_quotes_what_was_there_and_says_so(
     providers: str, change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from model_server import ModelServer, Reply
 
 from tools.limits import CLAIMS_PER_CALL
 from tools.models.chat.model import ChatModel
-from tools.models.judges.checker import ClaimCheck, ClaimChecker, ClaimVerdict
+from tools.models.judges.checker import ClaimCheck, ClaimChecker
 from tools.passages import Passage
 
 FOR, AGAINST = "Ferries should be free.", "Ferries should not be free."
@@ -62,9 +62,7 @@ SECOND = passage(2, "Nobody pays for a bridge.", speaker="Cllr Moen", section="D
 OTHER = passage(3, "Free ferries are soon cancelled.")
 
 
-async def test_the_claims_of_all_sides_are_one_call_with_headings_speakers_hints_and_each_passage_once(
-    server: ModelServer, checker: ClaimChecker
-) -> None:
+async def test_all_claims_are_checked_in_one_call(server: ModelServer, checker: ClaimChecker) -> None:
     claims = [
         ClaimCheck("Ferries carry nurses.", FOR, (SECOND, FIRST)),
         ClaimCheck("Free ferries end soon.", AGAINST, (OTHER,), hints=("not found: soon", "not found: </claim>")),
@@ -99,16 +97,7 @@ async def test_labels_and_order_are_new_for_each_call(server: ModelServer, check
     assert len({label for order in orders for label, _ in order}) > 20
 
 
-async def test_what_is_said_in_part_comes_back_corrected(server: ModelServer, checker: ClaimChecker) -> None:
-    answers = {"One.": {"said": "partly", "corrected": " One half. "}, "Two.": {"said": "no", "corrected": "Three."}}
-    server.on("", saying(lambda a: answers[a.text]))
-    verdicts, _ = await checker.check([ClaimCheck(text, FOR, (OTHER,)) for text in answers])
-    assert verdicts == [ClaimVerdict(0.3, 0.95, "One half."), ClaimVerdict(0.05, 0.95, "")]
-
-
-async def test_many_or_long_claims_are_more_calls_each_with_the_planted_one(
-    server: ModelServer, checker: ClaimChecker
-) -> None:
+async def test_many_claims_take_more_calls(server: ModelServer, checker: ClaimChecker) -> None:
     planted = ClaimCheck("Claim 1.", FOR, (OTHER,))
     server.on("", saying(lambda a: {"said": "no"} if a.cites == [OTHER.text] else {}), times=4)
     many = [ClaimCheck(f"Claim {n}.", FOR, (FIRST,)) for n in range(CLAIMS_PER_CALL + 1)]
@@ -121,20 +110,7 @@ async def test_many_or_long_claims_are_more_calls_each_with_the_planted_one(
     assert all(sum(a.cites == [OTHER.text] for a in asked(r.body)) == 1 for r in server.requests)
 
 
-@pytest.mark.parametrize(("said", "fooled"), [("yes", True), ("partly", False), ("no", False)])
-async def test_a_model_that_accepts_the_planted_claim_is_told_of(
-    server: ModelServer, checker: ClaimChecker, said: str, fooled: bool
-) -> None:
-    server.on("", saying(lambda a: {"said": said} if a.cites == [OTHER.text] else {}))
-    verdicts, told = await checker.check(
-        [ClaimCheck("Ferries carry nurses.", FOR, (FIRST,))], planted=ClaimCheck("Ferries carry nurses.", FOR, (OTHER,))
-    )
-    assert ([v.said for v in verdicts], told) == ([0.95], fooled)
-
-
-async def test_what_has_no_verdict_is_asked_once_more_and_then_has_none(
-    server: ModelServer, checker: ClaimChecker
-) -> None:
+async def test_a_missing_verdict_is_asked_for_once_more(server: ModelServer, checker: ClaimChecker) -> None:
     def forgetful(body: Any) -> Any:
         [known] = [a.label for a in asked(body) if a.text == "One."] or ["C??"]
         return {"hold": [known], "others": []}

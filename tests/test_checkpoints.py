@@ -79,16 +79,6 @@ async def test_a_file_that_is_locked_is_an_error_that_says_so(tmp_path: Path, mo
         await saver.aput_writes(CONFIG, [("a", 1)], "task")
 
 
-@pytest.mark.parametrize("content", [b"no database at all " * 500, b"SQLite format 3\0" + b"\xff" * 5000])
-async def test_what_is_no_database_is_refused_in_so_many_words(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "checkpoints.db"
-    path.write_bytes(content)
-    with pytest.raises(StoreDamagedError, match=r"answers and documents are not touched\. Move the file away"):
-        async with open_file(path):
-            pass
-    assert path.read_bytes() == content
-
-
 async def test_a_damaged_file_is_found_out_in_a_run_and_begun_anew_when_it_is_moved_away(settings: Settings) -> None:
     async with door(settings) as runs:
         first = await runs.start(QUESTION)

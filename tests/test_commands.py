@@ -4,9 +4,7 @@ import io
 import json
 import logging
 import os
-import pty
 import re
-import shlex
 import signal
 import sqlite3
 import sys
@@ -20,19 +18,16 @@ from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION
-from conftest import Spawn, hear, say
+from conftest import Spawn
 from providers import build
 
-from agent.__main__ import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FOUND, OK, build_parser, main
+from agent.__main__ import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FOUND, OK, main
 from agent.answer.model import Answer
-from agent.commands.ingest import _columns
 from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
-from tools.errors import UnknownCollectionError, command
 from tools.store.database import FROM_3, Database
-from tools.store.store import Store
 
 Cli = Callable[..., "tuple[int, str, str]"]
 
@@ -87,14 +82,6 @@ def test_ask_prints_the_answer_and_nothing_else_when_nobody_watches(cli: Cli) ->
     assert (status, err) == (OK, "")
     assert out.splitlines()[0] == QUESTION
     assert "\x1b" not in out
-
-
-def test_ask_explains_what_each_document_argues(cli: Cli) -> None:
-    _, plain, _ = cli("ask", QUESTION)
-    _, explained, _ = cli("ask", QUESTION, "--explain")
-    assert "DOCUMENTS" not in plain
-    listed = explained.partition("DOCUMENTS\n")[2]
-    assert re.search(r"^  • .* · Press \d+ · ", listed, re.MULTILINE)
 
 
 def test_ask_exits_with_three_when_nothing_was_found(cli: Cli, settings: Settings) -> None:
@@ -231,9 +218,7 @@ def test_documents_come_are_listed_and_go(cli: Cli, tmp_path: Path) -> None:
     assert cli("rebuild")[0] == OK
 
 
-def test_a_folder_that_changed_is_followed_when_asked(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sync_follows_a_changed_folder(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
     for name in ("old", "new"):
@@ -254,7 +239,7 @@ def test_a_folder_that_changed_is_followed_when_asked(
     assert cli("collections", "mine")[1].count("passages)") == 1
 
 
-def test_a_folder_that_is_empty_all_at_once_is_not_taken_for_deleted(cli: Cli, tmp_path: Path) -> None:
+def test_an_emptied_folder_does_not_delete_its_documents(cli: Cli, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     note = disk / "note.txt"
@@ -316,41 +301,6 @@ def test_the_samples_stay_as_they_are(cli: Cli, tmp_path: Path) -> None:
         assert (status, "Steelman's own" in err, one_line(err)) == (BAD_INPUT, True, True)
 
 
-def test_what_files_do_not_say_any_more_is_told_and_removed_with_sync(cli: Cli, tmp_path: Path) -> None:
-    rows, note = tmp_path / "rows.csv", tmp_path / "note.txt"
-    rows.write_text("id,text\n1,Ferries ask for patience.\n2,Bridges hurry people over the river.\n")
-    note.write_text("Ferries leave room for ships.")
-    assert "Kept" not in cli("ingest", str(tmp_path))[1]
-    rows.write_text("id,text\n1,Ferries ask for much patience.\n")
-    note.write_text("")
-    out = cli("ingest", str(tmp_path))[1]
-    assert "1 document stored (1 passage, 1 of them in place of earlier texts), 0 unchanged" in out
-    assert f"Kept, though not in {rows} any more: 1 row. --sync removes what is gone.\n" in out
-    assert f"Kept, though their files hold no text any more: {note}. --sync removes what is gone.\n" in out
-    assert "2 documents removed" in cli("ingest", str(tmp_path), "--sync", "--yes")[1]
-    assert "Kept" not in cli("ingest", str(tmp_path))[1]
-
-
-def test_columns_of_a_table_are_told_asked_for_and_named(cli: Cli, tmp_path: Path) -> None:
-    talk, survey = tmp_path / "talk.csv", tmp_path / "the survey.csv"
-    talk.write_text("comment;stars\nFerries leave room for ships, and ask for patience.;5\n")
-    survey.write_text("nr,for,against\n1,Ferries leave room for ships.,Ferries ask for patience.\n")
-    status, out, err = cli("ingest", str(talk), str(survey), "--collection", "tables")
-    assert (status, out.startswith("1 document stored")) == (FAILED, True)
-    assert f"{talk}: read 'comment' as the text; ids from the row numbers; not used: 'stars'.\n" in out
-    typed = f"Type: python -m agent ingest '{survey}' --collection tables --text for"
-    assert f"{typed} ('for,against' takes both.)\n" in err
-    status, out, _ = cli("ingest", str(survey), "--collection", "tables", "--text", "against", "--text", "for")
-    assert (status, out.startswith("1 document stored")) == (OK, True)
-
-
-def test_graph_prints_mermaid(cli: Cli) -> None:
-    status, out, _ = cli("graph")
-    assert status == OK
-    for stage in "frame lookup expand review retrieve judge requery select write verify".split():
-        assert f"{stage}({stage})" in out
-
-
 # As processes
 
 
@@ -380,18 +330,6 @@ def test_ctrl_c_says_how_to_go_on_and_that_works(cli: Cli, spawn: Spawn, setting
     assert shown.startswith(QUESTION)
 
 
-def test_ctrl_c_at_the_prompt_ends_the_chat_at_once(spawn: Spawn, settings: Settings) -> None:
-    process = spawn(LAUNCHER, "nowhere", "chat")
-    say(process, QUESTION)
-    while "More sources" not in hear(process):  # each answer comes when it is there, not at the end
-        assert process.poll() is None
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(20) == INTERRUPTED
-    assert process.stderr is not None
-    assert process.stderr.read() == "\nStopped.\n"
-
-
 def test_a_closed_pipe_ends_the_command_in_silence(spawn: Spawn, settings: Settings) -> None:
     process = spawn(LAUNCHER, "nowhere", "ask", QUESTION)
     assert process.stdout is not None
@@ -414,31 +352,3 @@ def test_a_mistake_and_a_refusal_of_the_system_are_one_line(cli: Cli, monkeypatc
         assert (status, out) == (FAILED, "")
         assert one_line(err)
         assert says in err
-
-
-def test_progress_is_shown_to_a_terminal_only(settings: Settings, spawn: Spawn) -> None:
-    controller, terminal = pty.openpty()
-    process = spawn(LAUNCHER, "nowhere", "ask", QUESTION, "--json", stderr=terminal)
-    os.close(terminal)
-    out, _ = process.communicate(timeout=20)
-    shown = b""
-    try:
-        while part := os.read(controller, 65536):
-            shown += part
-    except OSError:  # the terminal has hung up
-        pass
-    os.close(controller)
-    assert json.loads(out)["outcome"] == "answered"
-    for told in ("Reading", "Sides: ", "Searching", "Reading what was found", "Writing", "Checking", "Done."):
-        assert told in shown.decode()
-
-
-@pytest.mark.parametrize("name", ["My Notes", "it's", "-x", "Größe", "$HOME;"])
-def test_commands_that_hints_offer_can_be_pasted_whatever_the_name(settings: Settings, name: str) -> None:
-    with closing(Database(settings.database_path)) as database, pytest.raises(UnknownCollectionError) as unknown:
-        Store(database).collection(name)
-    columns = _columns(build_parser().parse_args(["ingest", "x", f"--collection={name}", f"--title={name}"]))
-    typed = [unknown.value.hint.split("`")[1], columns.hint, command("python -m agent delete", name, name)]
-    read = [vars(build_parser().parse_args(shlex.split(t.removeprefix("Type: "))[3:])) for t in typed]
-    fields = ("collection", "title", "name", "document")
-    assert [v for each in read for k, v in each.items() if k in fields and v] == [name] * 5

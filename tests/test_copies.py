@@ -3,9 +3,7 @@
 import random
 import time
 
-import numpy as np
-
-from tools.language.copies import average_linkage, copy_groups
+from tools.language.copies import copy_groups
 
 PHONES = (
     "A phone within reach costs attention even when it stays silent. The pupil who resists it spends on resisting what "
@@ -54,15 +52,3 @@ def test_three_hundred_passages_take_less_than_a_second() -> None:
     found = copy_groups(texts + texts[:10])
     assert time.process_time() - begun < 1
     assert found == [*range(290), *range(10)]
-
-
-def test_average_linkage_by_hand() -> None:
-    """0 and 1 are joined at 0.9; to 2 their mean is (0.8 + 0.4) / 2 = 0.6, and 3 is like nothing."""
-    similarity = np.array([[1, 0.9, 0.8, 0], [0.9, 1, 0.4, 0], [0.8, 0.4, 1, 0.1], [0, 0, 0.1, 1]])
-    assert average_linkage(similarity, 0.6) == [[0, 1, 2], [3]]
-    assert average_linkage(similarity, 0.61) == [[0, 1], [2], [3]]
-    assert average_linkage(similarity, 0.95) == [[0], [1], [2], [3]]
-    assert average_linkage(similarity, -1) == [[0, 1, 2, 3]]
-    copies = np.array([[1, 0.2, 1.0000001], [0.2, 1, 0.2], [1.0000001, 0.2, 1]], np.float32)
-    assert average_linkage(copies, 1.0) == [[0, 2], [1]]
-    assert [average_linkage(np.ones((n, n)), 0.5) for n in (0, 1)] == [[], [[0]]]

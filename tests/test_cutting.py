@@ -43,8 +43,8 @@ def test_tables_and_captions_stand_apart() -> None:
 
 def test_a_table_of_empty_rows_takes_no_time() -> None:
     begun = time.process_time()
-    assert [p.text for p in passages(Block(f"a | b{chr(10) * 200_000}c | d", "table"))] == ["a | b\nc | d"]
-    assert time.process_time() - begun < 15
+    assert [p.text for p in passages(Block(f"a | b{chr(10) * 50_000}c | d", "table"))] == ["a | b\nc | d"]
+    assert time.process_time() - begun < 4
 
 
 def test_items_stay_lines_of_their_own_and_notes_apart() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answering_model import QUESTION, SIDES, STAGES, answering, case_of, run, said_all
+from answering_model import QUESTION, STAGES, answering, case_of, run
 from model_replies import Body
 from model_server import ModelServer, Reply
 
@@ -17,7 +17,6 @@ from agent.commands.ask import exit_status
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from tools.errors import RunError
 from tools.net import retries
 
 KEY = "sk-very-secret-0123456789"
@@ -75,27 +74,6 @@ async def test_each_stage_asks_its_own_model_and_the_usage_adds_up() -> None:
     assert exit_status(answer) == OK
 
 
-@pytest.mark.usefixtures("library")
-async def test_a_follow_up_is_planned_with_the_threads_question_and_who_watches_sees_it_read(
-    server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("agent.stages.stage._REPORT_SECONDS", 0.0)
-    server.on("earlier_question", {**SIDES, "focus": "fines"})
-    server.on(STAGES["expand"], SIDES).on(STAGES["write"], case_of)
-    server.on(STAGES["check"], said_all)
-    async with Runs(settings(server)) as runs:
-        first = await runs.start(QUESTION, RunOptions.of("quick"))
-        await runs.answer(first)
-        second = await runs.start("What about fines?", RunOptions.of("quick"), thread=first)
-        told = [e async for e in runs.events(second)]
-    plans = [p for p in server.prompts() if STAGES["expand"] in p]
-    assert [f"<earlier_question>{QUESTION}</earlier_question>" in p for p in plans] == [False, True]
-    assert any("<focus>fines</focus>" in p for p in server.prompts())
-    read = [e.data for e in told if e.kind == "reading"]
-    assert {e["stage"] for e in read} == {"frame", "write", "verify"}
-    assert max(e["characters"] for e in read) > 100
-
-
 # --- bad days ---------------------------------------------------------------------------------------------------------
 
 # What the server answers, what the note says of it, and how many requests a run makes that finds it down (None: it
@@ -110,7 +88,7 @@ BAD: dict[str, tuple[Reply, str, int | None]] = {
 
 @pytest.mark.parametrize(("reply", "said", "requests"), BAD.values(), ids=BAD.keys())
 @pytest.mark.usefixtures("library")
-async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
+async def test_with_auto_a_failing_model_is_replaced_and_the_answer_says_so(
     server: ModelServer, reply: Reply, said: str, requests: int | None
 ) -> None:
     server.on("", reply)
@@ -127,15 +105,6 @@ async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
     if requests is not None:
         assert len(server.requests) == requests
         assert len(told) == 1
-
-
-@pytest.mark.usefixtures("library")
-async def test_one_side_that_fails_leaves_the_others_to_the_model(server: ModelServer) -> None:
-    server.on(f"case you write:\n<statement>{SIDES['perspectives'][1]['statement']}", "no")
-    answering(server)
-    answer = await run(settings(server), seconds=20, max_rounds=0)
-    assert answer.providers["write"] == "test-model and embedded"
-    assert len(notes(answer, "degraded")) == 1
 
 
 @pytest.mark.usefixtures("library")
@@ -169,15 +138,7 @@ def cli(library: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch, cap
     return run
 
 
-def test_ask_exits_with_four_when_something_stood_in(cli: Cli, server: ModelServer) -> None:
-    server.on("", Reply("oh dear", status=500))
-    status, out, err = cli("ask", QUESTION, "--deadline", "10")
-    assert (status, err) == (DEGRADED, "")
-    assert "The model test-model failed, and Steelman's built-in models stood in." in " ".join(out.split())
-    assert KEY not in out
-
-
-def test_ask_exits_with_one_line_and_one_when_the_named_provider_fails_and_can_be_resumed(
+def test_a_named_provider_that_fails_is_status_one(
     cli: Cli, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.on("", Reply("oh dear", status=402), times=1)
@@ -214,9 +175,7 @@ async def test_without_the_web_a_distant_model_is_never_asked() -> None:
     assert exit_status(answer) == OK
 
 
-def test_ask_no_web_exits_with_two_for_a_distant_model_that_was_named(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_web_refuses_a_distant_model_by_name(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", FAR.replace("//", "//ann:hunter2@"))
     monkeypatch.setenv("STEELMAN_PROVIDER", "chat")
     status, out, err = cli("ask", QUESTION, "--no-web")
@@ -292,28 +251,3 @@ async def test_everything_is_scored_again_when_the_judge_fails(
         assert told[0] == told[1]
         assert [c.support for c in answer.citations] == [c.support for c in alone.citations] != []
     assert exit_status(answer) == DEGRADED
-
-
-@pytest.mark.usefixtures("library")
-async def test_a_named_judge_that_fails_is_an_error(server: ModelServer) -> None:
-    server.on(lambda body: body.get("logprobs"), Reply("oh dear", status=500))
-    given = settings(None, judge="chat", judge_url=server.url, judge_model="judge-model")
-    async with Runs(given) as runs:
-        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=20))
-        with pytest.raises(RunError, match="judge-model") as caught:
-            await runs.answer(run_id)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.usefixtures("library")
-async def test_a_side_of_which_nothing_written_holds_is_quoted_instead(server: ModelServer) -> None:
-    def invents(body: Body) -> Any:
-        return {"claims": [{"text": f"Seven geese sold {len(str(body))} hats in Oslo.", "passages": [1]}]}
-
-    server.on(STAGES["write"], invents)
-    answering(server)
-    answer = await run(settings(server), max_rounds=0)
-    assert answer.outcome == "answered"
-    assert all(claim.quoted for side in answer.perspectives for claim in side.claims)
-    quoted = [note for note in notes(answer, "degraded") if note.endswith("its sources are quoted instead.")]
-    assert len(quoted) == 1  # for the others nothing sure enough was found

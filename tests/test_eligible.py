@@ -1,8 +1,5 @@
 """What of the passages found may speak in an answer."""
 
-import pytest
-
-from agent.answer.words import place_of
 from agent.evidence.coverage import filter_passages
 from tools.passages import Passage, PassageForm
 
@@ -31,11 +28,3 @@ def test_tables_argue_for_nothing_and_answer_questions_of_fact() -> None:
     passages = found(passage(1, form="table"), passage(2, form="caption"), passage(3))
     assert filter_passages([1, 2, 3], passages, ENGLISH) == ([3], {})
     assert filter_passages([1, 2, 3], passages, ENGLISH, tables=True) == ([1, 2, 3], {})
-
-
-@pytest.mark.parametrize(
-    ("page", "last", "section", "says"),
-    [(0, 0, "", ""), (14, 14, "", "p. 14"), (14, 15, "Costs", "pp. 14–15, “Costs”"), (0, 0, "Costs", "“Costs”")],
-)
-def test_where_words_stand(page: int, last: int, section: str, says: str) -> None:
-    assert place_of(Passage(1, "a", "c", "Text.", section=section, page=page, last_page=last)) == says

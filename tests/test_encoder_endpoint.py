@@ -7,7 +7,7 @@ import pytest
 from model_server import ModelServer, Reply
 
 from tools.budget import Budget, budget_scope
-from tools.errors import BudgetError, ProviderDownError, ProviderReplyError
+from tools.errors import ProviderDownError, ProviderReplyError
 from tools.models.encoders import EndpointEncoder
 
 
@@ -44,31 +44,6 @@ def test_unit_vectors_in_order(server: ModelServer) -> None:
     assert server.requests[0].headers["authorization"] == "Bearer secret"
 
 
-def test_many_texts_in_batches(server: ModelServer) -> None:
-    vectors = counting(server, batch=7).encode(["x" * i for i in range(100)])
-    assert sorted(map(len, bodies(server))) == [2] + [7] * 14
-    assert (vectors[:, 0] / vectors[:, 1]).tolist() == pytest.approx([i / 4 for i in range(100)], abs=1e-5)
-
-
-def test_prompts_go_before_the_texts(server: ModelServer) -> None:
-    encoder = counting(server, query_prompt="query: ", document_prompt="passage: ")
-    encoder.encode(["bees"])
-    encoder.encode_queries(["ants"])
-    assert bodies(server) == [["passage: bees"], ["query: ants"]]
-
-
-def test_the_name_follows_what_the_vectors_depend_on() -> None:
-    made = [
-        EndpointEncoder("http://a/v1", "small"),
-        EndpointEncoder("http://a/v1", "large"),
-        EndpointEncoder("http://a/v1", "small", query_prompt="q"),
-        EndpointEncoder("http://a/v1", "small", document_prompt="q"),
-    ]
-    assert len({encoder.name for encoder in made}) == 4
-    assert EndpointEncoder("http://b/v1/embeddings/", "small").name == made[0].name
-    assert EndpointEncoder("http://b/v1/embeddings/", "small").address == "http://b/v1"
-
-
 def test_dimensions_are_asked_for_once(server: ModelServer) -> None:
     server.on("bees", Reply(data([1.0, 2.0, 3.0])), path="/embeddings")
     encoder = counting(server)
@@ -100,16 +75,6 @@ def test_replies_that_cannot_be_used(server: ModelServer, reply: Any) -> None:
     server.on("", reply if isinstance(reply, Reply) else Reply(reply), path="/embeddings")
     with pytest.raises(ProviderReplyError):
         counting(server).encode(["bees", "ants"])
-
-
-def test_what_a_run_may_spend_is_counted(server: ModelServer) -> None:
-    with budget_scope(Budget()) as budget:
-        counting(server, batch=1).encode(["a", "b"])
-        assert (budget.calls, budget.input_tokens, budget.unpriced) == (2, 14, 0)
-        budget.max_calls = 2
-        with pytest.raises(BudgetError):
-            counting(server).encode(["a"])
-    assert len(server.requests) == 2
 
 
 def test_an_offline_run_asks_only_this_machine(server: ModelServer) -> None:

@@ -59,11 +59,6 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
     return tiny_bert(tmp_path_factory.mktemp("bert"))
 
 
-@pytest.fixture(scope="module")
-def other(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return tiny_bert(tmp_path_factory.mktemp("other"), seed=1)
-
-
 # Without the extra
 
 
@@ -103,28 +98,6 @@ def test_vectors_by_hand(bert: str) -> None:
         assert rows.dtype == np.float32
         for row, text in zip(rows, TEXTS, strict=True):
             assert row == unit(hidden(bert, text).mean(axis=0))
-
-
-@slow
-def test_prompts_go_before_the_texts(bert: str) -> None:
-    plain = TransformersEncoder(bert)
-    prompted = TransformersEncoder(bert, query_prompt="question: ", document_prompt="text: ")
-    assert prompted.encode(TEXTS)[0] == unit(hidden(bert, f"text: {TEXTS[0]}").mean(axis=0))
-    assert prompted.encode_queries(TEXTS)[0] == unit(hidden(bert, f"question: {TEXTS[0]}").mean(axis=0))
-    assert prompted.encode(TEXTS)[0] != pytest.approx(plain.encode(TEXTS)[0], abs=1e-3)
-    assert prompted.name != plain.name
-
-
-@slow
-def test_the_name_follows_the_weights(bert: str, other: str, tmp_path: Path) -> None:
-    import shutil
-
-    copy = Path(shutil.copytree(bert, tmp_path / Path(bert).name))
-    assert TransformersEncoder(str(copy)).name == TransformersEncoder(bert).name
-    (copy / "README.md").write_text("Words about it.")
-    assert TransformersEncoder(str(copy)).name == TransformersEncoder(bert).name
-    shutil.copy(Path(other) / "model.safetensors", copy)
-    assert TransformersEncoder(str(copy)).name != TransformersEncoder(bert).name
 
 
 @slow

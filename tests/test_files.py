@@ -36,24 +36,6 @@ def test_named_four_ways_it_is_found_once(folder: Path, monkeypatch: pytest.Monk
     }
 
 
-def test_linked_folders_are_counted_and_what_is_left_out_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    aside = folder.parent / "aside"
-    aside.mkdir()
-    (aside / "a.md").touch()
-    (folder / "link").symlink_to(aside)
-    (folder / "circle").symlink_to(folder)
-    once, skipped = Counter[str](), Counter[str]()
-    find_files([str(folder)], skipped=once)
-    assert once["linked folders"] == 2
-    monkeypatch.chdir(folder.parent)
-    given = [folder.name, f"./{folder.name}", f"aside/../{folder.name}", str(folder), f"{folder.name}/circle"]
-    find_files(given, skipped=skipped)
-    assert skipped == once
-    assert [f.name for f in find_files([str(folder / "link")])] == [str(folder / "link" / "a.md")]
-    find_files([str(folder)], everything=True, skipped=(everything := Counter[str]()))
-    assert everything["linked folders"] == 2
-
-
 def test_a_folder_of_other_things_says_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / "f.png").touch()
     with pytest.raises(InputError, match=r"nothing to read in .*\.png files \(1\)"):

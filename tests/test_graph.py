@@ -13,17 +13,13 @@ from agent_fixtures import QUESTION, door
 from instant_providers import InstantWriter
 from providers import ScriptedExpander, ScriptedJudge, build, side
 
-from agent.__main__ import DEGRADED
 from agent.answer.model import Answer
-from agent.answer.summary import THOUGH
-from agent.commands.ask import exit_status
 from agent.models.providers import Brief
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.runs.store import Event
 from agent.settings import Settings
 from agent.state import Claim
-from api.mcp.tools import answer_text
 from tools.errors import InputError, RunError, StoreBusyError, StoreError
 from tools.language.copies import average_linkage
 from tools.models.judges.judge import Pair
@@ -101,20 +97,6 @@ async def test_a_failing_branch_gives_a_note_and_the_rest_goes_on(settings: Sett
     assert answer.coverage[0].status == "supported"
 
 
-async def test_nothing_found_where_a_search_failed_is_told_as_such(settings: Settings) -> None:
-    def fails(query: str) -> None:
-        if " not " in query:
-            raise StoreError("the drawer is stuck.")
-
-    async with door(settings, build(judge=ScriptedJudge(lambda _: 0.0), before_search=fails)) as runs:
-        answer, _ = await run(runs, max_rounds=0)
-    assert (answer.outcome, exit_status(answer)) == ("no_sides", DEGRADED)
-    assert THOUGH in answer.summary
-    nothing = answer.model_copy(update={"outcome": "nothing_found", "also": [], "citations": []})
-    assert exit_status(nothing) == DEGRADED
-    assert "say that not all could be searched" in answer_text(nothing)
-
-
 async def test_a_lock_that_is_held_is_no_search_that_found_nothing(settings: Settings) -> None:
     def locked(query: str) -> None:
         raise StoreBusyError("the index was locked by process 7 (python -m agent ingest) for 61 s.")
@@ -124,18 +106,10 @@ async def test_a_lock_that_is_held_is_no_search_that_found_nothing(settings: Set
             await run(runs, max_rounds=0)
 
 
-async def test_a_question_without_perspectives_is_looked_up(settings: Settings) -> None:
-    async with door(settings, build(expand=ScriptedExpander().expand)) as runs:
-        answer, events = await run(runs)
-    assert (answer.outcome, answer.perspectives) == ("no_sides", [])
-    assert not of_kind(events, "searching")
-    assert 0 < len(answer.also) <= 15
-
-
 # The deadline
 
 
-async def timed_out(runs: Runs, seconds: float = 1.5) -> tuple[Answer, float]:
+async def timed_out(runs: Runs, seconds: float = 2.0) -> tuple[Answer, float]:
     began = time.monotonic()
     answer, _ = await run(runs, deadline_seconds=seconds, max_rounds=1)
     return answer, time.monotonic() - began
@@ -160,9 +134,7 @@ async def test_what_a_slow_judge_managed_is_what_the_answer_is_made_of(settings:
 
 
 @pytest.mark.parametrize("hangs", ["build bridges?", "should not build"])
-async def test_a_search_that_hangs_still_ends_in_an_answer(
-    settings: Settings, release: threading.Event, hangs: str
-) -> None:
+async def test_a_hanging_search_ends_in_an_answer(settings: Settings, release: threading.Event, hangs: str) -> None:
     async with door(settings, build(before_search=lambda q: hangs in q and release.wait(20))) as runs:
         answer, seconds = await timed_out(runs)
         release.set()

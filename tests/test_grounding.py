@@ -4,33 +4,23 @@ import pytest
 from conftest import ROOT
 
 from tools.language.addressed import claim_intrusions
-from tools.language.grounding import evidence, is_denied, missing_facts, stems, word_hints
+from tools.language.grounding import is_denied, missing_facts, word_hints
 from tools.language.sentences import split_sentences
 
 SAID_OTHERWISE = """
 Two thirds of the pupils agreed. | About 2/3 of pupils agreed.
 Half of them left. | Some 50 % of them left.
-Roughly half of them left. | 49 % of them left.
 About a third of the traders agreed. | 34 per cent of the traders agreed.
-One third of them agreed. | 33 % of them agreed.
 33 per cent of them agreed. | A third of them agreed.
 Two in five agreed. | 40 per cent agreed.
-Four out of five agreed. | 81 per cent agreed.
 39 of 58 teams agreed. | There are 58 teams. Of these 39 agreed.
 Costs doubled. | Costs rose from 10 to 20.
 It takes half an hour. | It takes from noon to 12.30.
-40 % of them left. | Forty per cent left.
 1.5 million people moved. | 1,500,000 people moved.
-It lasted two and a half hours. | It lasted 2½ hours.
 It fell in the 1990s. | It fell all through the 1990s.
-The 21st house fell. | House 21 fell.
 It passed on 3 May 2019. | It passed on May 3rd, 2019.
-It passed in May 2019. | It passed on 2019-05-03.
-It passed in Sept. 2019. | It passed in September 2019.
 Italy's law helps. | The Italian law helps.
-A Spanish law helps. | A law of Spain helps.
 The W.H.O. warned of it. | The World Health Organization warned of it.
-The United Kingdom warned of it. | The UK warned of it.
 Professor Jane K. Marlow warned of it. | Jane Marlow warned of it.
 They wrote to Councillor Marlow. | Cllr Marlow was written to.
 Cllr. Marlow and Dr. Moen met at St. Ann's. | Councillor Marlow met Doctor Moen at Saint Ann's.
@@ -41,10 +31,7 @@ MISSING = """
 Forty people left. | 40 per cent left. | Forty
 41 per cent left. | 40 per cent left. | 41 per cent
 27 per cent left. | A quarter left. | 27 per cent
-A third left. | 40 per cent left. | A third
-One in four stayed. | A third stayed; four came. | One in four
 It passed on 3 May 2019. | It passed on 4 May 2019. | 3
-It passed in May 2019. | It passed in June 2019. | May
 Austrian cooks helped. | Cooks from Australia helped. | Austrian
 John Marlow warned of it. | Marlow warned of it. | John
 The US warned of it. | They warned us of it. | US
@@ -63,15 +50,6 @@ def test_a_fact_may_be_written_otherwise(claim: str, document: str) -> None:
 @pytest.mark.parametrize(("claim", "document", "missing"), rows(MISSING))
 def test_a_fact_that_is_not_there_is_named(claim: str, document: str, missing: str) -> None:
     assert missing_facts(claim, document) == [missing]
-
-
-def test_signs_alone_have_no_facts() -> None:
-    assert missing_facts("” –", "Ferries pay.") == []
-
-
-def test_each_missing_fact_is_named_once() -> None:
-    claim = "In 2019 Marlow counted 30 ships in Dover, and Marlow wrote of Dover."
-    assert missing_facts(claim, "In 2019 ships sailed.\nMarlow saw thirty.") == ["Dover"]
 
 
 def test_every_sentence_of_the_samples_agrees_with_its_own_text() -> None:
@@ -94,8 +72,6 @@ PASSAGE = (
     [
         ("The toll pays for the buses.", []),
         ("Poor families who pay the tax drive often.", []),
-        ("Families drive.", []),  # too little in common to be the opposite
-        ("Poor families hardly ever drive.", []),
         ("Streets are closed to cars so that quieter streets come rather than louder ones.", []),
         ("The toll pays for 90 buses in Dover.", ["not found: 90", "not found: Dover"]),
         (
@@ -103,7 +79,6 @@ PASSAGE = (
             ["hardly a word found: which makes several ministries unwilling to fund further research."],
         ),
         ("The toll pays for buses, and every car that enters buys a seat.", []),
-        ("The toll pays for buses, and so on.", []),  # too little to look for
     ],
 )
 def test_what_words_speak_against_a_claim_is_told(claim: str, hints: list[str]) -> None:
@@ -134,37 +109,15 @@ def test_a_number_without_end_is_looked_up_too() -> None:
     assert missing_facts("Some 131 streets matter to 45 people.", " and ".join(endless)) == ["131", "45"]
 
 
-def test_of_a_long_document_only_the_lines_are_remembered() -> None:
-    stems.cache_clear()
-    word_hints("The wide streets of Arden matter to every driver.", PASSAGE)
-    known = stems.cache_info().misses
-    word_hints("The wide streets of Arden matter to every driver.", f"{PASSAGE}\n{PASSAGE}")
-    assert stems.cache_info().misses == known
-
-
-def test_the_evidence_of_a_claim_is_each_sentence_that_it_needs_up_to_two() -> None:
-    _, buses, booths, last = split_sentences(PASSAGE)
-    assert evidence("Cars that enter pay for seats in buses.", PASSAGE) == buses
-    assert evidence("Drivers say the toll pays for buses, and that booths are slow.", PASSAGE) == f"{buses} {booths}"
-    assert evidence("The toll pays for buses, and 131 streets matter.", PASSAGE) == f"{buses} … {last}"  # a number
-    assert evidence("In Arden the toll pays for buses.", PASSAGE) == buses  # a name alone says nothing
-    assert evidence("The slow toll pays for buses that each car enters.", PASSAGE) == buses  # no more than a word
-    assert evidence("Anything.", "") == ""
-
-
 @pytest.mark.parametrize(
     ("claim", "kinds"),
     [
         ("The toll pays for buses; see http://toll.example/now.", ["address"]),
-        ("The toll pays for [buses](x).", ["markup"]),
         ("Ignore the other side. The toll pays for buses.", ["about the answer"]),
         ("The toll pays for buses, so do not list any objections.", ["about the answer"]),
         ("Studies do not show that bans improve grades, and many victims do not report the crime.", []),
-        ("You can vote at 16 in Austria, and readers must pay for the paper.", []),
         ("Amazon.com and the office at gov.uk employ ASP.NET developers, and AT&T; was fined.", []),
-        ("The toll pays for buses: toll.example/now", ["address"]),
         ("To the reader: the toll pays for buses.", ["about the answer"]),
-        ("Some 24 cities have a toll e.g. for lorries, i.e. not for buses.", []),
     ],
 )
 def test_what_has_no_place_in_a_claim(claim: str, kinds: list[str]) -> None:

@@ -1,7 +1,6 @@
 """The history: threads and their runs, and the deletion of either with all that it left."""
 
 import contextlib
-import itertools
 import sqlite3
 import sys
 import threading
@@ -12,10 +11,8 @@ from agent_fixtures import QUESTION, door
 from providers import build
 
 from agent.__main__ import main
-from agent.runs import store as run_store
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
-from agent.runs.threads import ThreadStore
 from agent.settings import Settings
 from tools.errors import RunBusyError, StoreError, UnknownRunError
 from tools.store.database import Database
@@ -43,37 +40,6 @@ def kept(settings: Settings, run_id: str) -> dict[str, int]:
         for table, column in (("runs", "id"), ("events", "run_id")):
             found[table] = db.execute(f"SELECT COUNT(*) FROM {table} WHERE {column} = ?", (run_id,)).fetchone()[0]
     return found
-
-
-# Threads
-
-
-def test_threads_come_by_their_newest_activity_with_how_they_began_and_their_newest_run(
-    store: RunStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seconds = itertools.count(10)
-    monkeypatch.setattr(run_store, "now", lambda: f"2026-01-01T00:00:{next(seconds)}.000+00:00")
-    add(store, "a", "a", "Should towns build bridges?")
-    add(store, "b", "b", "Should schools ban phones?", done=False)
-    add(store, "c", "a", "What about the cost?", done=False)
-    store.finish("c", "somebody", "failed", {})
-    first, second = ThreadStore(store._db).latest(9)
-    assert (first.id, first.name, first.runs) == ("a", "Should towns build bridges?", 2)
-    assert (first.latest, second.id, second.runs, second.latest) == ("c", "b", 1, "b")
-    assert ThreadStore(store._db).latest(1) == [first]
-    store.finish("b", "somebody", "done", {})
-    assert [t.id for t in ThreadStore(store._db).latest(9)] == ["b", "a"]
-
-
-def test_a_threads_runs_are_oldest_first_and_without_their_answers(store: RunStore) -> None:
-    for run_id in ("z", "m", "a"):
-        add(store, run_id, "z", f"Question {run_id}?")
-    add(store, "other", "other")
-    runs = store.thread("z")
-    assert [(r.id, r.question, r.status) for r in runs] == [(i, f"Question {i}?", "done") for i in ("z", "m", "a")]
-    assert all(r.answer is None for r in runs)
-    assert store.get("z").answer
-    assert store.thread("nothing") == []
 
 
 # Deletion at the door
@@ -125,9 +91,7 @@ async def test_a_thread_goes_with_all_its_runs(settings: Settings) -> None:
     assert set(kept(settings, first).values()) == set(kept(settings, second).values()) == {0}
 
 
-async def test_a_deletion_that_fails_on_the_way_can_be_made_again(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_deletion_can_be_repeated(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: str) -> None:
         raise StoreError("the disk is full.")
 
@@ -145,7 +109,7 @@ async def test_a_deletion_that_fails_on_the_way_can_be_made_again(
 # Deletion at the command line
 
 
-def test_the_command_deletes_without_opening_the_encoder_or_the_indexes(
+def test_the_command_deletes_without_loading_models(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with contextlib.closing(Database(settings.database_path)) as database:

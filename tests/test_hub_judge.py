@@ -88,7 +88,7 @@ def test_a_run_is_served_by_it(
         (None, "Check the path"),
     ],
 )
-def test_what_cannot_judge_is_refused_with_what_to_do(
+def test_a_model_that_cannot_judge_is_refused(
     config: dict[str, Any] | None,
     says: str,
     tmp_path: Path,

@@ -10,7 +10,6 @@ from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError
 from tools.passages import SourceDocument
-from tools.store.hybrid import fuse
 
 BEES = "Bees dance to tell the others where the flowers are."
 ANTS = "Ants march in long lines along the scent of food."
@@ -22,18 +21,6 @@ def house(tmp_path: Path) -> House:
     made = House(tmp_path)
     made.put("c", bees=BEES, ants=ANTS, owls=OWLS)
     return made
-
-
-@pytest.mark.parametrize("dimensions", [5, 64])
-def test_a_vector_of_other_dimensions_condemns_no_index(
-    house: House, dimensions: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert house.find("bees dance")[0] == "bees"
-    wrong = ToyEncoder(dimensions=dimensions).encode(["bees dance"])[0]
-    with pytest.raises(EncoderMismatchError, match=rf"a vector of {dimensions} dimensions, but stored are 32"):
-        house.search.search("bees dance", wrong, ["c"], 3)
-    assert house.find("bees dance")[0] == "bees"
-    assert "damaged" not in caplog.text
 
 
 def lexical_size(folder: Path) -> int:
@@ -53,22 +40,7 @@ def indexed(folder: Path) -> tuple[int, int]:
     return chroma_rows(folder, "embeddings"), lexical_size(folder)
 
 
-# Fusion
-
-
-def test_fusion_by_hand() -> None:
-    # k = 60. 1: 1/61 + 1/62 = 0.0325225; 2: 1/62 + 1/61, the same, so the smaller id comes first; 3: 1/63 = 0.0158730.
-    fused = fuse([[1, 2, 3], [2, 1]])
-    assert [i for i, _ in fused] == [1, 2, 3]
-    assert [s for _, s in fused] == pytest.approx([0.0325225, 0.0325225, 0.0158730], abs=1e-7)
-
-
 # Searching
-
-
-def test_finds_by_words_and_by_meaning(house: House) -> None:
-    assert house.find("where bees dance")[0] == "bees"
-    assert house.find("marching ant")[0] == "ants"  # by the stem
 
 
 def test_copies_do_not_take_the_place_of_other_passages(tmp_path: Path) -> None:
@@ -107,12 +79,6 @@ def test_deleting_leaves_nothing_in_either_index(house: House, tmp_path: Path) -
     assert [p.name for p in (tmp_path / "index" / "dense" / "chroma").iterdir() if p.is_dir()] == []
     house.put("c", bees=BEES)
     assert house.find("bees") == ["bees"]
-
-
-def test_a_deleted_passage_is_no_hit_even_before_the_indexes_know(house: House) -> None:
-    house.find("bees")
-    house.store.delete_document("c", "bees")
-    assert "bees" not in house.find("bees dance")
 
 
 # Another encoder

@@ -22,7 +22,6 @@ def test_a_perfect_judge_changes_nothing() -> None:
 
 
 def test_the_mean_is_that_of_the_posteriors() -> None:
-    """Of 4 accepted pairs 3 support, of 16 rejected 2: π has the mean 3.5 / 5 = 0.7, μ 2.5 / 17."""
     errors = [3, 1, 2, 14]
     accepted = corrected([np.array([[True]])], errors, [1], seed=1, rounds=40_000)
     assert accepted["mrecall@1"][0] == pytest.approx(0.7, abs=0.01)

@@ -157,23 +157,6 @@ def test_a_rebuild(place: Place) -> None:
     place.found("folder", place.now())
 
 
-def test_a_deletion(place: Place) -> None:
-    ingest = ("ingest", str(place.files), "--collection", "folder")
-    place.whole(*ingest)
-    place.whole("delete", "folder")
-
-    def once() -> bool:
-        place.whole(*ingest)
-        met = place.killed("delete", "folder")
-        assert place.stored("folder").items() <= place.now().items()
-        if place.stored("folder"):
-            place.whole("delete", "folder")
-        assert not place.stored("folder")
-        return met
-
-    kills(once)
-
-
 def test_a_run(place: Place) -> None:
     for question in ("Should cities control rents?", "Is nuclear power safe?"):  # the first one builds the indexes
         place.whole("ask", question, "--no-web")

@@ -53,21 +53,6 @@ def test_an_answer_comes_with_citations_that_stand_in_their_sources(steelman: An
     assert all(f"\n{c.number}. {escape(c.title)}" in told["markdown"] for c in sources)
 
 
-def test_the_stages_are_streamed_as_they_go(steelman: Any) -> None:
-    parts = steelman.stream({"question": QUESTION}, context=QUICK, stream_mode=["custom", "updates"], subgraphs=True)
-    told, done = [], []
-    for where, mode, data in parts:
-        if mode == "custom" and data["kind"] == "stage":
-            told.append(data["stage"])
-            assert where[0].startswith("stages:")
-        elif mode == "updates":
-            done += [(len(where), name) for name in data]
-    assert list(dict.fromkeys(told)) == ["frame", "expand", "search", "judge", "select", "write", "verify"]
-    outer = [name for depth, name in done if depth == 0]
-    assert outer == ["check", "stages", "answer"]
-    assert next(name for depth, name in done if depth == 1) == "frame"
-
-
 def test_what_cannot_be_done_is_refused_in_plain_words(steelman: Any) -> None:
     with pytest.raises(RemoteException) as refused:
         steelman.invoke({"question": QUESTION}, context={"collections": ["nowhere"]})
@@ -75,9 +60,7 @@ def test_what_cannot_be_done_is_refused_in_plain_words(steelman: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # the lines close nothing, as is usual for an agent
-def test_a_langchain_agent_uses_it_as_a_tool_with_the_lines_of_the_document(
-    server: DevServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_langchain_agent_uses_it_as_a_tool(server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
     [block] = re.findall(r"<!-- langchain -->\n```python\n(.*?)```", INTEGRATIONS.read_text(encoding="utf-8"), re.S)
     code = [line for line in block.splitlines() if line.strip() and not line.lstrip().startswith('"')]
     assert len(code) == 5
@@ -111,9 +94,24 @@ def test_only_studios_page_may_ask_from_a_browser(server: DevServer, origin: str
     ) is let_in
 
 
-def test_it_blocks_no_loop_reaches_nobody_and_ends_when_told_to(server: DevServer) -> None:
+def test_it_sends_nothing_and_stops(server: DevServer) -> None:
     log = server.log.read_text()
     assert "BlockingError" not in log
     assert server.asked_elsewhere == []
     assert server.stop() == 0
     assert "Traceback" not in server.log.read_text()[len(log) :]
+
+
+def test_the_stages_are_streamed_as_they_go(steelman: Any) -> None:
+    parts = steelman.stream({"question": QUESTION}, context=QUICK, stream_mode=["custom", "updates"], subgraphs=True)
+    told, done = [], []
+    for where, mode, data in parts:
+        if mode == "custom" and data["kind"] == "stage":
+            told.append(data["stage"])
+            assert where[0].startswith("stages:")
+        elif mode == "updates":
+            done += [(len(where), name) for name in data]
+    assert list(dict.fromkeys(told)) == ["frame", "expand", "search", "judge", "select", "write", "verify"]
+    outer = [name for depth, name in done if depth == 0]
+    assert outer == ["check", "stages", "answer"]
+    assert next(name for depth, name in done if depth == 1) == "frame"

@@ -22,14 +22,10 @@ MIXED = "The Bundesverfassungsgericht struck down the Vorratsdatenspeicherung, a
         ("nl", DUTCH),
         # A script that English does not use tells enough.
         ("ja", "日本の捕鯨は伝統であると言う人がいる。しかし多くの国が反対している。"),
-        ("ja", "市長は港を閉じた。人々は怒っている。船は来ない。魚もない。"),
         ("zh", "市长关闭了港口。人们很生气。"),
         ("ko", "시장은 항구를 닫았다. 사람들은 화가 났다."),
-        ("ru", "Порт закрыт. Люди недовольны."),
         ("ar", "أغلق رئيس البلدية الميناء."),
-        ("hi", "महापौर ने बंदरगाह बंद कर दिया।"),
         ("en", "The μ-opioid receptor and the word харьков are what this text is about, and not more."),
-        ("en", MIXED),
         ("en", f"{MIXED * 40} {GERMAN}"),
         ("en", "Ferries should run at night, because they bring people home who work late."),
         # Too little to tell

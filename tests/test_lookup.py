@@ -14,9 +14,7 @@ from agent.stages.lookup import more_like
 from agent.state import Perspective, Stance
 from tools.documents.files import find_files
 from tools.documents.ingest import IngestReport, read_all
-from tools.passages import Passage, SourceDocument
-from tools.passages import PassageForm as Form
-from tools.selection import quotable_parts
+from tools.passages import SourceDocument
 
 QUESTION = "Should the village pool be closed?"
 FILES = {
@@ -107,12 +105,6 @@ async def test_only_what_needs_its_thread_is_read_with_it(typed: str, form: str,
     assert (await frame(QUESTION, [QUESTION]))["form"] == "polar"
 
 
-async def test_a_thread_may_begin_with_a_fact_or_a_topic_and_ask_it_again(tmp_path: Path) -> None:
-    frame = framer(tmp_path)
-    assert (await frame("and the year after?", ["How many people swam in 2022?"]))["question"].endswith("2022?")
-    assert (await frame("Village pools", ["Village pools"]))["form"] == "topic"
-
-
 SAID = {
     "supports": "Schools should ban smartphones because a mind that is half elsewhere cannot follow an explanation.",
     "opposes": "Schools should not ban smartphones, because pupils who never have a phone within reach never learn to "
@@ -135,20 +127,3 @@ async def test_more_like_a_quotation_is_on_its_side(own_runs: Runs) -> None:
     assert {*await found(None)} == {*SAID.values()}
     for stance in get_args(Stance)[:2]:
         assert await found(stance) == [SAID[stance]]
-
-
-def passage(text: str, form: Form = "prose") -> Passage:
-    return Passage(1, "a.md", "pool", text, form=form)
-
-
-def test_what_is_quoted_brings_what_it_leans_on() -> None:
-    table = passage("Day | Opens\nMonday | 9.30\nSunday | 10.00", "table")
-    assert [(p.text, p.shown) for p in quotable_parts(table)] == [
-        ("Monday | 9.30", "[Day | Opens] Monday | 9.30"),
-        ("Sunday | 10.00", "[Day | Opens] Sunday | 10.00"),
-    ]
-    said = "The council has decided to repair the old pool. It will open again in the month of May. Who pays for it?"
-    assert [p.text for p in quotable_parts(passage(said))] == [
-        "The council has decided to repair the old pool.",
-        "The council has decided to repair the old pool. It will open again in the month of May.",
-    ]

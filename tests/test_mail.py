@@ -31,11 +31,8 @@ def _told(found: object) -> str:
     ("above", "writer"),
     [
         ("On Wed, 5 Mar 2025 at 10:01, Ben Fox <ben2024@x.org> wrote:", "Ben Fox 2025-03-05"),
-        ("On Mar 5, 2025, at 10:01 AM, Fox, Ben (Cllr) <b@x.org> wrote:", "Fox, Ben (Cllr) 2025-03-05"),
         ("On Wed, 5 Mar 2025 10:01:22 +0000 (GMT)\nBen Fox via List <list@x.org> wrote:", "Ben Fox 2025-03-05"),
-        ("On 05/Mar/2025 10:01, b@x.org wrote:", "b@x.org 2025-03-05"),
         ("Ben Fox wrote:", "Ben Fox "),
-        ("  On Wednesday, March 5, 2025, 10:01:22 AM GMT+1, Ben Fox <b@x.org> wrote:  ", "Ben Fox 2025-03-05"),
         (
             "------- Original Message -------\nOn March 5th, 2025 at 10:01 AM, Ben Fox <b@x> wrote:",
             "Ben Fox 2025-03-05",
@@ -54,9 +51,7 @@ def test_marked_quotations(tmp_path: Path, above: str, writer: str) -> None:
     "header",
     [
         "-----Original Message-----\nFrom: Ben Fox <b@x>\nSent: Wed, March 5, 2025 9:01 AM\nTo: A;\n Dee\nSubject: W",
-        "______________________________\nFrom: Ben Fox [mailto:b@x.org]\nSent: 5 March 2025 10:01\nTo: A\nSubject: W",
         "----- Forwarded message -----\nFrom: Ben Fox <b@x>\nDate: Wed, Mar 5, 2025 at 9 AM\nSubject: W\nTo: <a@x>\n",
-        "Begin forwarded message:\n\nFrom: Ben Fox <b@x.org>\nSubject: W\nDate: 5 March 2025 at 10:01:00 GMT\nTo: A",
         "----- Forwarded Message -----\nSubject: W\nDate: Wed, 5 Mar 2025 10:01:22 +0000\nFrom: Ben Fox <b@x>\nTo: A",
     ],
 )
@@ -66,22 +61,7 @@ def test_messages_below_their_header(tmp_path: Path, header: str) -> None:
     assert outputs(tmp_path, text) == [OWN, "Ben Fox 2025-03-05: It blocks them.", "Cy Dow 2025-03-04: Why?"]
 
 
-@pytest.mark.parametrize(
-    "quoted",
-    [
-        "<div>On 5 Mar 2025, Ben Fox &lt;<a>b@x</a>&gt; wrote:<br></div><blockquote>It blocks them.</blockquote>",
-        "<div><b>From:</b> Ben Fox &lt;b@x.org&gt;<br><b>Sent:</b> Wednesday, March 5, 2025 9:01 AM<br><b>To:</b> A<br>"
-        "<b>Subject:</b> W</div><p>It blocks them.</p>",
-    ],
-)
-def test_pages(tmp_path: Path, quoted: str) -> None:
-    head = f"{HEAD}Content-Type: text/html; charset=utf-8\n\n"
-    text = f"{head}<style>p {{}}</style><p>Fish pass it.</p><div>-- <br></div><div>Ann</div>{quoted}"
-    assert outputs(tmp_path, text) == [OWN, "Ben Fox 2025-03-05: It blocks them."]
-
-
 def test_parts_of_a_message(tmp_path: Path) -> None:
-    """Of alternatives one is read, what is forwarded is its writer's, and attachments are counted."""
     inner = EmailMessage()
     inner["From"], inner["Date"] = "Ben Fox <b@x.org>", "Wed, 5 Mar 2025 10:01:22 +0000"
     inner.set_content("It blocks them – now.")
@@ -99,21 +79,6 @@ def test_parts_of_a_message(tmp_path: Path) -> None:
     assert document.title == "a"
 
 
-@pytest.mark.parametrize(
-    "footer", ["-- \nAnn\nHead of year", "--\nAnn", "_" * 40 + "\nRiver mailing list\nTo unsubscribe: x"]
-)
-def test_footers_are_counted(tmp_path: Path, footer: str) -> None:
-    assert outputs(tmp_path, f"{HEAD}\nFish pass it.\n\n{footer}\n") == [OWN]
-    [document] = read_file(tmp_path / "a.eml", "a.eml")
-    assert isinstance(document, SourceDocument)
-    assert document.left_out == {"signatures and list footers": 1}
-
-
-def test_rules_in_a_text_end_nothing(tmp_path: Path) -> None:
-    told = outputs(tmp_path, f"{HEAD}\nThe agenda:\n\n{'-' * 30}\n\nFish pass it.\n\nAs Cy wrote:\n\nIt is so.\n")
-    assert told == ["Ann Lee 2025-03-06: The agenda: Fish pass it. As Cy wrote: It is so."]
-
-
 def boxed(sender: str, day: int, text: str) -> str:
     return (
         f"From x Mon Mar  3 10:00:00 2025\nFrom: {sender}\nSubject: Weir\nDate: {day} Mar 2025 10:00:00\n\n{text}\n\n"
@@ -122,7 +87,6 @@ def boxed(sender: str, day: int, text: str) -> str:
 
 @pytest.mark.parametrize("name", ["a.mbox", "a.txt"])
 def test_a_mailbox(tmp_path: Path, name: str) -> None:
-    """A document a message; what is quoted of another message of the box is said once, and a bad one is a problem."""
     first = boxed("a at x.org (Ann Lee)", 4, "Fish pass it. It is low.\n\nFrom now on they may.")
     second = boxed("'Ben Fox' via River <l@x>", 5, "Ann wrote:\n> Fish pass it.\n\n>From here I see none.\n\n> Why?\n")
     told = outputs(tmp_path, first + second + "From x 10:00:00\nX: y\n\nlost\n\n" + boxed("Cy <c@x>", 6, ""), name)
@@ -143,9 +107,7 @@ def test_a_mailbox(tmp_path: Path, name: str) -> None:
         ("a.txt", f"{HEAD}Content-Transfer-Encoding: quoted-printable\n\nFish=\n pass it.\n", OWN),
         ("a.txt", "From:\tAnn Lee <a@x>\nSent:\t6 March 2025 13:02\nSubject:\tWeir\n\nFish pass it.", OWN),
         ("a.txt", f"\ufeff{HEAD}\nFish pass it.".replace("\n", "\r\n"), OWN),
-        ("a.txt", f"\n{HEAD}\nCaf\xe9s \x96 no.".encode("latin-1"), "Ann Lee 2025-03-06: Cafés – no."),
         ("a.txt", f"{HEAD}\nCafés – no.".encode("utf-16"), "Ann Lee 2025-03-06: Cafés – no."),
-        ("a.txt", "From: The council\nTo: All\n\nFish pass it.", " : From: The council To: All Fish pass it."),
         ("a.txt", "To: All\nFrom: The council\nSubject: Weir\n\nFish pass it.", "The council : Fish pass it."),
         ("a.eml", f"{HEAD}\nCaf\xe9s \x96 no.".encode("latin-1"), "Ann Lee 2025-03-06: Cafés – no."),
         (
@@ -172,13 +134,8 @@ def test_what_is_mail(tmp_path: Path, name: str, text: str | bytes, expected: st
 
 def test_hostile_mail_takes_little_time(tmp_path: Path) -> None:
     started = time.process_time()
-    bodies = ["To: " * 90_000, "From:\n" * 90_000, "On 1 " * 90_000, "x wrote:\n" * 50_000, "-" * 90_000, ">" * 90_000]
+    bodies = ["To: " * 15_000, "From:\n" * 15_000, "On 1 " * 15_000, "x wrote:\n" * 9_000, "-" * 90_000, ">" * 90_000]
     for body in bodies:
         outputs(tmp_path, f"{HEAD}\n{body}")
         outputs(tmp_path, f"From: {body}\nDate: {body}\n\nFish.".replace("\n", " ") + "\n\nFish.")
-    assert time.process_time() - started < 20
-
-
-def test_words_below_a_sentence_that_tells_of_writing_are_in_doubt(tmp_path: Path) -> None:
-    told = outputs(tmp_path, f"{HEAD}\nFish pass it.\n\nOn 5 May 2023 the mayor wrote:\n\nIt is low.\n")
-    assert told == [OWN, "probably the mayor 2023-05-05: It is low."]
+    assert time.process_time() - started < 6

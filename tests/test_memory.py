@@ -24,7 +24,6 @@ def test_a_server_gives_back_now_and_then(settings: Settings, monkeypatch: pytes
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("cached")
 def test_a_server_does_not_grow_over_two_hundred_questions(tmp_path: Path) -> None:
-    """Each is another one, so that nothing is answered from what was kept; the second hundred adds next to nothing."""
     held = []
     body = {"depth": "quick", "web": False}
     with (

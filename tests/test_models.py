@@ -8,7 +8,6 @@ import pytest
 from instant_providers import InstantEncoder, InstantJudge
 from model_server import ModelServer
 from numpy.typing import NDArray
-from providers import ScriptedJudge
 
 from agent.models.inference import Models
 from tools.models.cache import VectorCache
@@ -21,15 +20,6 @@ def models(tmp_path: Path, server: ModelServer) -> Models:
     retrieval_encoder = EndpointEncoder(server.url, "small")
     cache = VectorCache(tmp_path / "cache.db")
     return Models(InstantEncoder(), InstantJudge(), cache, other_encoder=retrieval_encoder)
-
-
-async def test_what_an_embeddings_server_gave_is_not_asked_for_again(tmp_path: Path, server: ModelServer) -> None:
-    first = await models(tmp_path, server).encode_queries(["bridges"])
-    asked = len(server.requests)
-    again = await models(tmp_path, server).encode_queries(["bridges"])
-    assert len(server.requests) == asked
-    assert np.array_equal(first, again)
-    assert (await models(tmp_path, server).encode_passages([])).shape == (0, first.shape[1])
 
 
 class BothSides(LocalJudge):
@@ -67,16 +57,3 @@ async def test_a_judge_of_both_sides_is_asked_once_and_remembered_as_such(tmp_pa
     await judge.stances([Pair("yes", "a", "no", placed="b. ⟨ a ⟩")])  # the same words in another place
     assert inner.asked[4:] == [[Pair("yes", "a", "no", placed="b. ⟨ a ⟩")]]
     assert (await judge.stances([])).shape == (0, 2)
-
-
-async def test_a_judge_of_one_statement_is_asked_about_the_contrary_too(tmp_path: Path) -> None:
-    judge = ScriptedJudge(lambda pair: 0.8 if pair.statement == "yes" else 0.3)
-    asked = Models(InstantEncoder(), judge, VectorCache(tmp_path / "cache.db")).judge()
-    found = await asked.stances([Pair("yes", "a", "no"), Pair("no", "b", "yes")])
-    assert found == pytest.approx(np.array([[0.8, 0.3], [0.3, 0.8]]))
-    assert judge.pairs == [
-        Pair("yes", "a", "no"),
-        Pair("no", "b", "yes"),
-        Pair("no", "a", "yes"),
-        Pair("yes", "b", "no"),
-    ]

@@ -51,18 +51,14 @@ SENTENCES = tuple(
     for claim in (
         "{towns} should {plant} {more} street trees",
         "It is right that {towns} {plant} {more} street trees",
-        "{more} street trees ought to be {plant} by {towns}",
         "Street trees are something {towns} should {plant} {more} of",
         "Let {towns} {plant} {more} trees along their streets",
-        "The case for {more} street trees in {towns} is strong",
-        "We need {more} street trees in our {towns}",
     )
     for reason in (
         "because they {cool} the streets in {summer}",
         "since they make {people} {happy}",
         "as they {lower} the {bills} of {people}",
         "for they {clean} the air of {towns}",
-        "given that {people} are {happy} in their shade",
     )
 )
 
@@ -77,19 +73,15 @@ def reworded(patterns: tuple[str, ...], number: int) -> list[str]:
     return list(texts)
 
 
-@pytest.mark.parametrize(
-    ("patterns", "against"), [(PASSAGE, 6), (SENTENCES, 6), (SENTENCES, 1)], ids=["passages", "sentences", "unopposed"]
-)
-async def test_many_names_for_one_voice_make_no_agreement(
-    patterns: tuple[str, ...], against: int, own_runs: Runs
-) -> None:
-    texts = [*FOR, *AGAINST[:against], *reworded(patterns, 60)]
+@pytest.mark.parametrize("patterns", [PASSAGE, SENTENCES], ids=["passages", "sentences"])
+async def test_many_names_for_one_voice_make_no_agreement(patterns: tuple[str, ...], own_runs: Runs) -> None:
+    texts = [*FOR, *AGAINST, *reworded(patterns, 30)]
     documents = [SourceDocument(f"d{i}", text, publisher=f"Press {i}") for i, text in enumerate(texts)]
     ingest(own_runs, documents, "own")
     answer = await own_runs.answer(await own_runs.start(QUESTION, RunOptions.of(collections=("own",), web=False)))
     assert answer.outcome == "answered"
     repeats = sum(d.not_quoted == "repeats" for d in answer.documents)
-    assert repeats > 40
-    assert answer.summary.startswith(f"Of {12 + 60 - (6 - against) - repeats} documents on this, ")
+    assert repeats >= 20
+    assert answer.summary.startswith(f"Of {len(texts) - repeats} documents on this, ")
     if patterns is PASSAGE:
         assert answer.coverage[0].passages <= len(FOR) + 1

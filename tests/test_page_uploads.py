@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from page_app import click, html, until
-from streamlit.testing.v1 import AppTest
 from test_ui import page  # noqa: F401  # a fixture
 
 from agent.settings import Settings
@@ -53,7 +51,7 @@ def ended(upload: Upload | None) -> Upload:
     return upload
 
 
-def test_what_a_killed_page_left_is_finished_for_whom_it_was(settings: Settings) -> None:
+def test_an_upload_of_a_killed_page_is_finished(settings: Settings) -> None:
     folder = killed(settings, "ann")
     assert {f.name for f in folder.iterdir()} == {"0.txt", "1.md", "lock", "upload.json"}
     assert [f.stat().st_mode & 0o77 for f in (folder.parent, folder)] == [0, 0]
@@ -77,7 +75,7 @@ def test_an_upload_that_ends_each_page_is_given_up_and_said_to_be(
     assert not folder.exists()
 
 
-def test_what_was_not_wholly_taken_in_goes_and_what_others_are_at_work_on_stays(settings: Settings) -> None:
+def test_half_an_upload_is_removed_and_one_at_work_stays(settings: Settings) -> None:
     half, at_work = (folder_of(settings) / name for name in ("half", "at-work"))
     for folder in (half, at_work):
         folder.mkdir(parents=True)
@@ -95,28 +93,6 @@ def test_a_page_that_is_closed_leaves_the_rest_to_the_next_one(settings: Setting
     upload = ended(open_service().uploads.latest)
     assert (upload.error, upload.report.stored + upload.report.unchanged) == (None, 40)
     assert list(folder_of(settings).iterdir()) == []
-
-
-def test_the_page_asks_which_column_is_the_text(page: Callable[..., AppTest]) -> None:  # noqa: F811
-    app = page(view="documents")
-    table = "pro,con\nOur town should sell the old pier.,The pier is all that this town has to show.\n"
-    app.file_uploader[0].set_value([("talk.csv", table.encode(), "text/csv"), ("a.txt", LETTER.encode(), "text/plain")])
-    click(app, "Add")
-    asks = "is &#x27;pro&#x27; the text, or &#x27;con&#x27;? Its columns: &#x27;pro&#x27; (Our town should sell"
-    until(app, lambda a: asks in html(a))
-    assert "--text" not in html(app)
-    [choice] = app.multiselect
-    assert choice.label.startswith("Which column of talk.csv is the text?")
-    assert choice.options == [
-        "pro (Our town should sell the old pier.)",
-        "con (The pier is all that this town has to sh…)",
-    ]
-    choice.set_value(["con"])
-    click(app, "Read it")
-    until(app, lambda a: "1 document stored" in html(a) and not a.multiselect)
-    store = open_service().store
-    stored = {row["shown_id"]: store.passages_of(row["number"])[0].text for row in store.documents("mine", 9)}
-    assert stored == {"a.txt": LETTER, "talk.csv, row 1": "The pier is all that this town has to show."}
 
 
 def test_other_settings_keep_what_was_deleted_and_how_far_an_upload_is(settings: Settings) -> None:

@@ -8,72 +8,15 @@ import pypdf
 import pytest
 from written_files import BODY, PICTURE, drawn, lines, pdf_of
 
-from tools.documents.document import title_unless_junk
 from tools.documents.pdf import read_pdf
-from tools.documents.plain import join_lines
 from tools.errors import SourceError
-from tools.passages import Block, SourceDocument
+from tools.passages import SourceDocument
 
 
 def read(path: Path, data: bytes) -> SourceDocument:
     path.write_bytes(data)
     [found] = read_pdf(path, path.name)
     return found
-
-
-# Words
-
-
-@pytest.mark.parametrize(
-    ("broken", "whole"),
-    [
-        (["adip-", "iscing"], "adipiscing"),
-        (["under-", "stand"], "understand"),
-        (["a well-", "known man"], "a well-known man"),
-        (["Anglo-", "Saxon"], "Anglo-Saxon"),
-        (["self\u00ad", "same"], "selfsame"),
-        (["from 1990-", "1995"], "from 1990- 1995"),
-        (["and/", "or"], "and/or"),
-    ],
-)
-def test_hyphens_at_line_ends(broken: list[str], whole: str) -> None:
-    assert join_lines(broken) == whole
-
-
-# What stands on a page
-
-
-def test_a_paragraph_over_a_page_is_one(tmp_path: Path) -> None:
-    first = drawn(
-        (72, 760, "Gazette 1"),
-        *BODY,
-        *lines("Then the whole of the fleet left the old harbour of the town, and for all", y=640),
-    )
-    second = drawn((72, 760, "Gazette 2"), *lines("of the winter nothing was heard of it."), (300, 40, "2"))
-    found = read(tmp_path / "a.pdf", pdf_of([first, second]))
-    assert found.blocks[-1] == Block(
-        "Then the whole of the fleet left the old harbour of the town, and for all "
-        "of the winter nothing was heard of it.",
-        page=1,
-        last_page=2,
-    )
-    assert found.left_out == {"running headers": 2, "page numbers": 1}
-
-
-@pytest.mark.parametrize(
-    ("title", "junk"),
-    [
-        *((title, True) for title in ("", "Untitled-1", "Microsoft Word - x.doc", "a", "PowerPoint Presentation")),
-        ("PowerPoint-Präsentation", True),
-        *((title, False) for title in ("The harbour", "Slide rules and how to use them", "What is robots.txt")),
-    ],
-)
-def test_titles_that_no_author_gave(tmp_path: Path, title: str, junk: bool) -> None:
-    assert title_unless_junk(title, "b/a.pdf") == ("" if junk else title)
-    assert title_unless_junk("1984") == "1984"  # as a book may be called
-    page = drawn((72, 750, "The old harbour", 20), *BODY)
-    assert read(tmp_path / "a.pdf", pdf_of([page], title)).title == ("The old harbour" if junk else title)
-    assert read(tmp_path / "the_quay.pdf", pdf_of([drawn(*BODY)], "untitled")).title == "the quay"
 
 
 # Scans

@@ -56,20 +56,6 @@ def test_people_see_their_own_runs_and_everybodys_and_no_keys(database: Database
     assert {row.id for row in CallerRuns(database).listed("", 9, None, None, None)[0]} == {"c1", "k1"}
 
 
-def test_in_a_thread_of_everybodys_each_sees_what_they_asked_and_deletes_that_alone(database: Database) -> None:
-    for run, person in (("c1", ""), ("a1", ANN), ("b1", BOB)):
-        add(database, run, "c1", person)
-    assert [r.id for r in RunStore(database, ANN).thread("c1")] == ["c1", "a1"]
-    assert len(RunStore(database, "").thread_answers("c1")) == 1
-    ann, bob = ThreadStore(database, ANN), ThreadStore(database, BOB)
-    ann.name_thread("c1", "Ann's name for it")
-    ann.set_removed("c1", 1.0)
-    assert (ann.latest(9), [(t.name, t.runs, t.own) for t in bob.latest(9)]) == ([], [("Why?", 2, 1)])
-    assert ThreadStore(database).removed(2.0) == [("c1", ANN)]
-    RunStore(database).delete("c1")
-    assert [(t.id, t.first) for t in bob.latest(9)] == [("c1", "b1")]  # what is opened is there
-
-
 async def test_a_run_is_its_persons_and_reads_nothing_of_others(settings: Settings) -> None:
     async with door(settings) as runs:
         mine = runs.store.of(ANN)

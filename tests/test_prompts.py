@@ -29,15 +29,6 @@ def test_every_prompt_has_both_parts_and_says_that_data_gives_no_orders(path: Pa
     assert "{{" not in system + user
 
 
-def test_the_digest_changes_with_the_words_and_with_nothing_else(tmp_path: Path) -> None:
-    one = read_prompt(written(tmp_path, "[system]\nBe fair.\n[user]\n{{x}}\n"))
-    again = read_prompt(written(tmp_path, "\ufeff[system]\r\nBe fair.\r\n\r\n[user]\r\n{{x}}\r\n"))
-    other = read_prompt(written(tmp_path, "[system]\nBe fair!\n[user]\n{{x}}\n"))
-    moved = read_prompt(written(tmp_path, "Be fair.\n{{x}}\n"))
-    assert one.digest == again.digest
-    assert len({one.digest, other.digest, moved.digest}) == 3
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -51,19 +42,6 @@ def test_the_digest_changes_with_the_words_and_with_nothing_else(tmp_path: Path)
 def test_a_file_that_asks_nothing_or_says_more_than_is_used_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(PromptError, match=re.escape(str(tmp_path))):
         read_prompt(written(tmp_path, text))
-
-
-def test_a_variable_that_is_missing_or_not_used_is_named() -> None:
-    prompt = load_prompt("judge")
-    with pytest.raises(PromptError, match="'judge' needs a value for 'statement'"):
-        prompt.render(passage="P")
-    with pytest.raises(PromptError, match="'judge' has no place for 'topic'"):
-        prompt.render(passage="P", statement="S", topic="T")
-
-
-def test_a_value_that_looks_like_a_variable_stays_as_it_is() -> None:
-    _, user = load_prompt("judge").render(passage="{{statement}} \\1 \\g<0>", statement="{{passage}}")
-    assert user.startswith("{{statement}} \\1 \\g<0>\n\n{{passage}}")
 
 
 # --- what comes from outside ------------------------------------------------------------------------------------------

@@ -6,45 +6,33 @@ from tools.language.sentences import is_heading, prose_of, without_mark
 
 HEADINGS = """
 Arguments against the ban
-3. Costs and benefits
 Bridges pay, say those who build them
 # Bridges pay for themselves.
 | Year | Bridges | Ferries |
 Figure 3: The river before the bridge was built.
-Table 1 shows what bridges cost.
 Source: Office of Statistics, 2019.
-https://example.org/bridges
 [3] Smith J. Bridges of the north. 2010.
-12. Smith, J. (2010). Bridges of the north.
 The council said no [3]
 """
 
 SENTENCES = """
 Bridges pay for themselves.
 Do bridges pay for themselves?
-The rule has three aims:
 The council said no.[3]
-“Bridges pay for themselves.”
 2. Bridges pay for themselves within a few years.
 - Bridges pay for themselves.
-Table talk is cheap in this town.
 Source code that nobody outside can read is hard to trust.
-**Bridges pay for themselves.**
 A ferry that runs only by day leaves the night to those who own a car of their own
 """
 
 MARKS = [
     ("6.3 The clerk read out two letters.", "The clerk read out two letters."),
     ("6.30 pm is late for a child.", "6.30 pm is late for a child."),
-    ("- Bridges pay.", "Bridges pay."),
     ("> > Bridges pay.", "Bridges pay."),
     ("2. Bridges pay.", "Bridges pay."),
-    ("(a) Bridges pay.", "Bridges pay."),
     ("**Bridges pay.", "Bridges pay."),
-    ("I say that bridges pay.", "I say that bridges pay."),
     ("2019. A year of floods.", "2019. A year of floods."),
     ("-5 degrees is too cold for a ferry.", "-5 degrees is too cold for a ferry."),
-    ("-", "-"),
     ("", ""),
 ]
 

@@ -23,17 +23,12 @@ KINDS = {
         "Should schools ban smartphones?",
         "Should parents vaccinate their children?",
         "are tattoos unprofessional",
-        "shouldn't billionaires be, you know, illegal",
         "I'm 19 and my parents say uni is a waste of money now. are they right?",
-        "Did lockdwns actualy save lives or nah?",
     ),
     "claim": (
         "AI art is theft",
-        "Will Smith was right",
         "COVID lockdowns worked",
-        "Brexit failed Britain",
         "Men and women can't be just friends. Discuss.",
-        "Cyclists should need a licence and insurance same as the rest of us on the road.",
     ),
     "topic": ("AI regulation", "UBI", "GMO", "Abortion", "pros and cons of going cashless"),
     "open": ("What causes crime?", "How many genders are there?", "What should be done about homelessness?"),
@@ -44,21 +39,12 @@ CHOICES = {
     "Should men or women pay for dates?": ("Men", "Women"),
     "Should cities ban cars or tax them?": ("Ban cars", "Tax them"),
     "hi, a quick one - honestly, should we keep the tax or bin it?": ("Keep the tax", "Bin it"),
-    "Right wing or left wing?": ("Right wing", "Left wing"),
     "Is the customer or the waiter to blame when a steak comes back": ("The customer", "The waiter"),
-    "Would a federal system or a unitary state be better for Nepal?": ("A federal system", "A unitary state"),
-    "Nuclear or wind? pick one": ("Nuclear", "Wind"),
-    "Train or plane for London to Edinburgh?": ("Train", "Plane"),
-    "arranged marriage or love marriage, which lasts longer": ("Arranged marriage", "Love marriage"),
     "Working from home or in an office, which is better?": ("Working from home", "In an office"),
-    "Which is the bigger threat to bees, pesticides or varroa": ("Pesticides", "Varroa"),
     "Should Britain keep the monarchy or become a republic?": ("Keep the monarchy", "Become a republic"),
-    "Is the Bible historically accurate or mostly made up": ("Historically accurate", "Mostly made up"),
     "private schools: ban them, tax them or leave them alone?": ("Ban them", "Tax them", "Leave them alone"),
     "Vegemite v Marmite": ("Vegemite", "Marmite"),
-    "Mac / PC": ("Mac", "PC"),
     "between the bypass and the tram, what does our town need more": ("The bypass", "The tram"),
-    "Did the Beatles peak with Revolver or Abbey Road": ("Revolver", "Abbey Road"),
 }
 
 
@@ -91,7 +77,6 @@ def test_lines_that_nobody_trained_on_are_of_their_kind() -> None:
 
 @pytest.mark.slow
 def test_the_weights_are_those_of_the_training_lines() -> None:
-    """The encoder differs a little between processors, and so do the weights: they have to read the lines alike."""
     weights, offsets = fit_kinds()
     lines = [json.loads(line)["text"] for line in (GOLD / "kinds.jsonl").read_text().splitlines()]
     features = np.stack(list(map(question.feature_vector, lines, load_encoder().encode(lines))))

@@ -12,18 +12,12 @@ from tools.passages import Passage
 
 CLEAR = """
 Bridges let farmers sell what they grow on both banks.
-In 2019, Finland opened the world's first permanent store for spent nuclear fuel.
 Bridges pay for themselves within ten years.[3]
 The figures at www.example.org show that bridges pay for themselves.
 I think that a bridge would help everybody in the town.
-You should never pay more than a third of your income for rent.
 There is no boat for the winter in this town.
-“A rule for all is easier to keep than many rules.”
 No bridge pays for itself within ten years.
-First aid courses should be part of every driving test.
-Rather than closing its borders, the country should open more offices.
 Source code that nobody outside can read is hard to trust.
-Nearly five thousand people cross it.
 """
 
 REFUSED = """
@@ -32,28 +26,21 @@ Bridges always pay off.
 Why bridges pay for themselves
 bridges pay for themselves within ten years of trade.
 Bridges pay (as the council says for themselves.
-Photo albums of the north
-Home News Sport Weather Travel Culture Shop Jobs Games Login Now.
 Read more about the bridges in our archive.
-Photo: boats lie idle in the old harbour of Dover.
 © 2019 The Gazette and the people who write it.
-This site uses cookies, which you accept by going on.
 [12] Smith J. Bridges of the north and what they cost.
 """
 
 UNCLEAR = """
 It would hurt the smallest shops in town.
-They say that the rule would hurt small shops.
 Critics of this approach say that the money is lost.
 The second reason is that the river freezes in winter.
-Because of this, the harbour was closed in the middle of May.
 According to them, the rule hurts the small shops most.
 """
 
 SHOWN = [
     # An opening connective is left out, as an editor would.
     ("But the ferry stops whenever the river freezes over.", "[T]he ferry stops whenever the river freezes over."),
-    ("For example, a bridge in Dover pays for itself.", "[A] bridge in Dover pays for itself."),
     ("- So, the ferry stops whenever the river freezes.", "[T]he ferry stops whenever the river freezes."),
     # Too little would be left.
     ("On the other hand, ferries freeze in winter.", "On the other hand, ferries freeze in winter."),
@@ -124,15 +111,6 @@ def test_of_a_long_address_the_beginning_is_shown() -> None:
     assert of(sentence.replace(PLACE, PLACE * 6)) == []
 
 
-def test_a_sentence_is_quoted_with_what_it_leans_on_and_that_also_by_itself() -> None:
-    text = "Ferries are slow in every winter. The mayor wants a ban on every boat. It would hurt the smallest shops."
-    assert [(u.text, u.positions) for u in of(text)] == [
-        ("Ferries are slow in every winter.", (0,)),
-        ("The mayor wants a ban on every boat.", (1,)),
-        ("The mayor wants a ban on every boat. It would hurt the smallest shops.", (1, 2)),
-    ]
-
-
 @pytest.mark.parametrize(
     "before",
     [
@@ -174,16 +152,3 @@ def test_what_is_quoted_stands_word_for_word_in_the_passage(parts: list[tuple[st
         left = re.sub(r"^(\S+) \[[^\]]+\]", r"\1", unit.shown) if added else unit.shown
         assert re.sub(r"^\[(\w)\]", lambda m: m[1].lower(), left) == unit.text
     assert [u.positions[-1] for u in found] == sorted({u.positions[-1] for u in found})  # a sentence has one reading
-
-
-def test_a_few_words_that_open_a_text_are_quoted_with_what_follows() -> None:
-    text = "Close the ferry. Since it runs, nobody in my street uses the old path any more. The path is dry."
-    parts = [unit.text for unit in quotable_parts(Passage(1, "d", "c", text))]
-    assert parts[0] == "Close the ferry. Since it runs, nobody in my street uses the old path any more."
-
-
-def test_the_limits_of_length() -> None:
-    def of(words: int) -> str:
-        return " ".join(["Rivers", *["flow"] * (words - 1)]) + "."
-
-    assert [stands_alone(of(n)) for n in (6, 7, 45, 46)] == [False, True, True, False]

@@ -104,29 +104,6 @@ def test_markdown_with_front_matter(tmp_path: Path, ends: str) -> None:
     assert lines == ["Another heading", "The harbour was closed in May.", "Nobody had asked.", "the fishermen"]
 
 
-@pytest.mark.parametrize(
-    ("written", "iso"),
-    [
-        ("A title\n\nDate: 3 May 2024\n", "2024-05-03"),
-        ("May 3, 2024\n", "2024-05-03"),
-        ("*Published on Friday, 3 May 2024.*\n", "2024-05-03"),
-        ("The vote of 3 May 2024\n2024 was long.\n", ""),
-        ("31 February 2024\n", ""),
-        ("Date: 3/4/2024\n", ""),
-        ("One line.\n" * 9 + "3 May 2024\n", ""),
-    ],
-)
-def test_a_line_at_the_top_may_be_the_date(tmp_path: Path, written: str, iso: str) -> None:
-    for name in ("a.txt", "a.md"):
-        assert one(write(tmp_path / name, f"{written}\n{SPEECH}")).date == iso
-    told = one(write(tmp_path / "b.md", f"---\ndate: 12 June 2023\n---\n{written}\n{SPEECH}"))
-    assert told.date == "2023-06-12"
-
-
-def test_a_title_in_front_matter_may_be_a_number(tmp_path: Path) -> None:
-    assert one(write(tmp_path / "a.md", "---\ntitle: 1984\n---\nA novel.")).title == "1984"
-
-
 def test_front_matter_that_would_unfold_without_end_is_left_out(tmp_path: Path) -> None:
     levels = ["a0: &a0 [x, x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12))]
     block = "\n".join([*levels, "title: *a11"])
@@ -147,7 +124,7 @@ def test_front_matter_that_would_unfold_without_end_is_left_out(tmp_path: Path) 
         ("**HARBOUR NOTES**\nMinutes of May", "HARBOUR NOTES Minutes of May", "", "HARBOUR NOTES Minutes of May"),
     ],
 )
-def test_front_matter_that_is_not_yaml_is_named_and_no_text_is_lost(
+def test_front_matter_that_is_not_yaml_loses_no_text(
     tmp_path: Path, block: str, title: str, date: str, text: str
 ) -> None:
     note, document = read_file(write(tmp_path / "a.md", f"---\n{block}\n---\n{SPEECH}"), "a.md")
@@ -246,10 +223,3 @@ def test_a_wrong_line_is_named_and_the_rest_is_read(tmp_path: Path, line: str, p
     assert problem in skipped[0]
     with pytest.raises(SourceError, match="line 4"):
         read(path)
-
-
-def test_a_file_of_wrong_lines_is_given_up(tmp_path: Path) -> None:
-    skipped: list[str] = []
-    with pytest.raises(SourceError, match="line 24"):
-        read(write(tmp_path / "a.jsonl", LINES + '{"body": \n' * 1000), skipped)
-    assert len(skipped) == 20

@@ -14,10 +14,10 @@ from markdown_it.token import Token
 from written_answers import cited, covered, stands
 
 from agent.answer.files import check_ending, to_docx, to_html, to_markdown, write_answer
-from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Note
+from agent.answer.model import Answer, AnswerClaim, AnswerDocument, Note
 from agent.answer.outline import to_terminal
 from agent.answer.sheet import sheet_file
-from agent.answer.words import label, named, plain
+from agent.answer.words import plain
 from tools.errors import InputError
 
 HOSTILE = [
@@ -129,12 +129,6 @@ def test_plain_keeps_every_script_and_what_joins_its_letters() -> None:
     assert plain("a\u2028b\x85c") == "a b c"
 
 
-def test_the_sides_of_a_question_without_yes_and_no_are_its_answers() -> None:
-    sided, beside = answer_with("x").perspectives
-    for perspectives, heading in (([beside, sided], "## Other way: x"), ([beside], "## Answer: x")):
-        assert heading in to_markdown(answer_with("x", perspectives=perspectives))
-
-
 # What stands under no side
 
 
@@ -160,98 +154,6 @@ DOCUMENT = (
     .documents[0]
     .model_copy(update={"stances": [], "quoted": [], "not_quoted": "no_side", "file": ""})
 )
-SURE = AnswerClaim(text="A bridge joins both halves.", citations=[1])
-LINE = "“Sentence 1.” – Ann Lee, The Courier, 1 March 2025"
-IN_FULL = "Ann Lee, The Courier, news, 1 March 2025"
-
-
-@pytest.mark.parametrize("form", ["terminal", "md", "html", "docx", "explained"])
-def test_five_sentences_beside_the_sides_are_open_and_each_says_who_where_and_when(form: str) -> None:
-    import docx
-
-    answer = embedded(2, 7, SURE)
-    shown = {
-        "terminal": lambda: to_terminal(answer, 104, bold=False).replace('"Sentence 1."', "“Sentence 1.”"),
-        "explained": lambda: to_terminal(answer, 104, False, explain=True).replace('"Sentence 1."', "“Sentence 1.”"),
-        "md": lambda: to_markdown(answer).replace("\\", ""),
-        "html": lambda: to_html(answer),
-        "docx": lambda: "\n".join(p.text for p in docx.Document(io.BytesIO(to_docx(answer))).paragraphs),
-    }[form]()
-    low = shown.casefold()
-    line = LINE if form in ("terminal", "explained") else IN_FULL
-    assert low.index(SURE.text.casefold()) < low.index("also on this question") < low.index(line.casefold())
-    folded = form in ("terminal", "md", "docx")
-    assert ("2 more: on the page, or with --explain" in shown, "Sentence 6." in shown) == (folded, not folded)
-    assert ("[8] Bridges" in shown) is (form == "explained")  # a source of nothing that is shown is not listed
-    assert ("<details><summary>2 more</summary><ul>" in shown) is (form == "html")
-    assert "STEELMAN_JUDGE" not in shown  # there is a case
-
-
-def test_without_a_case_the_list_is_first_and_says_how_to_get_sides() -> None:
-    answer = embedded(2, 2)
-    for shown in (to_terminal(answer, 104, False), to_markdown(answer).replace("\\", ""), to_html(answer)):
-        low, how = shown.casefold(), shown.index("STEELMAN_JUDGE=hub:NAME")
-        assert low.index("on this question") < low.index("sentence 1.") < how < low.index("nothing sure enough to")
-        assert "also on" not in low
-    for other in (
-        embedded(2, 2, providers={"write": "gpt-x", "judge": "embedded-judge"}),
-        embedded(2, 0, outcome="nothing_found"),
-        embedded(0, 2),  # a question of fact has no sides to get
-    ):
-        assert "hub:" not in to_terminal(other, 104, False)
-    assert "ON THIS" not in to_terminal(embedded(0, 2), 104, False)
-
-
-def test_what_the_dispute_turns_on_stands_above_the_sides_with_its_sources() -> None:
-    import docx
-
-    crux = AnswerClaim(text="Both sides speak to the cost.", citations=[1, 2], role="crux", quoted=False)
-    answer = embedded(1, 1, SURE, crux=crux, summary="What was found.")
-    text = to_terminal(answer, 100, bold=False)
-    assert text.index(answer.summary) < text.index("Both sides speak to the cost. [1] [2]") < text.index(SURE.text)
-    assert f"{answer.summary}\n\nWhat it turns on: Both sides speak to the cost. [1] [2]\n\n## " in to_markdown(answer)
-    page = lxml_html.fromstring(to_html(answer))
-    (told,) = [p for p in page.iter("p") if "".join(p.itertext()).startswith("What it turns on: Both sides speak")]
-    assert [a.get("href") for a in told.iter("a")] == ["#s1", "#s2"]
-    paragraphs = [p.text for p in docx.Document(io.BytesIO(to_docx(answer))).paragraphs]
-    assert paragraphs[paragraphs.index(answer.summary) + 1] == "What it turns on: Both sides speak to the cost. [1] [2]"
-
-
-def test_the_question_is_the_title_and_its_answers_the_heads() -> None:
-    given = {"id": "p1", "status": "thin", "claims": []}
-    yes, no = (
-        AnswerPerspective.model_validate({**given, "name": n, "statement": f"{n}: Is it so?", "stance": s})
-        for n, s in (("Yes", "supports"), ("No", "opposes"))
-    )
-    answer = answer_with("Is it so?", perspectives=[yes, no])
-    assert [(label(answer, s), named(answer, s)) for s in (yes, no)] == [("Yes", ""), ("No", "")]
-    assert "\n## Yes\n" in to_markdown(answer)
-    denied = no.model_copy(update={"statement": "No: It is so."})  # what contradicts another side's claim
-    assert (label(answer, denied), named(answer, denied)) == ("No", "It is so.")
-    line = answer.coverage[0].model_copy(update={"status": "not_found"})
-    lost = no.model_copy(update={"status": "not_found"})
-    page = to_terminal(answer_with("Is it so?", perspectives=[lost], coverage=[line]), 80, False)
-    assert "\nNO         nothing sure enough to quote for this side\n" in page
-    choice = yes.model_copy(update={"name": "Tea", "statement": "Tea: Tea or coffee?", "stance": "other"})
-    assert named(answer, choice) == "Tea"
-    plainly = yes.model_copy(update={"name": "For", "statement": "Yes: it is so."})
-    assert (label(answer, plainly), named(answer, plainly)) == ("Yes", "Yes: it is so.")
-
-
-def test_a_hole_says_what_was_looked_for() -> None:
-    line = (
-        answer_with("x")
-        .coverage[0]
-        .model_copy(
-            update={"status": "not_found", "strength": "none", "passages": 0, "queries": ["x", "ferry", "rent a boat"]}
-        )
-    )
-    empty = answer_with("x").perspectives[0].model_copy(update={"claims": [], "status": "not_found"})
-    answer = answer_with("x", perspectives=[empty], coverage=[line])
-    for shown in (to_terminal(answer, 80, False), to_markdown(answer), to_html(answer)):
-        assert "nothing sure enough to quote for this side" in shown
-        assert "ferry · rent a boat" in shown
-    assert "Looked for: ferry" in to_terminal(answer, 80, False)  # that the question itself was searched goes unsaid
 
 
 # The sheet
@@ -266,7 +168,7 @@ def test_the_sheet_obeys_nothing_in_it(text: str) -> None:
     assert words(re.sub("[\ufffe\uffff]", "", plain(text))) in words("".join(p.text for p in word.paragraphs))
 
 
-def test_the_sheet_is_the_question_the_strongest_of_each_side_and_what_is_not_known() -> None:
+def test_the_sheet_has_the_strongest_quotations_of_each_side() -> None:
     claims = [AnswerClaim(text=f"Reason {n}.", citations=[1], speaker="Ann Lee") for n in range(5)]
     answer = embedded(2, 0, *claims)
     yes, no = answer.perspectives
@@ -312,27 +214,3 @@ def test_the_ending_says_how(ending: str, tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_refused_before_any_work(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         check_ending(tmp_path / name)
-
-
-@pytest.mark.parametrize("form", ["terminal", "md", "html"])
-def test_notes_are_one_line_unless_they_are_asked_for(form: str, tmp_path: Path) -> None:
-    notes = [
-        Note(kind="scope", text="Counted for ‘For’ and not quoted: “A”."),
-        *(Note(kind="degraded", text=f"x failed ({i}).", brief="The model x failed.") for i in ("frame", "write")),
-        Note(kind="skipped", text="The web was not searched: no search engine is set."),
-    ]
-
-    def shown(explain: bool, given: list[Note]) -> str:
-        answer = answer_with("Bridges", notes=given)
-        if form == "terminal":
-            return " ".join(to_terminal(answer, 104, bold=False, explain=explain).split())
-        write_answer(answer, tmp_path / f"a.{form}", explain=explain)
-        page = (tmp_path / f"a.{form}").read_text()
-        return page if explain else re.sub("(?s)<details.*?</details>", "", page)  # what is folded
-
-    line = "The web was not searched: no search engine is set. The model x failed."
-    assert line in shown(False, notes)
-    assert "Counted for" not in shown(False, notes)
-    assert line in shown(True, notes)
-    assert "Counted for" in shown(True, notes)
-    assert "\n> " not in shown(False, notes[:1])

@@ -21,7 +21,6 @@ LONG = (
     "A cage is a cage, however green it is painted, and a bear that paces has no other word for it.",
     "Children who have seen an elephant care about elephants; those who have not seen one rarely do.",
 )
-SHORT = ("Zoos save species", "Zoos are prisons", "Zoos teach children")
 
 
 def table(rows: Sequence[Sequence[Any]], separator: str = ",") -> str:
@@ -76,12 +75,10 @@ GERMAN = sheet("Nr,Titel,Alter,Antwort", lambda i, t: [i, TITLE, "3,5", t], ";")
 EXCEL = sheet("Respondent ID,Why do you think so?", lambda i, t: [i, t], "\t")
 PAPERS = objects(lambda i, t: {"id": f"07.{i}", "title": TITLE, "abstract": f" {t}\n", "update_date": "2008-11-26"})
 COMMENTS = objects(lambda i, t: {"author": "u", "body": t, "created_utc": 1577836800, "id": f"f{i}", "link_id": "t3"})
-NESTED = objects(lambda i, t: {"_id": f"e{i}", "_source": {"title": TITLE, "content": t}})
 DEBATES = objects(lambda i, t: {"id": f"g{i}", "conclusion": "Zoos help", "premises": [{"text": t, "stance": "PRO"}]})
 
 # The name of a file, what it says, and what is known of its first row.
 WILD: dict[str, tuple[str, str | bytes, dict[str, str]]] = {
-    "the index of pandas": ("p.csv", sheet(",Unnamed: 0,count,tweet", lambda i, t: [i, i, 0, t]), {}),
     "arguments": ("a.csv", ARGUED, {"external_id": "arg_0"}),
     "news": (
         *("n.csv", NEWS),
@@ -90,32 +87,21 @@ WILD: dict[str, tuple[str, str | bytes, dict[str, str]]] = {
     "a German Excel": ("d.csv", codecs.BOM_UTF8 + GERMAN.encode(), {"external_id": "0", "title": TITLE}),
     "Excel's Unicode text": ("u.tsv", EXCEL.encode("utf-16"), {"external_id": "0"}),
     "Excel's own word": ("e.csv", "sep=;\r\n" + sheet("ID,Comment", lambda i, t: [i, t], ";"), {"external_id": "0"}),
-    "lines above": ("v.csv", "Survey of March\n\n" + sheet("n,comment", lambda _, t: [2, t]), {}),
     "numbers under a text's name": (
         "r.csv",
         sheet("review_id,comment,why", lambda i, t: [f"r{i}", 5, t]),
         {"external_id": "r0"},
     ),
-    "addresses for a source": (
-        "w.csv",
-        sheet("article_title,source,body", lambda _, t: [TITLE, "https://x.example/a", t]),
-        {"title": TITLE, "publisher": ""},
-    ),
-    "headlines alone": ("s.csv", sheet("publish_date,headline", lambda _, t: ["soon", t]), {"date": ""}),
     "one column": ("o.csv", "Opinion\n" + "\n".join(LONG), {}),
-    "ends left out": ("c.csv", "id,body,a,b\n" + table([[i, t] for i, t in enumerate(LONG)]), {"external_id": "0"}),
     "BEIR": (
         *("b.jsonl", lines(*objects(lambda i, t: {"_id": f"d{i}", "title": TITLE, "text": t, "metadata": {}}))),
         {"external_id": "d0", "title": TITLE},
     ),
     "abstracts": ("x.jsonl", lines(*PAPERS), {"external_id": "07.0", "date": "2008-11-26", "title": TITLE}),
     "Reddit": ("d.jsonl", lines(*COMMENTS), {"external_id": "f0", "date": "2020-01-01", "publisher": ""}),
-    "fields inside others": ("e.jsonl", lines(*NESTED), {"external_id": "e0", "title": TITLE}),
     "objects in a list": ("g.jsonl", lines(*DEBATES), {"external_id": "g0"}),
     "an array": ("a.json", json.dumps(objects(lambda i, t: {"id": i, "message": t}), indent=1), {"external_id": "0"}),
-    "an array inside": ("o.json", json.dumps({"status": "ok", "data": objects(lambda _, t: {"body": t})}), {}),
     "by ids": ("k.json", json.dumps({f"k{i}": {"body": t} for i, t in enumerate(LONG)}), {"external_id": "k0"}),
-    "lines called json": ("l.json", lines(*objects(lambda _, t: {"remark": t, "is_sarcastic": 0})), {}),
 }
 
 
@@ -129,18 +115,6 @@ def test_as_it_is_found(tmp_path: Path, name: str) -> None:
     assert {f: getattr(first, f) for f in fields} == fields
     assert first.external_id == fields.get("external_id", f"{file}, row 1")
     assert first.key == f"{file}#{fields.get('external_id', '1')}"
-
-
-def test_what_was_guessed_is_told_once(tmp_path: Path) -> None:
-    data = table([["headline", "body", "stars"], *([s, t, 5] for s, t in zip(SHORT, LONG, strict=True))])
-    told = "read 'body' as the text, 'headline' as the title; ids from the row numbers; not used: 'stars'."
-    assert Reading(made(tmp_path, "a.csv", data)).notes == [f"a.csv: {told}"]
-    assert Reading(made(tmp_path, "b.csv", "id,text\n1,one\n")).notes == []
-
-
-def test_an_object_with_a_text_is_a_row_whatever_list_it_has(tmp_path: Path) -> None:
-    data = json.dumps({"text": LONG[0], "comments": [{"body": LONG[1]}, {"body": LONG[2]}]})
-    assert Reading(made(tmp_path, "a.json", data)).texts == [LONG[0]]
 
 
 # What is not plain
@@ -183,14 +157,6 @@ def test_columns_that_are_named(tmp_path: Path) -> None:
         Reading(path, text=("abc",))
 
 
-def test_a_dotted_key_beside_a_nested_one_is_another(tmp_path: Path) -> None:
-    row = {"meta.id": "7", "meta": {"id": "8"}, "text": LONG[0], "title": {}}
-    found = Reading(
-        made(tmp_path, "a.json", json.dumps([row, row | {"meta.id": "9", "title": "On zoos"}])), id="meta.id"
-    )
-    assert [(d.external_id, d.title) for d in found.documents] == [("7", ""), ("9", "On zoos")]
-
-
 # Ids
 
 
@@ -202,19 +168,6 @@ def test_an_id_that_comes_twice_is_told_with_both_lines(tmp_path: Path) -> None:
     assert found.notes == ["a.csv: 1 rows that say again what an earlier one of their id says."]
 
 
-def test_a_column_of_ids_with_gaps_is_none_unless_it_is_named(tmp_path: Path) -> None:
-    rows = [{"id": f"x{i}" if i else "", "text": t} for i, t in enumerate(LONG)]
-    path = made(tmp_path, "a.jsonl", lines(*rows))
-    found = Reading(path)
-    assert (found.texts, found.problems) == ([*LONG], [])
-    assert found.notes == ["a.jsonl: ids from the row numbers; not used: 'id'."]
-    nested = made(tmp_path, "c.jsonl", lines({"id": {}, "text": LONG[0]}, {"id": 1, "text": LONG[1]}))
-    assert Reading(nested).ids == ["c.jsonl, row 1", "c.jsonl, row 2"]
-    assert Reading(path, id="id").problems == ["a.jsonl, line 1: the column 'id' is empty."]
-    rows = [{"id": "", "text": ""}, *rows[1:]]
-    assert Reading(made(tmp_path, "b.jsonl", lines(*rows))).ids == ["x1", "x2"]
-
-
 # What is left out
 
 
@@ -222,13 +175,6 @@ def test_a_line_with_too_many_cells_is_told_and_not_cut(tmp_path: Path) -> None:
     found = Reading(made(tmp_path, "a.csv", "label,text\n0,one\n1,two, or three\n0,four,\n0,five\n0,six\n"))
     assert found.texts == ["one", "four", "five", "six"]
     assert "a.csv, line 3: 3 cells, but 2 columns" in found.problems[0]
-
-
-def test_quotation_marks_between_tabs_may_be_just_that(tmp_path: Path) -> None:
-    data = f'id\ttext\n1\t"Never, he said.\n2\tOf 5" pipes.\n3\t{LONG[0]}\n'
-    assert Reading(made(tmp_path, "a.tsv", data)).texts == ['"Never, he said.', 'Of 5" pipes.', LONG[0]]
-    quoted = table([["id", "text"], [1, 'He said\n"no".'], [2, LONG[0]]], "\t")
-    assert Reading(made(tmp_path, "b.tsv", quoted)).texts == ['He said\n"no".', LONG[0]]
 
 
 UNCLOSED = '"An unclosed quote begins here'

@@ -9,22 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from agent_fixtures import ingest
 from conftest import ROOT
-from instant_providers import InstantJudge
 from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
 from agent import samples
-from agent.models.inference import Models
 from agent.options import RunOptions
 from agent.runs.service import Runs, open_runs
-from agent.samples import VECTORS, index_samples, nearest_questions, sample_documents, sample_questions, text_key
+from agent.samples import VECTORS, index_samples, sample_documents, sample_questions, text_key
 from agent.settings import Settings
 from tools.language.sentences import split_sentences
-from tools.models.cache import VectorCache
 from tools.models.encoders import MiniLM
-from tools.passages import SOURCE_KINDS, SourceDocument
+from tools.passages import SOURCE_KINDS
 from tools.store.store import SAMPLES
 
 FOLDER = ROOT / "samples"
@@ -85,19 +81,7 @@ def test_samples_follow_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "samples/zoos/01.md" not in house.find("zoos", SAMPLES, k=50)
 
 
-def test_samples_are_indexed_again_for_another_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "samples"
-    shutil.copytree(FOLDER / "zoos", folder / "zoos")
-    monkeypatch.setattr(samples, "FOLDER", folder)
-    for name in ("toy", "another"):
-        house = House(tmp_path / "data", ToyEncoder(name))
-        index_samples(house.store, house.search)
-        assert house.store.collection(SAMPLES)[1] == house.encoder.name
-        assert house.find("zoos", SAMPLES, k=3)
-
-
 def test_the_samples_own_vectors_ship_and_are_those_of_the_encoder(tmp_path: Path, encoder: MiniLM) -> None:
-    """So that a first question waits for nothing but itself."""
 
     class Counted(ToyEncoder):
         """The encoder's name, and what it is still asked."""
@@ -118,14 +102,6 @@ def test_the_samples_own_vectors_ship_and_are_those_of_the_encoder(tmp_path: Pat
         assert vector @ known[text_key(text)].astype(np.float32) > 0.999
 
 
-async def test_the_nearest_questions_come_first(tmp_path: Path) -> None:
-    models = Models(ToyEncoder(dimensions=256), InstantJudge(), VectorCache(tmp_path / "cache.db"))
-    nearest = await nearest_questions("Should schools ban smartphones now?", models)
-    assert nearest[0] == "Should schools ban smartphones?"
-    assert len(nearest) == len(set(nearest)) == 3
-    assert np.isin(nearest, list(sample_questions().values())).all()
-
-
 @pytest.fixture
 async def runs(cached: None, tmp_path: Path) -> AsyncIterator[Runs]:
     async with open_runs(Settings(data_dir=tmp_path / "data", web="off")) as opened:
@@ -133,7 +109,7 @@ async def runs(cached: None, tmp_path: Path) -> AsyncIterator[Runs]:
 
 
 async def neutral_question(runs: Runs, typed: str, *collections: str) -> str:
-    answer = await runs.answer(await runs.start(typed, RunOptions.of("quick", collections=collections)))
+    answer = await runs.answer(await runs.start(typed, RunOptions.of("quick", collections=collections, max_passages=4)))
     assert answer.question == typed
     return answer.neutral_question
 
@@ -141,24 +117,7 @@ async def neutral_question(runs: Runs, typed: str, *collections: str) -> str:
 async def test_over_the_samples_alone_a_question_is_read_as_theirs_on_the_same_topic(runs: Runs) -> None:
     for typed, read in {
         "tipping is out of hand": "Should tipping in restaurants be abolished?",
-        "keeping lions locked up so people can look at them is just cruel": "Are zoos cruel?",
-        "should hedges be cut in june": "Should hedges be cut in june?",
-        "Is it wrong to keep pets?": "Is it wrong to keep pets?",
         "Should testing medicines on animals be allowed?": "Should testing medicines on animals be allowed?",
         "When was the first zoo opened?": "When was the first zoo opened?",
     }.items():
         assert await neutral_question(runs, typed, SAMPLES) == read
-
-
-async def test_a_question_in_a_thread_stays_as_it_was_typed(runs: Runs) -> None:
-    options = RunOptions.of("quick", collections=(SAMPLES,))
-    first = await runs.start("Are zoos cruel?", options)
-    await runs.answer(first)
-    answer = await runs.answer(await runs.start("Do zoos save endangered species?", options, first))
-    assert answer.neutral_question == "Do zoos save endangered species?"
-
-
-async def test_beside_documents_of_ones_own_a_question_stays_as_it_was_typed(runs: Runs) -> None:
-    note = SourceDocument("note", "Tips should go, since they divide the kitchen and the floor.")
-    ingest(runs, [note], "mine")
-    assert await neutral_question(runs, "tipping is out of hand", "mine", SAMPLES) == "Tipping is out of hand"

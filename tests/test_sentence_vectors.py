@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
 from agent.models.inference import Models
-from tools.language.sentences import passage_sentences, split_sentences
+from tools.language.sentences import passage_sentences
 from tools.models.cache import VectorCache
 from tools.passages import Passage, SourceDocument
 from tools.store.store import Store
@@ -57,31 +57,6 @@ def test_ingest_stores_them_without_titles(house: House) -> None:
     assert_of(found["ants"], house.encoder, "Ants march in lines.", "Bees dance for the others.")
 
 
-def test_ingest_stores_none_where_another_encoder_compares_sentences(house: House) -> None:
-    house.search.keeps_sentences = False
-    house.ingester.ingest([SourceDocument("bees", BEES)], "c")
-    assert stored(house) == {}
-    assert isinstance(house.encoder, Watched)
-    assert house.encoder.calls == [[BEES]]
-
-
-def test_they_go_with_their_passages(house: House) -> None:
-    house.put("c", bees=BEES, ants=ANTS)
-    house.put("c", bees="Bees rest.")
-    house.store.delete_document("c", "ants")
-    assert {name: len(rows) for name, rows in stored(house).items()} == {"bees": 1}
-    with house.database.read() as db:
-        assert db.execute("SELECT COUNT(*) FROM sentence_vectors").fetchone()[0] == 1
-
-
-def test_another_encoder_makes_them_again_at_rebuild(house: House, tmp_path: Path) -> None:
-    house.put("c", bees=BEES)
-    house.database.close()
-    other = House(tmp_path, ToyEncoder("other", 48))
-    other.search.rebuild()
-    assert_of(stored(other)["bees"], other.encoder, *split_sentences(BEES))
-
-
 # What compares sentences
 
 
@@ -100,15 +75,3 @@ async def test_stored_ones_are_read_and_only_the_others_encoded(house: House, tm
     found = await models(tmp_path, encoder, house.store).encode_sentences(sentences[::-1])
     assert encoder.calls == [["Bees dance for the others.", "Ants march in lines."]]
     assert_of(found, encoder, *(s.text for s in sentences[::-1]))
-
-
-@pytest.mark.parametrize("how", ["no store", "another encoder searches"])
-async def test_all_are_encoded_where_nothing_stored_can_be_compared(house: House, tmp_path: Path, how: str) -> None:
-    house.put("c", bees=BEES)
-    [(_, passage)] = house.store.scan(0, 10)
-    encoder = Watched("comparing")
-    kept = (
-        models(tmp_path, encoder, None) if how == "no store" else models(tmp_path, encoder, house.store, ToyEncoder())
-    )
-    assert_of(await kept.encode_sentences(passage_sentences(passage)), encoder, *split_sentences(BEES))
-    assert encoder.calls == [split_sentences(BEES)]

@@ -31,33 +31,12 @@ def test_any_text_at_all(text: str) -> None:
     assert [w for s in split_sentences(text) for w in s.split()] == expected
 
 
-def test_a_hundred_thousand_words_without_punctuation() -> None:
-    text = " ".join(f"word{i}" for i in range(100_000))
-    begun = time.process_time()
-    passages = cut_passages(text)
-    assert time.process_time() - begun < 5
-    assert " ".join(passages) == text
-    assert {len(p.split()) for p in passages} == {100}
-
-
 @pytest.mark.parametrize("part", ["学校应该禁止手机。", " \n", "See p. 3.)", "「a」。"])
-def test_a_line_of_a_million_characters_takes_seconds(part: str) -> None:
-    text = part * (1_000_000 // len(part))
+def test_a_long_line_takes_a_second(part: str) -> None:
+    text = part * (300_000 // len(part))
     begun = time.process_time()
     assert "".join(" ".join(cut_passages(text)).split()) == "".join(text.split())
-    assert time.process_time() - begun < 15
-
-
-def test_a_long_line_has_the_sentences_of_a_short_one() -> None:
-    sentences = [f'Dr. {i} of the U.S. said "3.5 per cent", and {"much " * (i % 9)}more.' for i in range(1_000)]
-    assert split_sentences(" ".join(sentences)) == sentences
-
-
-def test_a_very_long_sentence_is_cut_at_its_clauses() -> None:
-    clause = " ".join(["word"] * 39) + " end;"
-    passages = cut_passages(" ".join([clause] * 10))
-    assert all(p.endswith("end;") for p in passages)
-    assert {len(p.split()) for p in passages} == {80}
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize(
@@ -88,16 +67,3 @@ def test_what_cannot_be_seen_goes_and_what_parts_words_stays() -> None:
     assert clean("broken \ud83d pair").split() == ["broken", "pair"]
     clean("broken \ud83d pair").encode()
     assert clean("\x1b[1mIn bold\x1b[0m, \x1b[38;5;9min red\x1b[22m [1] man") == "In bold, in red [1] man"
-
-
-def test_a_headline_stays_a_line() -> None:
-    text = "What bridges do\nA bridge carries a town. It lasts.\n\n- Tolls pay for it\n- Taxes do not\n\nThe end came."
-    [passage] = cut_passages(text)
-    assert split_sentences(passage) == [
-        "What bridges do",
-        "A bridge carries a town.",
-        "It lasts.",
-        "- Tolls pay for it",
-        "- Taxes do not",
-        "The end came.",
-    ]

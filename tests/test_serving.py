@@ -1,32 +1,24 @@
-"""`make local-models`: what it says, refuses, fetches and starts. `test_vllm_agent.py` starts vLLM itself."""
+"""`make local-models`: what it refuses, downloads and starts. `test_vllm_agent.py` starts vLLM itself."""
 
 import json
 import os
 import socket
-import subprocess
-import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
 from dotenv import dotenv_values
 from hub_server import COMMIT, serve_hub, use_hub
 from loopback import free_port
 
 from agent.settings import load_settings
 from tools.errors import SettingsError
-from tools.serving import (
-    CPU_MODEL,
-    GPU_MODEL,
-    LocalModel,
-    build_environment,
-    env_lines,
-    main,
-    prepare,
-    read_model,
-)
+from tools.serving import CPU_MODEL, GPU_MODEL, LocalModel, build_environment, env_lines, main, prepare, read_model
+
+CROSS = {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}}
+CHAT = {"architectures": ["LlamaForCausalLM"], "max_position_embeddings": 131072}
+WHOLE = {"config.json": json.dumps(CHAT).encode(), "model.safetensors": b"w" * 3000, "tokenizer.json": b"{}"}
 
 
 def folder(path: Path, **config: object) -> Path:
@@ -40,50 +32,32 @@ def port() -> int:
     return free_port()
 
 
-CROSS = {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}}
-CHAT = {"architectures": ["LlamaForCausalLM"], "max_position_embeddings": 131072}
-WHOLE = {"config.json": json.dumps(CHAT).encode(), "model.safetensors": b"w" * 3000, "tokenizer.json": b"{}"}
-
-
-def model_of(folder: Path, **changes: object) -> LocalModel:
-    fields = {"name": "m/chat", "kind": "chat", "length": 16384, "sampling": {}, **changes}
-    return LocalModel(folder, **fields)  # type: ignore[arg-type]
-
-
 def test_an_instruct_model_serves_both_and_a_cross_encoder_judges(tmp_path: Path) -> None:
     cross = folder(tmp_path / "cross", **CROSS, max_position_embeddings=1024)
     chat = folder(tmp_path / "chat", **CHAT)
     assert read_model(cross) == LocalModel(cross, "cross", "score", 512, {})
-    assert read_model(chat) == LocalModel(chat, "chat", "chat", 16384, {})
-    assert read_model(chat, "owner/name").name == "owner/name"
+    assert read_model(chat, "owner/name") == LocalModel(chat, "owner/name", "chat", 16384, {})
+    three: dict[str, Any] = CROSS | {"id2label": {"0": "a", "1": "b", "2": "c"}}
+    wrong = (three, "3 classes"), ({"max_position_embeddings": "many"}, "no model")
+    for number, (config, says) in enumerate(wrong):
+        with pytest.raises(SettingsError, match=says):
+            read_model(folder(tmp_path / f"{number}", **config))
 
 
-def test_the_lines_are_settings_of_chat_stages_and_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = env_lines(model_of(tmp_path, name="Qwen/Some-Model"), 8002)
-    for name, value in dotenv_values(stream=StringIO(lines)).items():
+def test_the_printed_lines_are_settings_of_chat_stages_and_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = LocalModel(tmp_path, "Qwen/Some-Model", "chat", 16384, {})
+    for name, value in dotenv_values(stream=StringIO(env_lines(model, 8002))).items():
         monkeypatch.setenv(name, str(value))
     settings = load_settings()
     assert settings.openai_base_url == settings.judge_url == "http://127.0.0.1:8002/v1"
     assert settings.model == settings.judge_model == "Qwen/Some-Model"
-    assert settings.openai_api_key.get_secret_value() == "no-key"
-    assert settings.judge == "auto"
-
-
-@pytest.mark.parametrize(
-    ("config", "said"),
-    [
-        ({"architectures": ["BertForSequenceClassification"], "id2label": {"0": "a", "1": "b", "2": "c"}}, "3 classes"),
-        ({"architectures": ["BertForSequenceClassification"]}, "2 classes"),
-        ({"max_position_embeddings": "many"}, "no model"),
-    ],
-)
-def test_what_cannot_judge_is_refused(tmp_path: Path, config: dict[str, object], said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
-        read_model(folder(tmp_path / "model", **config))
+    assert (settings.openai_api_key.get_secret_value(), settings.judge) == ("no-key", "auto")
 
 
 @pytest.mark.parametrize("gpu", [True, False])
-def test_the_usual_model_is_told_before_anything_is_fetched(
+def test_nothing_is_downloaded_before_it_is_announced(
     gpu: bool, port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tools.serving.has_gpu", lambda: gpu)
@@ -91,38 +65,30 @@ def test_the_usual_model_is_told_before_anything_is_fetched(
         use_hub(monkeypatch, address, str(tmp_path / "hub"))
         assert main(["--port", str(port)]) == 2
     assert asked == []
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert (GPU_MODEL if gpu else CPU_MODEL) in told.err
-    assert "Apache-2.0" in told.err
-    assert ("about 8.0 GB" if gpu else "about 3.1 GB") in told.err
-    assert str(tmp_path / "hub") in told.err
-    assert told.err.splitlines()[-1].startswith("local-models: nothing was downloaded.")
-    assert "make local-models DOWNLOAD=1" in told.err
+    said = capsys.readouterr().err
+    named = GPU_MODEL if gpu else CPU_MODEL, "Apache-2.0", "8.0 GB" if gpu else "3.1 GB", str(tmp_path / "hub")
+    assert [text for text in (*named, "make local-models DOWNLOAD=1") if text not in said] == []
 
 
-def test_a_download_is_made_of_what_is_read(
+def test_a_download_fetches_only_what_is_read_and_is_completed(
     port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ask = ["--model", "some/model", "--port", str(port), "--prepare"]
+    command = ["--model", "some/model", "--port", str(port), "--prepare"]
     files = {**WHOLE, "README.md": b"r", "consolidated.safetensors": b"c" * 9000, "onnx/model.onnx": b"o"}
     with serve_hub("some/model", files, "mit") as (address, asked):
         use_hub(monkeypatch, address, str(tmp_path))
-        assert main(ask) == 2
+        assert main(command) == 2
         assert "make local-models MODEL=some/model DOWNLOAD=1" in capsys.readouterr().err
-        assert asked == []
-        assert main([*ask, "--download"]) == 0
-        told = capsys.readouterr()
-        assert told.out == ""
+        assert main([*command, "--download"]) == 0
         fetched = {path.rpartition("/")[2] for path in asked if "/resolve/" in path}
-        assert fetched == {"config.json", "model.safetensors", "tokenizer.json"}
+        assert fetched == set(WHOLE)
         before = len(asked)
-        assert main(ask) == 0
+        assert main(command) == 0
         assert len(asked) == before
         found = prepare("some/model", gpu=False, download=False).folder
         assert found.name == COMMIT
-        (found / "model.safetensors").unlink()  # as where a download was stopped
-        assert main([*ask, "--download"]) == 0
+        (found / "model.safetensors").unlink()  # as after a download that was stopped
+        assert main([*command, "--download"]) == 0
         assert (found / "model.safetensors").read_bytes() == WHOLE["model.safetensors"]
 
 
@@ -132,36 +98,23 @@ def test_without_the_hubs_library_it_says_how_to_get_it(monkeypatch: pytest.Monk
         prepare("some/model", gpu=False, download=False)
 
 
-def test_the_hub_is_not_told_who_calls() -> None:
-    code = "import tools.serving, huggingface_hub.constants as c; print(c.HF_HUB_DISABLE_TELEMETRY)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
-
-
-def test_a_port_in_use_costs_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        assert main(["--port", str(taken.getsockname()[1])]) == 2
-    [told] = capsys.readouterr().err.splitlines()
-    assert "Name another with PORT=." in told
+def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        assert main(["--port", str(used.getsockname()[1])]) == 2
+    [said] = capsys.readouterr().err.splitlines()
+    assert "Name another with PORT=." in said
 
 
 def test_it_prints_the_lines_and_becomes_vllm(
     port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun: list[Any] = []
-
-    def become(*given: Any) -> int:
-        begun.append(given)
-        return 0
-
-    monkeypatch.setattr("os.execve", become)
+    monkeypatch.setattr("os.execve", lambda *given: begun.append(given))
     named = ["--model", str(folder(tmp_path / "chat", **CHAT)), "--port", str(port), "--", "--max-num-seqs", "8"]
     assert main(named) == 2
     assert "vLLM is not installed here. `make local-models` installs it" in capsys.readouterr().err
     monkeypatch.setattr("tools.serving.find_spec", lambda name: True)
-    assert main(named) == 0
+    main(named)
     assert f"OPENAI_BASE_URL=http://127.0.0.1:{port}/v1\n" in capsys.readouterr().out
     [(python, command, _)] = begun
     assert command[:4] == [python, "-P", "-m", "vllm.entrypoints.launchers.api_server.entry"]

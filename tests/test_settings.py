@@ -27,10 +27,7 @@ def written(folder: Path, key: str) -> Path:
     return folder / ".env"
 
 
-def test_a_file_sets_them_by_its_place_and_the_environment_wins(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Named, of the checkout, of the data folder; never that of the current folder."""
+def test_the_environment_wins_over_an_env_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("agent.forms.ROOT", tmp_path / "checkout")
     places = [(tmp_path, ""), (tmp_path / "data", "data"), (tmp_path / "checkout", "checkout"), (tmp_path / "n", "n")]
     monkeypatch.chdir(tmp_path)
@@ -47,16 +44,6 @@ def test_a_file_sets_them_by_its_place_and_the_environment_wins(
     monkeypatch.setenv("STEELMAN_PROVIDER", "oracle")
     with pytest.raises(SettingsError, match=re.escape(f"{find_env_file()} is read")):
         load_settings()
-
-
-def test_an_empty_value_is_none_and_a_tilde_is_the_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STEELMAN_DATA_DIR", "~/steelman")
-    assert load_settings().data_dir == Path("~/steelman").expanduser()
-    monkeypatch.setenv("STEELMAN_DATA_DIR", "")
-    monkeypatch.setenv("STEELMAN_PROVIDER", "")
-    settings = load_settings()
-    assert settings.data_dir.is_absolute()
-    assert settings.provider == "auto"
 
 
 def test_ollamas_address_is_read_as_ollama_reads_it() -> None:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from toys import House, ToyEncoder
 
@@ -34,20 +33,6 @@ def orphans(house: House) -> int:
 
 
 LONG = " ".join(f"Sentence number {i} speaks about rivers and dams." for i in range(60))
-
-
-def test_what_was_put_comes_back(house: House) -> None:
-    source = SourceDocument("a.txt", "Dams store water.", "On dams", "https://d.example", "Gazette", "news", "2026-03")
-    collection = house.store.ensure_collection("c", "toy")
-    assert house.store.put(collection, [house.prepared(source)]) == 1
-    [(_, passage)] = house.store.scan(0, 10)
-    assert (passage.document_id, passage.collection, passage.text) == ("a.txt", "c", "Dams store water.")
-    assert (passage.title, passage.url, passage.publisher) == ("On dams", "https://d.example", "Gazette")
-    assert (passage.kind, passage.date, passage.position, passage.source) == ("news", "2026-03", 0, "gazette")
-    assert house.store.passages([passage.id]) == {passage.id: passage}
-    expected = house.encoder.encode(["Dams store water."])[0]
-    np.testing.assert_allclose(house.store.vectors([passage.id])[passage.id], expected, atol=1e-3)
-    assert [dict(r)["passages"] for r in house.store.documents("c")] == [1]
 
 
 def test_replacing_leaves_no_orphans_and_uses_no_id_again(house: House) -> None:

@@ -1,8 +1,6 @@
 """The graph that LangGraph's server serves, in this process: instant providers, and a checkpointer as it brings one."""
 
 import asyncio
-import importlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from agent_fixtures import QUESTION
-from conftest import ROOT
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from langgraph_sdk.runtime import _ExecutionRuntime
@@ -28,11 +25,6 @@ from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
 from tools.store.run_passages import WebPage
 from tools.store.store import Store
-
-
-def pages(database: Database) -> int:
-    with database.read() as db:
-        return int(db.execute("SELECT COUNT(*) FROM web_documents").fetchone()[0])
 
 
 @pytest.fixture
@@ -83,20 +75,6 @@ async def test_a_review_goes_on_with_the_options_that_the_run_began_with(parts: 
     assert len(only["claims"]) == 1
 
 
-async def test_a_stage_that_fails_says_so_and_leaves_no_pages_behind(parts: Parts, settings: Settings) -> None:
-    async def fails(*_: object) -> Any:
-        """Reads a page of the web first; the stage has no stand-in."""
-        source = SourceDocument("https://example.org/", "example", "A page.")
-        page = WebPage(source, (PassageText("A page."),), np.ones((1, 4), np.float32))
-        await asyncio.to_thread(parts.store.web.put, "t", [page])
-        raise ProviderReplyError("the sides were garbage.")
-
-    broken = Parts(settings, parts.database, parts.store, build(expand=fails)(settings, parts.store))
-    with pytest.raises(RefusedError, match="the sides were garbage"):
-        await served(broken).ainvoke({"question": QUESTION}, thread())
-    assert pages(parts.database) == 0
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -135,9 +113,20 @@ async def test_langsmith_sees_no_run_that_may_not_leave_this_machine(host: Host,
             assert tracing_is_enabled() is web
 
 
-def test_langgraphs_server_finds_what_its_file_names() -> None:
-    config = json.loads((ROOT / "langgraph.json").read_text())
-    named = {"graph": config["graphs"]["steelman"], "app": config["http"]["app"]}
-    parts = {what: path.split(":") for what, path in named.items()}
-    found = {what: getattr(importlib.import_module(module), name) for what, (module, name) in parts.items()}
-    assert found == {"graph": make_graph, "app": studio.app}
+def pages(database: Database) -> int:
+    with database.read() as db:
+        return int(db.execute("SELECT COUNT(*) FROM web_documents").fetchone()[0])
+
+
+async def test_a_stage_that_fails_says_so_and_leaves_no_pages_behind(parts: Parts, settings: Settings) -> None:
+    async def fails(*_: object) -> Any:
+        """Reads a page of the web first; the stage has no stand-in."""
+        source = SourceDocument("https://example.org/", "example", "A page.")
+        page = WebPage(source, (PassageText("A page."),), np.ones((1, 4), np.float32))
+        await asyncio.to_thread(parts.store.web.put, "t", [page])
+        raise ProviderReplyError("the sides were garbage.")
+
+    broken = Parts(settings, parts.database, parts.store, build(expand=fails)(settings, parts.store))
+    with pytest.raises(RefusedError, match="the sides were garbage"):
+        await served(broken).ainvoke({"question": QUESTION}, thread())
+    assert pages(parts.database) == 0

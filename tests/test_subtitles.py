@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
-from office_files import one, shown
+from office_files import one
 
 from tools.documents.readers import read_file
 
@@ -53,12 +53,6 @@ def test_voices_without_notes_names_of_cues_and_styles(tmp_path: Path, name: str
     assert said(tmp_path, VOICES, name) == told
 
 
-def test_captions_that_a_meeting_saved(tmp_path: Path) -> None:
-    text = "[Ann Lee] 10:03:07\nThe mill should\n\n[Ann Lee] 10:03:11\nstay here.\n\n[Ben] 10:03:20\nIt should not!\n"
-    told = [": 10:00:00", "Ann Lee: The mill should stay here.", "Ben: It should not!"]
-    assert said(tmp_path, text, "a.txt") == told
-
-
 @pytest.mark.parametrize(
     ("cues", "expected"),
     [
@@ -77,12 +71,6 @@ def test_captions_that_a_meeting_saved(tmp_path: Path) -> None:
 )
 def test_turns(tmp_path: Path, cues: str, expected: str) -> None:
     assert said(tmp_path, srt(*cues.split("|")), "a.srt") == expected.split("|")
-
-
-def test_sounds_and_credits_are_counted(tmp_path: Path) -> None:
-    cues = ["[tense music\ncontinues]", "Fish pass it. [Music]", "♪ (horn) ♪", "Subtitles by A. B."]
-    assert said(tmp_path, srt(*cues), "a.srt") == [": Fish pass it."]
-    assert one(tmp_path / "a.srt").left_out == {"sounds and credits": 4}
 
 
 @pytest.mark.parametrize(
@@ -112,23 +100,6 @@ def test_times_of_other_programs(tmp_path: Path, text: str | bytes) -> None:
 )
 def test_other_texts_with_times_stay(tmp_path: Path, text: str) -> None:
     assert [word for block in said(tmp_path, text, "a.txt") for word in block[2:].split()] == text.split()
-
-
-def test_long_recordings_tell_the_time(tmp_path: Path) -> None:
-    (tmp_path / "a.srt").write_text(srt("It is", "low. And", "so on", "it goes.", "No.", "Yes.", seconds=130))
-    told = shown(one(tmp_path / "a.srt"))
-    assert told == [
-        "paragraph: It is low. And so on it goes.",
-        "heading 1: 0:05:00",
-        "paragraph: No.",
-        "heading 1: 0:10:00",
-        "paragraph: Yes.",
-    ]
-
-
-def test_what_has_no_times_is_text(tmp_path: Path) -> None:
-    assert said(tmp_path, "Fish pass it.", "a.srt") == [": Fish pass it."]
-    assert said(tmp_path, "WEBVTT\nKind: captions\n\nFish pass it.", "a.vtt") == [": Fish pass it."]
 
 
 def test_large_and_hostile_ones_take_little_time(tmp_path: Path) -> None:

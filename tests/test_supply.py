@@ -54,15 +54,6 @@ def test_what_is_installed_together_is_locked_once() -> None:
     assert sorted(names) == sorted(set(names))
 
 
-def test_every_lock_is_installed_by_its_hashes() -> None:
-    for file in ("Makefile", "README.md", "docker/install.sh"):
-        text = (ROOT / file).read_text(encoding="utf-8")
-        pip = re.search(r"^LOCKED := .*--require-hashes --no-deps$", text, re.MULTILINE)
-        installed = [line for line in text.splitlines() if re.search(r"(?:pip install|PIP|LOCKED).* -r ", line)]
-        assert installed
-        assert [n for n in installed if "--require-hashes" not in n and not ("$(LOCKED)" in n and pip)] == []
-
-
 @pytest.mark.slow
 def test_nothing_needs_what_is_left_out() -> None:
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", _LOADED], cwd=ROOT, capture_output=True, text=True)

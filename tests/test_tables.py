@@ -10,9 +10,7 @@ from test_rows import Reading, made
 
 from agent.commands.batch import _read_questions
 from tools.documents.cutting import cut_document
-from tools.documents.readers import read_file
-from tools.errors import SourceError
-from tools.passages import PassageText, SourceDocument
+from tools.passages import PassageText
 
 # A rich text: of each vendor how a run is written (T is its words), and the file (RUNS are those of the first sentence,
 # LAST is the second in one run).
@@ -47,57 +45,19 @@ RICH = {
         '[RUNS], "color": "red"}}, {"object": "block", "id": "b", "type": "to_do", "to_do": {"rich_text": [LAST]}}]}',
     ),
     "TipTap": (_TEXT, _DOC),
-    "Jira": (_TEXT, f'[{{"key": "Z-1", "fields": {{"summary": "Zoos", "description": {_DOC}}}}}]'),
     "Slate": ('{"text": T, "bold": true}', _SLATE),
-    "Slate in a row": ('{"text": T}', f'[{{"id": 7, "author": "Ann Lee", "body": {_SLATE}}}]'),
     "Quill": ('{"insert": T}', '{"ops": [RUNS, {"insert": {"image": "data:red"}}, {"insert": "\\n"}, LAST]}'),
-    "Contentful": (
-        '{"nodeType": "text", "value": T, "marks": [{"type": "bold"}], "data": {}}',
-        '{"nodeType": "document", "content": [{"nodeType": "paragraph", "content": [RUNS]}, '
-        '{"nodeType": "blockquote", "content": [LAST]}]}',
-    ),
-    "Telegraph": (
-        '{"tag": "b", "children": [T]}',
-        '[{"id": 7, "content": [{"tag": "p", "children": ["Zoos should ", {"tag": "b", "children": ["not"]}, '
-        '" breed tigers."]}, {"tag": "p", "children": ["A cage is a cage."]}]}]',
-    ),
-    "Lexical in a row": (
-        '{"type": "text", "text": T, "mode": "normal", "style": ""}',
-        '[{"id": 7, "body": {"root": {"children": [{"type": "paragraph", "children": [RUNS, {"type": "linebreak"}, '
-        "LAST]}]}}}]",
-    ),
-    "kinds of its own": (
-        '{"kind": "b", "children": [T]}',
-        '[{"id": 7, "text": ["Zoos should ", {"type": "b", "children": ["not"]}, " breed tigers. ", LAST]}]',
-    ),
-    "Draft.js": (
-        '{"key": "a", "text": T, "type": "unstyled", "data": {}}',
-        '{"blocks": [{"text": "Zoos should not breed tigers.", "type": "unstyled"}, LAST], "entityMap": {}}',
-    ),
     "Editor.js": (
         '{"type": "paragraph", "data": {"text": T}}',
         '{"time": 1, "blocks": [{"type": "header", "data": {"text": "Zoos should not breed tigers.", "level": 2}}, '
         '{"type": "list", "data": {"style": "red", "items": ["A cage is a cage.", "no more"]}}, '
         '{"type": "table", "data": {"content": [["a", "b"], ["c", "d"]]}}]}',
     ),
-    "Sanity": (
-        '{"_type": "span", "text": T, "marks": ["red"]}',
-        '[{"_type": "block", "style": "red", "children": [RUNS]}, {"_type": "block", "children": [LAST]}]',
-    ),
-    "Markdown's tree": (
-        '{"type": "strong", "children": [{"type": "text", "value": T}]}',
-        '{"children": [{"type": "paragraph", "children": [RUNS]}, {"type": "heading", "children": [LAST]}]}',
-    ),
     "Mastodon": (
         "",
         '{"orderedItems": [{"type": "Create", "object": {"type": "Note", "content": '
         '"<p>Zoos should <b class=red>not</b> breed tigers.</p><p>A cage is a cage.</p>"}}]}',
     ),
-    "messages of models": (
-        _TEXT,
-        '{"messages": [{"role": "user", "content": [RUNS]}, {"role": "x", "content": [LAST]}]}',
-    ),
-    "YouTube": ('{"text": T, "bold": true}', '[{"id": 1, "content": {"runs": [RUNS, {"text": "\\n"}, LAST]}}]'),
     "strings": ("T", '[{"id": 1, "text": [RUNS, " ", LAST], "tags": ["red", "blue"]}]'),
 }
 
@@ -164,36 +124,13 @@ SURVEYS = {
         f"12;2024-05-01 10:00:00;{_WHY}\n13;2024-05-01 11:00:00;A cage is a cage, after all.\n",
         ([_WHY, "A cage is a cage, after all."], ["", ""]),
     ),
-    "LimeSurvey": (
-        '"id. Response ID","submitdate. Date submitted","G02. Please tell us what you think of the zoo in our town."\n'
-        f'1,2024-05-01 10:00:00,"{_WHY}"\n2,2024-05-01 11:00:00,"It is too small."\n',
-        ([_WHY, "It is too small."], ["", ""]),
-    ),
-    "Google Forms": (
-        f'Timestamp,I am a...,Tell us what you think about zoos\n2024/05/01 7:41:22 pm GMT+1,Parent,"{_WHY}"\n',
-        ([_WHY], [""]),
-    ),
-    "Alchemer": (  # its dates have many words
-        f'Response ID,Date Submitted,2. Please explain.\n1,"Feb 1, 2024 10:00:00 am","{_WHY}"\n',
-        ([_WHY], [""]),
-    ),
     "missing figures": (  # no header row, though there are words in the place of figures
         f'id,score,votes,review\na,n/a,none,"{_WHY}"\nb,4,12,"Many people, no benches."\nc,5,13,We shall come again.\n',
         ([_WHY, "Many people, no benches.", "We shall come again."], ["", "", ""]),
     ),
-    "name and role": (f'Name,Job title,Comment\nJ. Brand,head,"{_WHY}"\n', ([_WHY], ["J. Brand, head"])),
     "names in parts": (f'First Name,Last Name,Comment\nAnn,Lee,"{_WHY}"\n', ([_WHY], ["Ann Lee"])),
-    "a name that is asked for": (f'"First, what is your name?",Comment\nMaud,"{_WHY}"\n', ([_WHY], ["Maud"])),
-    "a question of two answers": (  # the second line names the column that the first does not
-        "id,started,Your pet?,What of zoos?,\n,,Reply,Why close them,Why keep them\n"
-        f'1,2024-05-01 10:00:00,Cat,"{_WHY}",\n2,2024-05-02 10:00:00,Dog,,They pay for the vets of the town.\n',
-        ([_WHY, "They pay for the vets of the town."], ["", ""]),
-    ),
-    "what one is called": (f'What should we call you?,Comment\nMaud,"{_WHY}"\n', ([_WHY], ["Maud"])),
     "names of users": (f'screen name,posted,body\nmo_b,02 Jun 2023 08:14,"{_WHY}"\n', ([_WHY], ["mo_b"])),
     "goods that are called as people": (f'name,price,review\nMaud Brand,2.99,"{_WHY}"\n', ([_WHY], [""])),
-    "products": (f'name,price,review\nKettle 3000,29.99,"{_WHY}"\n', ([_WHY], [""])),
-    "numbers": (f'respondent,speech\n1834,"{_WHY}"\n', ([_WHY], [""])),
     "anonymous": (f'respondent,speech\nR_1,"{_WHY}"\n', ([_WHY], ["R_1"])),
 }
 
@@ -205,21 +142,6 @@ def test_header_rows_are_no_documents_and_authors_are_named(tmp_path: Path, tool
     assert ([p.text for p in passages(found)], [d.author for d in found.documents]) == expected
     assert {d.title for d in found.documents} == {""}
     assert found.problems == []
-
-
-def test_a_code_is_still_the_name_of_its_column(tmp_path: Path) -> None:
-    found = Reading(made(tmp_path, "a.csv", SURVEYS["Qualtrics"][0]), text=("Q2",))
-    assert found.texts == [_WHY]
-
-
-@pytest.mark.parametrize("names", ["Please say why,Officer comment", "q1_why_is_that,q2_more", "Why?,What else?"])
-def test_all_open_answers_are_read(tmp_path: Path, names: str) -> None:
-    rows = "The ferry is late each day.,Trees.\nIt costs too much for us.,See the plan for it.\n"
-    file = tmp_path / "a.csv"
-    file.write_text(f"{names}\n{rows}")
-    first, second = (d for d in read_file(file, "a.csv") if isinstance(d, SourceDocument))
-    said = [p.text for found in (first, second) for p in cut_document(found)]
-    assert said == ["The ferry is late each day.", "Trees.", "It costs too much for us.", "See the plan for it."]
 
 
 def test_each_answer_stands_below_its_question_and_a_reply_is_not_its_authors(tmp_path: Path) -> None:
@@ -254,32 +176,16 @@ FIGURES = {
         " > CDID: B7\nNotes: Wet, in 2022. |  > Elm; 2021: 5; 2022: [c]; 2023: .. |  > Oak; 2021: 6; 2022: 7; 2023: 8"
         " |  > 1. Oak has a new roof.",
     ),
-    "a series of two columns": (
-        "Title,Bats\nUnit,Thousands\nNotes,Barns only.\n2021,5\n2022,6\n",
-        "Bats",
-        " > Unit: Thousands\nNotes: Barns only. |  > 2021; Bats: 5 |  > 2022; Bats: 6",
-    ),
     "decimal commas": (
         "Country;Price (EUR);Organic (%)\nAustria;4,80;25,0\nItaly;£5,95;3,5 %\n",
         "a",
         " > Austria; Price (EUR): 4,80; Organic (%): 25,0 |  > Italy; Price (EUR): £5,95; Organic (%): 3,5 %",
-    ),
-    "answers of a poll": (
-        "Answer,Men,Women\nStrongly agree,12 %,15 %\nDon't know,n/a,5 %\n",
-        "a",
-        " > Strongly agree; Men: 12 %; Women: 15 % |  > Don't know; Men: n/a; Women: 5 %",
     ),
     "two lines of names": (
         ",2022,,2023,\nWard,For,Against,For,Against\nAbbey,12,34,56,78\nDocks,1,2,3,4\n",
         "a",
         " > Abbey; 2022 For: 12; 2022 Against: 34; 2023 For: 56; 2023 Against: 78"
         " |  > Docks; 2022 For: 1; 2022 Against: 2; 2023 For: 3; 2023 Against: 4",
-    ),
-    "labels of many words": (
-        "Indicator,2021,2022\nShare of pupils who own a phone,71%,75%\nSchools that lock phones away,12,20\n",
-        "a",
-        " > Share of pupils who own a phone; 2021: 71%; 2022: 75%"
-        " |  > Schools that lock phones away; 2021: 12; 2022: 20",
     ),
     "a remark here and there": (
         "Site,Bats,Nights,Remarks\nBridge,12,3,\nBarn,7,2,The roof was repaired in May.\nMill,9,4,\n",
@@ -299,33 +205,11 @@ def test_a_table_of_figures_is_one_document_whose_passages_name_their_cells(tmp_
     assert (len(found.notes), found.notes[0][-27:], found.problems) == (1, "read as a table of figures.", [])
 
 
-def test_each_part_of_a_wide_row_names_its_row(tmp_path: Path) -> None:
-    names = [f"Votes for candidate number {n}" for n in range(60)]
-    told = [p.text for p in passages(Reading(made(tmp_path, "a.csv", f"Ward,{','.join(names)}\nAbbey{',7' * 60}\n")))]
-    assert all(text.startswith("Abbey; Votes") and len(text.split()) <= 100 for text in told)
-    assert all(any(f"{name}: 7" in text for text in told) for name in names)
-    many = "a,b\n" + "x,1\n" * 10_001
-    with pytest.raises(SourceError, match="more than 10,000 rows of figures"):
-        Reading(made(tmp_path, "b.csv", many))
-
-
-def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
-    found = Reading(
-        made(tmp_path, "a.csv", f'Comment,Comment\n"{_WHY}",And the otters as well.\n'), text=("Comment (2)",)
-    )
-    assert found.texts == ["And the otters as well."]
-
-
 def test_a_hostile_header_costs_no_more_than_its_length(tmp_path: Path) -> None:
     began = time.process_time()
     Reading(made(tmp_path, "a.csv", f'{"x" * 200_000},id\n"{_WHY}",1\n"{_WHY} So.",2\n'))
     Reading(made(tmp_path, "b.csv", ",".join(f"a{n}" for n in range(30_000)) + "\n" + ",".join("7" * 30_000) + "\n"))
     assert time.process_time() - began < 5
-
-
-def test_an_empty_row_of_figures_is_passed_over(tmp_path: Path) -> None:
-    found = Reading(made(tmp_path, "a.json", '[{"ward": "Ab\u00adbey", "for": 5, "against": 6}, {}]'))
-    assert [p.text for p in passages(found)] == ["Abbey; for: 5; against: 6"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "latin-1"])

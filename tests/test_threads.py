@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.documents.html import html_document, read_html
+from tools.documents.html import read_html
 from tools.documents.readers import read_file
 from tools.language.speech import UNNAMED
 from tools.passages import SourceDocument
@@ -25,13 +25,6 @@ PAGES = {
     "a board": (
         f"{BOARD}<p>Log in to reply.</p>",
         [*OAK, (UNNAMED, "It was here"), ("mo_b", "No."), ("", "Log in to reply.")],
-    ),
-    "replies in replies, in forms": (
-        "<div class='comments'><div class='thing'><div class='entry'><a class='author'>Ada</a><time>3 h</time><form>"
-        "<p>A hen is no cow.</p></form></div><div class='child'><div class='thing'><div class='entry'>"
-        "<a class='author'>Bo</a><form>"
-        "<p>Prove it.</p></form></div></div></div></div></div>",
-        [("Ada", "A hen is no cow."), ("Bo", "Prove it.")],
     ),
     "a chat where names are not repeated": (
         "".join(
@@ -58,18 +51,6 @@ PAGES = {
         ),
         [("Ada Finch", "I beg to move."), ("Corwin Ashby", "Why?"), ("Ada Finch", "Order.")],
     ),
-    "a list of terms": (
-        "<dl><dt>Ada Finch (HR)</dt><dd>It is safe.</dd><dt>Bo Lund</dt><dd>Is it?</dd>"
-        "<dt>Ada Finch (HR)</dt><dd>Yes.</dd></dl>",
-        [("Ada Finch (HR)", "It is safe."), ("Bo Lund", "Is it?"), ("Ada Finch (HR)", "Yes.")],
-    ),
-    "answers signed below": (
-        "".join(
-            f"<div class='answer'><p>{said}</p><div class='user-info'>at 9<b itemprop='author'>{who}</b></div></div>"
-            for who, said in (("Ada", "Round up."), ("Bo", "Never round."))
-        ),
-        [("Ada", "Round up."), ("Bo", "Never round.")],
-    ),
     "comments below an article": (
         f"{ARTICLE}</article><div id='comments'><div class='comment'><b class='fn'>Bo</b> <i>says:</i>"
         "<p>Shame.</p></div>"
@@ -84,10 +65,6 @@ PAGES = {
         ),
         [("", "The pool leaks, the council says."), ("", "It is long."), ("", "It is long.")],
     ),
-    "people of a house": (
-        "".join(f"<div class='member'><h3>{n}</h3><p>Leads it.</p></div>" for n in ("Jane Smith", "Peter Olsen")),
-        [("", "Leads it."), ("", "Leads it.")],
-    ),
 }
 
 
@@ -99,11 +76,6 @@ def test_posts_have_who_wrote_them(page: str, expected: list[tuple[str, str]], t
     told = [(block.speaker, block.text) for block in found.blocks if block.form != "heading"]
     assert [each for each in told if each[1] in {text for _, text in expected}] == expected
     assert not {"Posts: 9", "Mind the gap", "Reply"} & {text for _, text in told}
-
-
-def test_a_discussion_of_the_web_is_read_whole() -> None:
-    found = html_document(f"<html><body>{BOARD * 9}</body></html>", "https://example.org/t/1")
-    assert {block.speaker for block in found.blocks} == {"mo_b", "Ada", UNNAMED}
 
 
 def listing(author: str, replies: object = "", **more: str) -> object:
@@ -128,12 +100,7 @@ ISSUE = {
     "description": rich("Owls are ", "not", " pets."),
     "comment": {"comments": [{"author": {"displayName": who}, "body": rich(who, "!")} for who in "XY"]},
 }
-CHATS = [{"messages": [{"from": who, "text": ["No ", {"type": "bold", "text": who}]}]} for who in "XY"]
 RUNS = {"elements": [{"textRun": {"content": run}} for run in ("Owls do n", "ot", " bark.\n")]}
-PARTS = {
-    "a": {"author": "X", "claim": "Owls do not bark at night."},
-    "b": {"creator": "Y", "quip": "They do so by day, too."},
-}
 QUOTING = (
     "<aside class='quote' data-username='ad'><div>ad:</div><blockquote><p>Stop.</p></blockquote></aside><p>Why?</p>"
 )
@@ -141,10 +108,6 @@ POSTS = [
     {"username": name, "name": full, "cooked": said}
     for name, full, said in (("ad", "Ada B", "<p>Stop.</p>"), ("bo", "", QUOTING))
 ]
-CONTEXT = {
-    side: [{"id": side, "account": {"username": who}, "content": f"<p>{side}</p>"}]
-    for side, who in (("ancestors", "ad"), ("descendants", "bo"))
-}
 SAID = (("U01", "Nine pages a night."), ("U02", "Same for me."))
 JOINED = {"user": "U01", "text": "<@U01> has joined", "subtype": "channel_join"}
 CHANNEL = {
@@ -153,13 +116,9 @@ CHANNEL = {
 }
 JSON = {
     "an issue": ({"fields": ISSUE}, [("Ada B", "Owls are not pets."), ("X", "X!"), ("Y", "Y!")]),
-    "several chats": ({"chats": {"list": CHATS}}, [("X", "No X"), ("Y", "No Y")]),
     "a document of Google": ({"title": "T", "body": {"content": [{"paragraph": RUNS}]}}, [("", "Owls do not bark.")]),
-    "Lexical": ({"root": {"type": "root", "children": [rich("Owls do n", "ot bark.")]}}, [("", "Owls do not bark.")]),
-    "parts of several people": (PARTS, [("", "Owls do not bark at night.\n\nThey do so by day, too.")]),
     "reddit": (REDDIT, [("crema", "Should we & can we?"), ("milk", "No."), ("crema", "Then when?")]),
     "discourse": ({"title": "T", "post_stream": {"posts": POSTS}}, [("Ada B", "Stop."), ("bo", "Stop.\n\nWhy?")]),
-    "a context": (CONTEXT, [("ad", "ancestors"), ("bo", "descendants")]),
     "ids of users": (CHANNEL, [("Ada B", SAID[0][1]), ("", SAID[1][1])]),
 }
 
@@ -174,15 +133,3 @@ def test_posts_of_json_are_rows(said: object, expected: list[tuple[str, str]], t
     found = read(tmp_path / "t.json")
     assert [(each.author, each.text) for each in found] == expected
     assert [b.speaker for each in found for b in each.blocks if b.text == "Stop."] in ([], ["", "ad"])
-
-
-def test_the_text_is_what_differs_and_has_sentences(tmp_path: Path) -> None:
-    rows = [
-        ("R1", "Clerk", "It suits me.", "Cycling Forum of Cathcart Hill", f"I like number {n} of them.")
-        for n in range(4)
-    ]
-    head = "respondent_id;role;statement;On behalf of;free text"
-    (tmp_path / "s.csv").write_text("\n".join([head, *(";".join((f"R{n}", *row[1:])) for n, row in enumerate(rows))]))
-    assert [(each.author, each.text) for each in read(tmp_path / "s.csv")][:1] == [
-        ("R0, Clerk", "I like number 0 of them.")
-    ]

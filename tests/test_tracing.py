@@ -79,9 +79,7 @@ def named(spans: list[CollectedSpan], name: str) -> CollectedSpan:
     return span
 
 
-def test_a_run_and_its_stages_belong_to_the_request_that_began_it(
-    settings: Settings, spawn: Spawn, traces: Collector
-) -> None:
+def test_a_run_belongs_to_its_request(settings: Settings, spawn: Spawn, traces: Collector) -> None:
     finish(spawn, IN_A_REQUEST, QUESTION)
     assert set(traces.requests) == {"POST /v1/traces"}
     spans = {s.span_id: s for s in traces.spans()}
@@ -101,9 +99,7 @@ def test_a_run_and_its_stages_belong_to_the_request_that_began_it(
 
 
 @pytest.mark.slow
-def test_no_word_of_the_question_or_of_an_error_is_in_a_trace(
-    settings: Settings, spawn: Spawn, traces: Collector
-) -> None:
+def test_no_word_of_a_question_is_in_a_trace(settings: Settings, spawn: Spawn, traces: Collector) -> None:
     finish(spawn, PLAIN, QUESTION)
     finish(spawn, PLAIN, QUESTION, "fail", status=1)
     assert len([s for s in traces.spans() if s.name == "steelman.run"]) == 2
@@ -111,7 +107,7 @@ def test_no_word_of_the_question_or_of_an_error_is_in_a_trace(
 
 
 @pytest.mark.parametrize(("where", "traced"), [("http://192.0.2.1:4318", False), ("http://127.0.0.1:4318", True)])
-def test_a_run_that_may_not_leave_this_machine_is_traced_to_this_machine_only(
+def test_an_offline_run_is_traced_to_this_machine_only(
     monkeypatch: pytest.MonkeyPatch, where: str, traced: bool
 ) -> None:
     kept, provider = InMemorySpanExporter(), TracerProvider()
@@ -153,8 +149,6 @@ def test_langsmith_is_sent_a_run_and_its_stages(settings: Settings, spawn: Spawn
 
 
 @pytest.mark.slow
-def test_langsmith_is_sent_nothing_of_a_run_that_may_not_leave_this_machine(
-    settings: Settings, spawn: Spawn, langsmith: Collector
-) -> None:
+def test_langsmith_gets_nothing_of_an_offline_run(settings: Settings, spawn: Spawn, langsmith: Collector) -> None:
     finish(spawn, PLAIN, QUESTION, "offline")
     assert langsmith.posted() == []

@@ -5,12 +5,11 @@ import threading
 import time
 
 import pytest
-from agent_fixtures import QUESTION, door
+from agent_fixtures import QUESTION
 from providers import build
 
 from agent.options import RunOptions
 from agent.runs import store as run_store
-from agent.runs.build import warm_up
 from agent.runs.service import Runs
 from agent.settings import Settings
 
@@ -19,7 +18,7 @@ async def kinds(runs: Runs, run_id: str) -> list[str]:
     return [e.kind async for e in runs.events(run_id)]
 
 
-async def test_runs_past_the_number_at_once_wait_in_their_order_and_say_so(settings: Settings) -> None:
+async def test_further_runs_wait_in_order(settings: Settings) -> None:
     searching, go_on = threading.Event(), threading.Event()
 
     def wait(_: str) -> None:
@@ -44,9 +43,7 @@ async def test_runs_past_the_number_at_once_wait_in_their_order_and_say_so(setti
         assert "queued" not in await kinds(runs, first)
 
 
-async def test_the_deadline_runs_from_the_turn_and_not_while_a_run_waits(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_deadline_starts_with_the_turn(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on, real = threading.Event(), time.time
     monkeypatch.setattr(run_store, "STALE_SECONDS", 7200.0)
     async with Runs(settings, build(before_search=lambda _: go_on.wait(20)), max_concurrent=1) as runs:
@@ -71,42 +68,3 @@ async def test_a_run_that_waits_its_turn_can_be_cancelled_and_resumed(settings: 
         go_on.set()
         await runs.resume(second)
         assert (await runs.answer(second)).outcome == "answered"
-
-
-async def test_a_run_may_end_with_its_passages(settings: Settings) -> None:
-    async with door(settings) as runs:
-        run_id = await runs.start(QUESTION, RunOptions.of(writing=False))
-        told = await kinds(runs, run_id)
-        assert "written" not in told
-        assert "claim" not in told
-        answer = await runs.answer(run_id)
-        assert answer.outcome == "retrieved"
-        assert answer.summary == "Passages for 2 of 2 sides; nothing was written."
-        assert [s.claims for s in answer.perspectives] == [[], []]
-        found = await runs.retrieved(run_id)
-        assert [p.statement for p in found.perspectives] == [
-            "Towns should build bridges.",
-            "Towns should not build bridges.",
-        ]
-        for side in found.perspectives:
-            assert side.status == "supported"
-            assert side.queries[0] == side.statement
-            assert len(side.passages) > 2
-            assert all(p.counts and p.support == 0.9 and "arches" in p.text for p in side.passages[:3])
-        assert found.threshold == 0.5
-
-
-async def test_a_follow_up_may_bring_what_was_asked_before(settings: Settings) -> None:
-    async with door(settings) as runs:
-        options = RunOptions.of(earlier=("Is it hot?", QUESTION))
-        assert RunOptions.from_dict(options.to_dict()) == options
-        answer = await runs.answer(await runs.start("What about the cost?", options))
-        assert answer.neutral_question == QUESTION
-        assert answer.focus == "What about the cost?"
-
-
-async def test_warming_up_asks_the_judge_and_the_search_once(settings: Settings) -> None:
-    asked: list[str] = []
-    async with door(settings, build(before_search=asked.append)) as runs:
-        await warm_up(runs.providers)
-        assert len(asked) == 1

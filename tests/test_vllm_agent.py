@@ -44,7 +44,7 @@ def settings_over(shared_cache: Path, data: Path, **changes: object) -> Settings
     return load_settings(data_dir=data, **changes)
 
 
-async def test_the_agent_answers_through_a_chat_model_and_a_scorer_and_shows_no_garbage(
+async def test_a_chat_model_and_a_scorer_answer(
     vllm_chat: VllmServer, vllm_score: VllmServer, shared_cache: Path, tmp_path: Path
 ) -> None:
     settings = settings_over(
@@ -76,7 +76,7 @@ async def test_the_agent_answers_through_a_chat_model_and_a_scorer_and_shows_no_
     assert {n.kind for n in answer.notes} & {"degraded", "dropped"}  # … and the answer says that they wrote or failed
 
 
-async def test_one_local_model_speaks_and_judges_by_the_lines_that_its_command_prints(
+async def test_one_local_model_writes_and_judges(
     shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_tiny("chat", tmp_path / "tiny")

@@ -115,7 +115,7 @@ DOUBTED = "Each day fifty nurses take the ferry to work."
         ("Nurses prefer bridges to ferries.", ["no", "yes"], "source"),
     ],
 )
-async def test_what_is_refused_or_doubted_is_asked_once_more(
+async def test_a_refused_or_doubted_claim_is_asked_once_more(
     server: ModelServer, bench: Bench, text: str, votes: list[str], outcome: str
 ) -> None:
     server.on("", *answering(*votes))
@@ -138,21 +138,6 @@ async def test_one_call_for_both_sides_and_a_second_for_those_in_question(server
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "Fellside Hoteliers, and 40 nurses a day, speak for the ferries.",  # said in the document's other passage
-        "Cllr Moen says that 40 nurses take the ferry each day.",
-        "In May 2024 the Fellside Press told of 40 nurses on the ferries each day.",
-        "Ferries carry 40 nurses to work each day.",  # word for word
-    ],
-)
-async def test_words_are_looked_up_in_the_whole_document(server: ModelServer, bench: Bench, text: str) -> None:
-    server.on("", *answering("yes"))
-    assert await bench.verify(claim(text, 1)) == {text: "held"}
-    assert "hint=" not in server.prompts()[0]
-
-
-@pytest.mark.parametrize(
     ("corrected", "outcome"),
     [
         ("Ferries take 40 nurses to work.", {"Ferries take 40 nurses to work.": "held"}),
@@ -160,7 +145,7 @@ async def test_words_are_looked_up_in_the_whole_document(server: ModelServer, be
         ("Ferries take 40 nurses to work; see www.ferry.example.", {"Nurses all take the ferry.": "source"}),
     ],
 )
-async def test_a_correction_stands_if_its_facts_do(
+async def test_a_correction_needs_its_facts(
     server: ModelServer, bench: Bench, corrected: str, outcome: dict[str, str]
 ) -> None:
     partly = saying(lambda a: {"said": "partly", "corrected": corrected} if a.cites != [PLANTED] else {"said": "no"})
@@ -184,40 +169,10 @@ async def test_a_model_that_accepts_the_planted_claim_is_not_trusted(server: Mod
         assert len(texts) == (5 if request is server.requests[0] else 3)
 
 
-async def test_nothing_is_planted_where_all_cite_one_document(server: ModelServer, bench: Bench) -> None:
-    server.on("", *answering("yes"))
-    await bench.verify(claim(SOUND, 1), claim("Fellside's hoteliers want free ferries.", 2))
-    assert len(asked(server.requests[0].body)) == 2
-
-
-async def test_what_cites_nothing_or_speaks_to_the_reader_is_no_question_for_a_model(
-    server: ModelServer, bench: Bench
-) -> None:
-    found = await bench.verify(claim("Ferries pay.", 99), claim("Ferries pay. Ignore the other side.", 1), claim("A."))
-    assert set(found.values()) == {"source"}
-    assert server.requests == []
-
-
-async def test_a_crux_is_checked_in_one_call_without_a_side(server: ModelServer, bench: Bench) -> None:
-    text = "Cllr Moen counts 40 nurses on the ferries, while bakers in Arden bake bread."
-    server.on("", *answering("yes", "no"))
-    crux = claim(text, 1, 3, perspective="", role="crux")
-    assert await bench.verify(crux) == {text: "held"}
-    assert await bench.verify(crux) == {text: "source"}
-    assert [a.told for a in asked(server.requests[0].body)] == [""]
-
-
-async def test_what_nobody_checked_is_left_out_and_the_model_is_not_asked_again(
-    server: ModelServer, bench: Bench
-) -> None:
+async def test_an_unchecked_claim_is_left_out(server: ModelServer, bench: Bench) -> None:
     server.on("", Reply("no such model", status=404))
     assert await bench.verify(claim(SOUND, 1)) == {SOUND: "unchecked"}
     assert await bench.verify(claim(DOUBTED, 1)) == {DOUBTED: "unchecked"}
     assert len(server.requests) == 1
     notes = [text for kind, text in bench.log.notes if kind == "degraded"]
     assert (notes[0].startswith("What the model wrote was not checked: "), notes[1]) == (True, UNCHECKED)
-
-
-async def test_a_doubted_claim_that_was_asked_about_once_is_left_out(server: ModelServer, bench: Bench) -> None:
-    server.on("", *answering("yes"), Reply("no such model", status=404))
-    assert await bench.verify(claim(DOUBTED, 1)) == {DOUBTED: "unchecked"}

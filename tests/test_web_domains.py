@@ -6,7 +6,6 @@ import pytest
 
 from tools.errors import SettingsError
 from tools.passages import SourceKind
-from tools.web.addresses import host_of
 from tools.web.domains import DomainLists
 
 LISTS = DomainLists.load()
@@ -16,25 +15,6 @@ def own(tmp_path: Path, text: str) -> DomainLists:
     path = tmp_path / "mine.toml"
     path.write_text(text, "utf-8")
     return DomainLists.load(path)
-
-
-# --- hosts and patterns
-
-
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        ("https://www.BBC.co.uk/news", "bbc.co.uk"),
-        ("http://user:secret@bbc.co.uk:8080/x", "bbc.co.uk"),
-        ("https://Bücher.example/ä", "xn--bcher-kva.example"),
-        ("https://bbc.co.uk@evil.example/", "evil.example"),
-        ("http://[::1/", ""),
-        ("https://" + "ä" * 80 + ".example", ""),
-        ("", ""),
-    ],
-)
-def test_the_host_of_an_address(url: str, host: str) -> None:
-    assert host_of(url) == host
 
 
 # --- the shipped lists
@@ -47,9 +27,7 @@ def test_the_host_of_an_address(url: str, host: str) -> None:
         ("https://news.mit.edu/2020", "academic"),
         ("https://www.heritage.org/x", "advocacy"),
         ("https://www.nationalreview.com/x", "news"),
-        ("https://old.reddit.com/r/x", "forum"),
         ("https://example.org/forum/1", "forum"),
-        ("https://blog.google/products", "company"),
         ("http://[::1/", "unknown"),
     ],
 )
@@ -61,7 +39,6 @@ def test_the_kind_of_a_source(url: str, kind: SourceKind) -> None:
     ("url", "site_name", "publisher"),
     [
         ("https://news.bbc.co.uk/x", "News Front Page", "BBC"),
-        ("https://pmc.ncbi.nlm.nih.gov/x", "", "National Library of Medicine (PubMed)"),
         ("https://www.example.org/x", "  The  Example Post ", "The Example Post, example.org"),
         ("https://news.example.net/x", "BBC News", "BBC News, example.net"),
         ("https://someone.substack.com/p/x", "", "someone.substack.com"),
@@ -69,19 +46,6 @@ def test_the_kind_of_a_source(url: str, kind: SourceKind) -> None:
 )
 def test_the_publisher(url: str, site_name: str, publisher: str) -> None:
     assert LISTS.publisher_of(url, site_name) == publisher
-
-
-@pytest.mark.parametrize(
-    ("url", "owner"),
-    [
-        ("https://a.example.co.uk/x", "example.co.uk"),
-        ("https://www.bbc.com/x", "BBC"),
-        ("https://someone.substack.com/p/x", "someone.substack.com"),
-        ("http://127.0.0.1:8000/x", "127.0.0.1"),
-    ],
-)
-def test_who_answers_for_an_address(url: str, owner: str) -> None:
-    assert LISTS.owner_of(url) == owner
 
 
 # --- a user's own lists

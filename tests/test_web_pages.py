@@ -86,23 +86,6 @@ def test_a_page_that_does_not_show_its_text(html: str, why: str) -> None:
     refused(html, why)
 
 
-def test_a_long_article_may_speak_of_walls() -> None:
-    words = "Sites ask their readers: log in to continue, subscribe to keep reading, prove that you are not a robot. "
-    more = [f"{text} In the year {year} it was the same." for year in range(1990, 2000) for text in STORY]
-    found = read_page(html_page(article("On walls", [words, *more])))
-    assert "not a robot" in found.text
-
-
-def test_a_short_article_may_speak_of_them_in_their_words() -> None:
-    text = (
-        "My mother is eighty-three and cannot tell a traffic light from a letterbox in a grainy picture. By the "
-        "reckoning of her pension provider she is not a robot only on good days. The tests were a clever idea in 2003. "
-        "Today machines solve each captcha better than people do: a report found 98 per cent for software and 71 for "
-        "those over seventy. What remains is a toll, paid by those least able to pay it."
-    )
-    assert "98 per cent" in read_page(html_page(article("Are you human? The tyranny of the puzzle box", [text]))).text
-
-
 # Addresses
 
 
@@ -131,15 +114,11 @@ WORDS = " ".join(STORY)
 SIZE = 300_000
 HOSTILE = {
     "nested": "<div>" * (SIZE // 5),
-    "nested tables": "<table><tr><td>a" * (SIZE // 16),
-    "many lists": ("<ul><li>" * 100 + "a" + "</li></ul>" * 100) * (SIZE // 2000),
     "a doctype of slashes": "<!DOCTYPE html " + "/" * SIZE,
-    "a title of spaces": "<title>a" + " " * SIZE + "b</title>",
     "many authors": ('<meta name="author" content="' + "(" * 1900 + ' x">') * (SIZE // 2000),
     "metadata that is not closed": ld_json('"author": ' * (SIZE // 10)),
     "one long attribute": f'<p class="{"comment " * (SIZE // 8)}">',
     "one long word": "x" * SIZE,
-    "open brackets": "<" * SIZE,
 }
 
 

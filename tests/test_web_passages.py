@@ -10,7 +10,7 @@ from web_fixtures import prose
 from agent.runs.store import RunStore
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
-from tools.store.run_passages import WEB, WebPage
+from tools.store.run_passages import WebPage
 from tools.store.store import Store
 
 
@@ -33,21 +33,6 @@ def page(
     return WebPage(
         source, tuple(map(PassageText, passages)), np.arange(len(passages) * 4, dtype=np.float32).reshape(-1, 4)
     )
-
-
-def test_what_is_kept_comes_back(store: Store) -> None:
-    kept = store.web.put("r", [page("https://a.example/1", "One.", "Two.", publisher="Alpha")])
-    ids = kept.ids["https://a.example/1"]
-    assert kept.new == 1
-    assert len(set(ids)) == 2
-    assert max(ids) < 0
-    second = store.passages(ids)[ids[1]]
-    assert (second.text, second.position, second.collection, second.document_id) == (
-        "Two.", 1, WEB, "https://a.example/1",
-    )  # fmt: skip
-    assert (second.title, second.url, second.publisher) == ("A title", "https://a.example/1", "Alpha")
-    assert (second.kind, second.date, second.original, second.source) == ("news", "2026-03-12", "", "alpha")
-    assert store.vectors(ids)[ids[1]].tolist() == [4, 5, 6, 7]
 
 
 def test_a_page_is_kept_once_a_run(store: Store) -> None:
@@ -79,13 +64,6 @@ def test_copies_are_of_one_source_whichever_of_their_passages_is_asked_about(sto
         "Gamma": "alpha wire",
         "Delta": "delta",
     }
-
-
-def test_copies_are_looked_for_within_the_run(store: Store) -> None:
-    text = prose(1, sentences=20)
-    store.web.put("r", [page("https://a.example/1", text, publisher="Alpha")])
-    store.web.put("another", [page("https://b.example/1", text, publisher="Beta")])
-    assert store.passages([-2])[-2].source == "beta"
 
 
 def test_a_deleted_run_takes_its_pages_with_it_and_no_others(database: Database, store: Store) -> None:

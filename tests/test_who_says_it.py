@@ -19,7 +19,7 @@ from agent.answer.words import document_facts, source_line
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.state import Claim
-from api.completions.replies import Reply
+from api.completions.replies import Completion
 from api.mcp.tools import answer_text, retrieved_text
 from prompts import as_data
 from tools.language.speech import UNNAMED, speaker_of
@@ -74,7 +74,7 @@ async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None
 
     word = "\n".join(p.text for p in docx.Document(io.BytesIO(to_docx(given))).paragraphs)
     pasted = "\n".join(copied(given, s) for s in given.perspectives)
-    chat = Reply("steelman", None)._message(given)
+    chat = Completion("steelman", None)._message(given)
     shown = [to_markdown(given), to_html(given), word, pasted, answer_text(given), chat["content"]]
     for c in claims:
         for text in shown:

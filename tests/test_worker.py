@@ -63,32 +63,6 @@ def test_what_waits_is_computed_in_its_order_and_each_request_alone() -> None:
     assert model.batches == [[0], *([i, i + 100] for i in range(8))]
 
 
-def test_a_large_request_is_run_in_parts_so_that_others_need_not_wait() -> None:
-    worker, model = Worker(), Doubles()
-    assert worker.run(model, range(1000))[:, 1].tolist() == list(range(1000))
-    assert max(len(b) for b in model.batches) <= 128
-    model.batches.clear()
-    assert asyncio.run(worker.arun(model, range(1000)))[:, 1].tolist() == list(range(1000))
-    assert max(len(b) for b in model.batches) <= 128
-
-
-def test_an_error_reaches_only_whose_item_it_was() -> None:
-    worker, model = Worker(), Doubles()
-    held = model.hold(worker)
-    with ThreadPoolExecutor(4) as pool:
-        futures = [pool.submit(worker.run, model, [i]) for i in (1, -2, 3, -4)]
-        waiting(worker, 4)
-        model.go.set()
-        assert futures[0].result().tolist() == [[2, 1]]
-        assert futures[2].result().tolist() == [[6, 3]]
-        with pytest.raises(ValueError, match=r"\[-2\]"):
-            futures[1].result()
-        with pytest.raises(ValueError, match=r"\[-4\]"):
-            futures[3].result()
-    held.join()
-    assert worker.run(model, [5]).tolist() == [[10, 5]]
-
-
 async def test_a_cancelled_request_is_never_computed() -> None:
     worker, model = Worker(), Doubles()
     held = model.hold(worker)

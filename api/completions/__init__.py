@@ -1,1 +1,1 @@
-"""The calls of OpenAI's that answer questions, so that its clients work by changing the base address."""
+"""OpenAI's chat completions. OpenAI's clients only change their base address."""

@@ -1,8 +1,8 @@
-"""The answer as a completion: Markdown, with an annotation for the source of each number, whole or in chunks.
+"""The answer as a completion: Markdown with an annotation for each citation, whole or in chunks.
 
-A stream sends the title at once and the rest when the run is done, since until then numbers and claims may change.
-Progress, each verified claim included, is `reasoning_content`, as DeepSeek's and other servers name it. An empty chunk
-keeps a quiet stream alive: LangChain gives up on one without a chunk for two minutes, and counts no comments.
+A stream sends the title at once and the rest when the run is done, because numbers and claims may change until then.
+Progress, including verified claims, is in `reasoning_content`, as with DeepSeek and other servers. Empty chunks keep a
+quiet stream alive: LangChain closes a stream without a chunk for two minutes, and ignores comments.
 """
 
 import json
@@ -20,24 +20,24 @@ from agent.answer.model import Answer, Citation
 from agent.answer.words import plain
 from agent.runs.progress import Progress
 from agent.runs.store import RunRow
-from api.events import sent
+from api.events import sse_response
 from api.problems import ProblemError, problem_of
-from api.service import Service
+from api.service import ApiService
 from tools.errors import RunCancelledError, RunError, SteelmanError
 
 _NUMBER = re.compile(r"\[(\d+)\]")
-"""A citation: in other texts both brackets have a backslash before them."""
+"""A citation. In other text both brackets are escaped."""
 _BLOCKS = re.compile(r".+?(?:\n\n+|\Z)", re.DOTALL)
 _DONE = {"data": "[DONE]"}
 _NOT_READ = (
-    "> What your app sent along (documents, search results) was not read: Steelman quotes its own collections and "
+    "> Steelman did not read the documents and search results that your app sent. It quotes its own collections and "
     "searches. Add documents to a collection to have them cited."
 )
 
 
-class Reply:
-    """The reply of a run, or without one the `text` that answers a task. `base`: this server's address, for sources
-    without one of their own. `aside`: passages were sent along."""
+class Completion:
+    """The reply of a run, or the `text` that answers a task. `base`: this server's address, for sources without their
+    own. `aside`: the app sent passages."""
 
     def __init__(self, model: str, run: RunRow | None, text: str = "", base: str = "", *, aside: bool = False) -> None:
         self._run, self._text, self._base, self._aside = run, text, base, aside
@@ -46,7 +46,7 @@ class Reply:
         about: dict[str, str | None] = {"run_id": run.id, "thread": run.thread, "outcome": None} if run else {}
         self._about = about or None
 
-    async def whole(self, service: Service) -> dict[str, Any]:
+    async def whole(self, service: ApiService) -> dict[str, Any]:
         """Raises ProblemError if the run has no answer."""
         if not self._run:
             return self._completion({"content": self._text, "annotations": []}, _usage(None))
@@ -56,7 +56,7 @@ class Reply:
             raise _failed(self._run.id, exc) from exc
         return self._completion(self._message(answer), _usage(answer))
 
-    async def _chunks(self, service: Service, include_usage: bool) -> AsyncIterator[dict[str, str]]:
+    async def _chunks(self, service: ApiService, include_usage: bool) -> AsyncIterator[dict[str, str]]:
         """An error ends them if the run has no answer."""
         if not self._run:
             yield self._chunk({"role": "assistant", "content": self._text})
@@ -79,14 +79,14 @@ class Reply:
         message = self._message(answer)
         for block in _BLOCKS.findall(message["content"].removeprefix(opening)):
             yield self._chunk({"content": block})
-        if message["annotations"]:  # all in one: clients add chunks up, and could not tell a second list from the first
+        if message["annotations"]:  # in one chunk: clients concatenate chunks
             yield self._chunk({"annotations": message["annotations"]})
         for last in self._ending(_usage(answer) if include_usage else None):
             yield last
 
-    def streamed(self, service: Service, include_usage: bool) -> EventSourceResponse:
+    def streamed(self, service: ApiService, include_usage: bool) -> EventSourceResponse:
         quiet = ServerSentEvent(self._chunk({})["data"], sep="\n")
-        return sent(self._chunks(service, include_usage), self._run.id if self._run else "", quiet)
+        return sse_response(self._chunks(service, include_usage), self._run.id if self._run else "", quiet)
 
     def _completion(self, message: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
         said = {"role": "assistant", "refusal": None, **message}
@@ -106,7 +106,7 @@ class Reply:
         yield _DONE
 
     def _opening(self, question: str) -> str:
-        """The first lines, known before the answer."""
+        """The lines before the answer."""
         return "\n\n".join([title(question), *([_NOT_READ] if self._aside else []), ""])
 
     def _message(self, answer: Answer) -> dict[str, Any]:
@@ -120,21 +120,21 @@ class Reply:
 
 
 def _failed(run_id: str, exc: SteelmanError) -> ProblemError:
-    """Why a run has no answer: for a completion a failure of the server, and no conflict."""
+    """The problem of a run without an answer. For OpenAI's clients it is a server error instead of a conflict."""
     if isinstance(exc, RunCancelledError) or not isinstance(exc, RunError):
         return problem_of(exc)
-    detail = f"{exc.remote_text} POST /v1/runs/{run_id}/resume goes on with it."
+    detail = f"{exc.remote_text} POST /v1/runs/{run_id}/resume continues it."
     return ProblemError(502, "run-failed", detail)
 
 
 def _usage(answer: Answer | None) -> dict[str, int]:
-    """Tokens of chat models; embedded providers use none."""
+    """Tokens of chat models. Embedded providers use none."""
     read, wrote = (answer.usage.input_tokens, answer.usage.output_tokens) if answer else (0, 0)
     return {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
 
 
 def _annotation(place: re.Match[str], source: Citation, here: str) -> dict[str, Any]:
-    """`content[start_index:end_index]` is the number, in Unicode code points."""
+    """`content[start_index:end_index]`, in Unicode code points, is the citation."""
     address = plain(source.url)
     own, named = address.startswith(("https://", "http://")), source.title or source.publisher or source.document_id
     cited = {

@@ -1,8 +1,8 @@
-"""The person's question in the prompt of a chat app, and the app's own tasks.
+"""Finds the user's question in a chat app's prompt, and answers the app's own tasks.
 
-A prompt holds instructions, data and the person's words. Tags and labels tell them apart, since each app has its own
-wording. A task (a title, tags, follow-ups, search queries) has a JSON form with a member such as `title` beside the
-chat's history. It is answered at once from the question in there, in that form, and begins no run.
+A prompt contains instructions, data and the user's words. Tags and labels separate them, because every app has its own
+wording. A task (a title, tags, follow-ups, search queries) has a JSON form with a member such as `title`, and the
+chat's history. It is answered at once from the question in the history, without a run.
 """
 
 import json
@@ -16,14 +16,14 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 from tools.language.words import QUERY_FILLERS
 
 
-class Sent(BaseModel):
-    """The members of a request that have an effect."""
+class OpenAIObject(BaseModel):
+    """An object of OpenAI's requests, with the members that have an effect."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
 
-class Part(Sent):
-    """A piece of a message. Text is read; a question can hold nothing else."""
+class Part(OpenAIObject):
+    """A part of a message. Only text is allowed in a question."""
 
     type: str
     text: str | None = None
@@ -36,8 +36,8 @@ def _form(content: object) -> str:
 Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_form)]
 
 
-class Message(Sent):
-    """A turn of the conversation. The last of the user's is the question; `system` and `developer` change nothing."""
+class Message(OpenAIObject):
+    """A turn of the conversation. The user's last one is the question; `system` and `developer` have no effect."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: Content | None = None
@@ -49,7 +49,7 @@ class Message(Sent):
         return self.content or ""
 
 
-# The question in its frame
+# The question in its prompt
 
 CONTEXT = re.compile(r"context|document|source|file|attach|reference|citation|search|knowledge|result", re.I)
 _TALK = re.compile(r"chat|conversation|history|messages|dialog|transcript", re.I)
@@ -65,7 +65,7 @@ _SPOKEN_OF = re.compile(r"\b(?:context|citations?|documents?|files|sources|mater
 _NEXT = re.compile(r"^(?:[ \t]*#+ |[ \t*]*(?:[\w-]+ )?(?:answer|response|output|context|question)[ \t]*:)", re.I | re.M)
 
 
-class Block(NamedTuple):
+class TaggedText(NamedTuple):
     """The text between a tag and its last closing tag."""
 
     name: str
@@ -74,8 +74,8 @@ class Block(NamedTuple):
     end: int
 
 
-def blocks(text: str) -> Iterator[Block]:
-    """The outermost tags with context, a chat's history or the question."""
+def tagged_texts(text: str) -> Iterator[TaggedText]:
+    """The outermost tags that contain context, a chat's history or the question."""
     last = {m[1].casefold(): m for m in _CLOSING.finditer(text)}
     at = 0
     for opening in _OPENING.finditer(text):
@@ -84,19 +84,19 @@ def blocks(text: str) -> Iterator[Block]:
         known = CONTEXT.search(name) or _TALK.search(name) or _ASKED.fullmatch(name)
         if known and closing and closing.start() >= opening.end() and opening.start() >= at:
             at = closing.end()
-            yield Block(name, opening.start(), text[opening.end() : closing.start()], at)
+            yield TaggedText(name, opening.start(), text[opening.end() : closing.start()], at)
 
 
 def _outside(text: str) -> str:
-    found = list(blocks(text))
+    found = list(tagged_texts(text))
     starts, ends = [*(b.start for b in found), len(text)], [0, *(b.end for b in found)]
     return "\n".join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
-def unframed(text: str) -> tuple[str, bool]:
-    """The person's question in a message, and whether the app sent context with it."""
+def question_in(text: str) -> tuple[str, bool]:
+    """Returns the user's question in a message, and whether the app sent context."""
     text = re.sub(r"\[(END )?CONTEXT \d+\]:?", lambda m: "</context>" if m[1] else "<context>", text)
-    found, rest = list(blocks(text)), _outside(text)
+    found, rest = list(tagged_texts(text)), _outside(text)
     context = [b for b in found if CONTEXT.search(b.name)]
     if asked := [b.text for b in found if _ASKED.fullmatch(b.name)]:
         return asked[-1].strip(), bool(context)
@@ -111,7 +111,7 @@ def unframed(text: str) -> tuple[str, bool]:
 
 
 def _once(text: str) -> str:
-    """A question up to the text after it; some apps send it twice."""
+    """Returns the question without following text, once if the app repeats it."""
     text = re.sub(r"<!--[^>]{0,200}-->", "", text).strip()
     end = _NEXT.search(text, 1)
     return "\n\n".join(dict.fromkeys(p.strip() for p in text[: end.start() if end else None].split("\n\n"))).strip()
@@ -123,8 +123,8 @@ _FORM = re.compile(r"\{\s*[\"'“](\w+)[\"'”]\s*:(?!\s*[\"“][^\"”{}]*[\"�
 _TURN = re.compile(r"^(user|human|assistant|ai|bot|model|system|tool):[ \t]*", re.I | re.M)
 
 
-class Task(NamedTuple):
-    """member: of its JSON form. many: the member is a list. question: of the chat."""
+class AppTask(NamedTuple):
+    """`member`: the name in its JSON form; a list if `many`. `question`: the chat's question."""
 
     member: str
     many: bool
@@ -132,7 +132,7 @@ class Task(NamedTuple):
 
     @property
     def is_follow_ups(self) -> bool:
-        """Whether it asks for follow-ups of a run."""
+        """Whether the app wants follow-up questions."""
         return re.fullmatch(r"follow_?ups?\w*|suggest\w*|(?:related_?)?questions", self.member, re.I) is not None
 
     def reply(self, follow_ups: Sequence[str] = ()) -> str:
@@ -150,17 +150,17 @@ class Task(NamedTuple):
         return [question] if question and wants_question else []
 
 
-def task_of(messages: Sequence[Message]) -> Task | None:
-    """None if the conversation asks a question."""
+def task_of(messages: Sequence[Message]) -> AppTask | None:
+    """Returns the app's task, or None if the conversation asks a question."""
     spoken = [m.text for m in messages if m.role == "user"]
     if any("tool_calls" in dict(_FORM.findall(m.text)) for m in messages if m.role in ("system", "user")):
-        return Task("tool_calls", True, "")
+        return AppTask("tool_calls", True, "")
     form = _FORM.search(_outside(spoken[-1])) if spoken else None
-    history = next((b.text for b in blocks(spoken[-1]) if _TALK.search(b.name)), None) if spoken else None
+    history = next((b.text for b in tagged_texts(spoken[-1]) if _TALK.search(b.name)), None) if spoken else None
     if form is None or history is None:
         return None
     _, *parts = _TURN.split(history)
     theirs = [words for who, words in zip(parts[::2], parts[1::2], strict=True) if who[0] in "uUhH"] or [history]
     latest = re.fullmatch(r"(?:search_?)?quer(?:y|ies)", form[1], re.I)
-    question, _ = unframed(theirs[-1 if latest else 0])
-    return Task(form[1], form[2] == "[", " ".join(question.split()))
+    question, _ = question_in(theirs[-1 if latest else 0])
+    return AppTask(form[1], form[2] == "[", " ".join(question.split()))

@@ -1,1 +1,1 @@
-"""The agent as an MCP server."""
+"""Steelman as an MCP server."""

@@ -1,8 +1,8 @@
-"""The agent as an MCP server: one definition, over standard input and output and over HTTP.
+"""The MCP server, over standard input and output and over HTTP.
 
-transport (a process of its own, or streamable HTTP at /mcp) ─▶ tools.py, answers as resources ─▶ service
+transport (its own process, or streamable HTTP at /mcp) ─▶ tools.py, answers as resources ─▶ service
 
-The package's low-level server is used, since resources differ by caller.
+It uses the package's low-level server, because resources differ by caller.
 """
 
 import asyncio
@@ -36,9 +36,9 @@ from starlette.routing import Route
 from agent.answer.files import to_markdown
 from agent.settings import Settings
 from api.callers import Caller, caller_of
-from api.mcp.tools import RUNS, SCHEME, TOOLS, Call, failure
+from api.mcp.tools import SCHEME, TOOL_FUNCTIONS, TOOLS, ToolCall, failure
 from api.problems import ProblemError
-from api.service import Service, open_service, service_of, stored_answer
+from api.service import ApiService, open_service, service_of, stored_answer
 from tools.errors import SteelmanError, UnknownRunError
 
 logger = logging.getLogger(__name__)
@@ -47,12 +47,12 @@ _LISTED = 50
 _ADDRESS = re.compile(rf"{re.escape(SCHEME)}([0-9a-f]{{12}})")
 _MARKDOWN = "text/markdown"
 _INSTRUCTIONS = """\
-Steelman finds the strongest sourced case for every side of a contentious question. `ask` gives a finished answer with \
-citations, `retrieve` the passages alone, `judge` checks whether a passage supports a statement. It does not say who \
-is right. Keep quotations word for word and their numbers with the list of sources, and report what was not found. \
+Steelman retrieves the strongest sourced case for every side of a contentious question. `ask` returns an answer with \
+citations, `retrieve` only passages; `judge` checks whether a passage supports a statement. It does not say who is \
+right. Keep quotations word for word and their numbers with the list of sources, and report sides without sources. \
 Follow up with `thread`. Earlier answers are resources under steelman://answers/."""
 
-Context = ServerRequestContext[Service | None, Any]
+Context = ServerRequestContext[ApiService | None, Any]
 
 
 async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -60,19 +60,19 @@ async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListTools
 
 
 async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-    if params.name not in RUNS:
-        raise MCPError(code=INVALID_PARAMS, message=f"There is no such tool. The tools are: {', '.join(RUNS)}.")
+    if params.name not in TOOL_FUNCTIONS:
+        raise MCPError(code=INVALID_PARAMS, message=f"There is no such tool. Tools: {', '.join(TOOL_FUNCTIONS)}.")
     try:
-        call = Call(_caller_of(ctx), ctx.session.report_progress, stops=ctx.request is None)
-        return await RUNS[params.name](_service(ctx), call, params.arguments or {})
-    except Exception as exc:  # told to the model
+        call = ToolCall(_caller_of(ctx), ctx.session.report_progress, stops=ctx.request is None)
+        return await TOOL_FUNCTIONS[params.name](_service(ctx), call, params.arguments or {})
+    except Exception as exc:  # the model gets the reason
         if not isinstance(exc, SteelmanError | ProblemError):
             logger.exception("%s failed", params.name)
         return failure(exc)
 
 
 async def list_resources(ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
-    """The caller's last answers, newest first."""
+    """Lists the caller's latest answers, newest first."""
     service = _service(ctx)
     resources = [
         Resource(
@@ -88,18 +88,18 @@ async def list_resources(ctx: Context, _: PaginatedRequestParams | None) -> List
 
 
 async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-    """Raises MCPError for an address that is wrong or of no answer of the caller's."""
+    """Raises MCPError if the address is invalid, or the caller has no such answer."""
     service, uri = _service(ctx), str(params.uri)
     address = _ADDRESS.fullmatch(uri)
     if address is None:
-        what = f"There is no such resource. Resources are {SCHEME} and the twelve characters of a run's id."
-        raise MCPError(code=INVALID_PARAMS, message=what, data={"uri": uri})
+        cause = f"There is no such resource. An address is {SCHEME} and a run's id of twelve characters."
+        raise MCPError(code=INVALID_PARAMS, message=cause, data={"uri": uri})
     try:
         row = await service.run(_caller_of(ctx), address[1])
         answer = stored_answer(row)
-        why = "" if answer else f"Run {row.id} has no answer: it is {row.status}. Read it again, or ask again."
+        why = "" if answer else f"Run {row.id} has no answer: it is {row.status}. Read it again later, or ask again."
     except UnknownRunError:
-        answer, why = None, f"There is no answer of run {address[1]}. List the resources to see your last ones."
+        answer, why = None, f"There is no answer of run {address[1]}. List the resources to see your latest answers."
     if answer is None:
         raise MCPError(code=INVALID_PARAMS, message=why, data={"uri": uri})
     shown = TextResourceContents(uri=uri, text=to_markdown(answer, remote=True), mime_type=_MARKDOWN)
@@ -107,12 +107,12 @@ async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> Read
 
 
 def _caller_of(ctx: Context) -> Caller:
-    """The guard's caller of a request over HTTP; the owner of the process otherwise."""
+    """The caller that the guard identified, or the owner of the process without HTTP."""
     return caller_of(ctx.request) if ctx.request else Caller()
 
 
-def build_server(service: Service | None = None) -> Server[Service | None]:
-    """The server over this service, or over that of the application that a request came through."""
+def build_server(service: ApiService | None = None) -> Server[ApiService | None]:
+    """Builds the server over the service, or without one over that of the HTTP application."""
     return Server(
         "steelman",
         version="1.0",
@@ -127,23 +127,23 @@ def build_server(service: Service | None = None) -> Server[Service | None]:
     )
 
 
-def _service(ctx: Context) -> Service:
+def _service(ctx: Context) -> ApiService:
     service = service_of(ctx.request) if ctx.request else ctx.lifespan_context
     assert service
     return service
 
 
 def mount(app: FastAPI, settings: Settings) -> StreamableHTTPSessionManager:
-    """Adds the routes of MCP over HTTP; the manager has to run meanwhile.
+    """Adds the routes of MCP over HTTP. The returned manager must run while the application does.
 
-    No session is kept, so that a restart loses none. Both paths are routes, since some clients follow no redirect.
+    There are no sessions, so a restart loses none. Both paths are routes, because some clients follow no redirect.
     """
-    logging.getLogger("mcp").setLevel(logging.WARNING)  # two lines for every request otherwise
+    logging.getLogger("mcp").setLevel(logging.WARNING)  # otherwise it logs two lines a request
     server = build_server()
     mounted = server.streamable_http_app(
         stateless_http=True,
         max_request_body_size=settings.api_upload * 1_000_000,
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard's work
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard checks hosts
     )
     [route] = mounted.routes
     assert isinstance(route, Route)
@@ -154,17 +154,17 @@ def mount(app: FastAPI, settings: Settings) -> StreamableHTTPSessionManager:
 
 
 def serve_stdio(settings: Settings) -> int:
-    """Speaks MCP until standard input ends: the process that an assistant starts for itself.
+    """Speaks MCP until standard input ends. An assistant starts this process.
 
-    Standard output carries the protocol alone; messages for people go to standard error.
+    Standard output contains only the protocol; messages for people go to standard error.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="steelman: %(message)s")
     if sys.stdin.isatty():
-        print("This command speaks MCP to an assistant, which starts it: see --help. Ctrl-C ends it.", file=sys.stderr)
+        print("This command speaks MCP to an assistant that starts it (see --help). Ctrl-C ends it.", file=sys.stderr)
     try:
         asyncio.run(_serve(settings))
     except BaseExceptionGroup as group:
-        _, rest = group.split(BrokenPipeError)  # the assistant went away without a word
+        _, rest = group.split(BrokenPipeError)  # the assistant closed the pipe
         if rest is not None:
             raise rest from None
     return 0
@@ -172,7 +172,7 @@ def serve_stdio(settings: Settings) -> int:
 
 async def _serve(settings: Settings) -> None:
     async with contextlib.AsyncExitStack() as stack:
-        with contextlib.redirect_stdout(sys.stderr):  # of what a library prints
+        with contextlib.redirect_stdout(sys.stderr):  # libraries may print
             server = build_server(await stack.enter_async_context(open_service(settings)))
         reading, writing = await stack.enter_async_context(stdio_server())
         with contextlib.redirect_stdout(sys.stderr):

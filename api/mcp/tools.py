@@ -1,4 +1,4 @@
-"""The tools ask, retrieve and judge: when a model is to use them, and their results as Markdown with citations."""
+"""The tools ask, retrieve and judge: their descriptions for models, and their results as Markdown with citations."""
 
 import asyncio
 import contextlib
@@ -20,8 +20,8 @@ from agent.runs.progress import WHOLE, Progress
 from agent.state import is_answer
 from api.callers import Caller
 from api.problems import ProblemError
-from api.schemas import Judged, JudgePair, JudgeRequest, Question
-from api.service import Service
+from api.schemas import Judged, JudgePair, JudgeRequest, QuestionRequest
+from api.service import ApiService
 from tools.errors import RunError, SteelmanError
 from tools.language.words import count
 
@@ -29,15 +29,15 @@ _Input = TypeVar("_Input", bound=BaseModel)
 _LISTS = ("collections", "domains", "pairs")
 SCHEME = "steelman://answers/"
 _SHOWN = 5
-"""Passages of a side that are shown; the structured result has them all."""
+"""Most passages of a side in the text. The structured result has them all."""
 _BEGINNING = 60
 _USE = (
-    "Keep the numbers in square brackets and the list of sources when you pass this on. That nothing is sure enough to "
-    "quote for a side does not say that nothing speaks for it."
+    "Keep the numbers in square brackets and the list of sources when you pass this on. A side without quotations may "
+    "still have good arguments."
 )
-_NOTHING = "There is nothing to cite: say that nothing was found, rather than answer from memory."
+_NOTHING = "There is nothing to cite. Say that nothing was found; do not answer from memory."
 _UNDONE = (
-    "There is nothing to cite: say that not all could be searched, read or judged, rather than that nothing was found, "
+    "There is nothing to cite: say that not all could be searched, read or judged. Do not say that nothing was found, "
     "and do not answer from memory."
 )
 _ON = f"Follow up: call `ask` with thread={{run}}. Kept as {SCHEME}{{run}}"
@@ -46,35 +46,35 @@ _ASK = """\
 Answers a contentious question with every side's strongest case from the sources, each sentence with its citation. \
 Use it when people reasonably disagree (policy, ethics, plans, 'should we …', 'is X good for …'), when the user wants \
 both sides or counter-arguments, or before you argue for one side yourself. Not for plain facts, sums or code. \
-Sentences in quotation marks stand in their source word for word and [n] is the source's number: keep both. Where \
-nothing is sure enough to quote for a side, say so rather than fill it in from memory. What stands under 'On this \
-question' is for no side. The counts of documents do not say what is true. Takes seconds to minutes."""
+Sentences in quotation marks are verbatim from their source and [n] is the source's number: keep both. If a side has \
+no quotation, say so; do not fill it in from memory. Sentences under 'On this question' belong to no side. The counts \
+of documents do not say what is true. Takes seconds to minutes."""
 _RETRIEVE = """\
-Finds passages for every side of a contentious question, without writing an answer: sides with their best passages, \
-each with its source and the probability that it supports its side. Use it when you want to write the answer \
-yourself from evidence, or want more passages than `ask` quotes. Otherwise use `ask`."""
+Retrieves passages for every side of a contentious question without writing an answer: each passage with its source \
+and the probability that it supports its side. Use it to write the answer yourself from evidence, or to get more \
+passages than `ask` quotes. Otherwise use `ask`."""
 _JUDGE = """\
-Gives for each pair of a statement and a passage the probability that the passage supports the statement. Use it to \
-check a citation or a claim of your own against a text that you have. It searches nothing: bring the passages. Give \
-`contrary`, the opposing statement, where there is one: passages that support it count against."""
+Returns for each pair of a statement and a passage the probability that the passage supports the statement. Use it to \
+check a citation or your own claim against a text that you have. It does not search: send the passages. Send also \
+`contrary`, the opposing statement, if there is one: passages that support it count against."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A call of a tool. progress: sends done, total and a message. stops: cancelling the call cancels its run."""
+class ToolCall:
+    """A call of a tool. `progress` sends done, total and a message. `stops`: cancelling the call cancels its run."""
 
     caller: Caller
     progress: Callable[[float, float, str], Awaitable[None]]
     stops: bool
 
 
-Run = Callable[[Service, Call, Mapping[str, Any]], Awaitable[CallToolResult]]
-"""What a tool does. Raises SteelmanError, ProblemError."""
+ToolFunction = Callable[[ApiService, ToolCall, Mapping[str, Any]], Awaitable[CallToolResult]]
+"""Runs a tool. Raises SteelmanError, ProblemError."""
 
 
 def failure(exc: Exception) -> CallToolResult:
-    """A failure in words for a model, without the calls over HTTP that a problem names."""
-    text = "Something went wrong inside Steelman. The server's log has it. Try once more."
+    """Tells a model about a failure, without advice on HTTP calls or the command line."""
+    text = "Steelman failed. The server's log has the reason. Try once more."
     if isinstance(exc, ProblemError):
         text = exc.detail
     elif isinstance(exc, SteelmanError):
@@ -82,40 +82,40 @@ def failure(exc: Exception) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-async def _ask(service: Service, call: Call, arguments: Mapping[str, Any]) -> CallToolResult:
-    answer = await service.answer(await _ended(service, call, arguments, writing=True))
+async def _ask(service: ApiService, call: ToolCall, arguments: Mapping[str, Any]) -> CallToolResult:
+    answer = await service.answer(await _run(service, call, arguments, writing=True))
     return _result(answer, answer_text(answer))
 
 
-async def _retrieve(service: Service, call: Call, arguments: Mapping[str, Any]) -> CallToolResult:
-    found = await service.retrieved(await _ended(service, call, arguments, writing=False))
+async def _retrieve(service: ApiService, call: ToolCall, arguments: Mapping[str, Any]) -> CallToolResult:
+    found = await service.retrieved(await _run(service, call, arguments, writing=False))
     return _result(found, retrieved_text(found))
 
 
-async def _judge(service: Service, call: Call, arguments: Mapping[str, Any]) -> CallToolResult:
+async def _judge(service: ApiService, call: ToolCall, arguments: Mapping[str, Any]) -> CallToolResult:
     request = _read(JudgeRequest, arguments)
     verdicts = await service.judge(call.caller, request)
     return _result(verdicts, judged_text(verdicts, request.pairs))
 
 
-async def _ended(service: Service, call: Call, arguments: Mapping[str, Any], *, writing: bool) -> str:
-    """Begins the run and sends its progress until it ends; returns its id."""
-    run_id = await service.start(call.caller, _read(Question, arguments), writing=writing)
+async def _run(service: ApiService, call: ToolCall, arguments: Mapping[str, Any], *, writing: bool) -> str:
+    """Starts a run and sends its progress until it ends. Returns its id."""
+    run_id = await service.start(call.caller, _read(QuestionRequest, arguments), writing=writing)
     progress = Progress()
     try:
         async for event in service.events(run_id):
             if now := progress.step(event):
                 await call.progress(now[0], WHOLE, now[1])
     except asyncio.CancelledError:
-        if call.stops:  # over HTTP it may be a lost connection as well, which costs a run nothing
+        if call.stops:  # over HTTP it may be a lost connection, and the run continues
             await asyncio.shield(service.runs.cancel(run_id))
         raise
     return run_id
 
 
 def _read(model: type[_Input], arguments: Mapping[str, Any]) -> _Input:
-    """The arguments as `model`. Some assistants send lists as JSON or as their one entry, and null for what they leave
-    out. Raises ProblemError that names the fields."""
+    """Parses the arguments. Some assistants send a list as JSON text or as its only entry, and null for omitted ones.
+    Raises ProblemError that names the fields."""
     given = {name: value for name, value in arguments.items() if value not in (None, "null", "", "[]", [])}
     for name in given.keys() & _LISTS:
         sent = given[name]
@@ -149,11 +149,11 @@ def _tool(name: str, title: str, description: str, takes: type[BaseModel], gives
 
 
 TOOLS = [
-    _tool("ask", "Every side's strongest case", _ASK, Question, Answer, True),
-    _tool("retrieve", "Evidence for every side", _RETRIEVE, Question, Retrieved, True),
+    _tool("ask", "Every side's strongest case", _ASK, QuestionRequest, Answer, True),
+    _tool("retrieve", "Evidence for every side", _RETRIEVE, QuestionRequest, Retrieved, True),
     _tool("judge", "Does the passage support it?", _JUDGE, JudgeRequest, Judged, False),
 ]
-RUNS: dict[str, Run] = {"ask": _ask, "retrieve": _retrieve, "judge": _judge}
+TOOL_FUNCTIONS: dict[str, ToolFunction] = {"ask": _ask, "retrieve": _retrieve, "judge": _judge}
 
 
 # The results as text
@@ -194,7 +194,7 @@ def _side(side: RetrievedPerspective, label: str) -> list[str]:
     lines = [f"## {_escaped(head)}", ""]
     if side.status == "not_found":
         tried = " · ".join(_escaped(q) for q in side.queries)
-        lines += [f"No passage is sure enough to count for this side. Looked for: {tried}", ""]
+        lines += [f"No passage supports this side clearly enough. Queries: {tried}", ""]
     else:
         lines += [f"*{side.strength}: {count(side.sources, 'source')}*", ""]
     best = [p for p in side.passages if p.counts] or side.passages
@@ -212,5 +212,5 @@ def _passage(passage: RetrievedPassage) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Foreign text on one line, without invisible characters or Markdown."""
+    """Foreign text on one line without invisible characters and Markdown."""
     return escape(plain(text))

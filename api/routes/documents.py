@@ -14,11 +14,11 @@ from starlette.responses import Response
 from agent.runs.parts import reading_limits
 from api import schemas
 from api.callers import TheCaller
-from api.forms import AnyCollection, CollectionName, JobId
+from api.field_types import AnyCollection, CollectionName, JobId
 from api.jobs import Job
 from api.problems import LOCATED, ProblemError
 from api.schemas import LONGEST_ID, JobDetails, Stored
-from api.service import Service, TheService
+from api.service import ApiService, TheService
 from tools.disk import disk_errors
 from tools.documents.apart import read_in_process
 from tools.documents.document import Columns, printable
@@ -33,21 +33,28 @@ router = APIRouter(prefix="/v1/collections", tags=["collections"])
 jobs = APIRouter(prefix="/v1/jobs/{job_id}", tags=["jobs"])
 _LATER = "respond-async"
 LARGE_COUNT, LARGE_BYTES = 1_000, 4_000_000
-"""Past which an upload is a job."""
-_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".mbox")  # many documents each: their bytes count tenfold
+"""A larger upload is a job."""
+_TABLES = (
+    ".csv",
+    ".tsv",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".mbox",
+)  # many documents each: their bytes count tenfold
 _NAMED: dict[str, Any] = {
     "headers": {
         "Content-Disposition": {
-            "description": "With the file's name, whose ending says what it is read as.",
+            "description": "Contains the file's name. Its ending selects the reader.",
             "schema": {"type": "string", "example": 'form-data; name="files"; filename="notes.txt"'},
         }
     }
 }
-# What a part of a form holds is bytes: it has no type of JSON that could be wrong, and OpenAPI 3.1 names none for it.
+# A form's part is bytes: OpenAPI 3.1 has no type for it.
 _BYTES: dict[str, Any] = {"items": {"contentMediaType": "application/octet-stream"}}
 _OneColumn = Annotated[str, Form(max_length=1000)]
 _TEXT_COLUMN = (
-    "In tables: the column of the text, else taken for its name; sent several times, they are joined in that order."
+    "In tables: the column of the text. Default: recognised by its name. Several columns are joined in order."
 )
 
 
@@ -68,7 +75,7 @@ def _columns(
 
 @router.get("")
 async def list_collections(service: TheService) -> schemas.Collections:
-    """What is stored."""
+    """Lists the collections."""
     found = await asyncio.to_thread(service.runs.store.collections)
     return schemas.Collections.model_validate({"collections": found})
 
@@ -80,7 +87,7 @@ async def list_documents(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
 ) -> schemas.Documents:
-    """The documents of a collection, in the order in which they were stored."""
+    """Lists the documents of a collection in the order of storing."""
     rows = await asyncio.to_thread(service.runs.store.documents, name, limit + 1, offset)
     fields = schemas.Document.model_fields
     found = [schemas.Document(**{n: r["shown_id" if n == "id" else n] for n in fields}) for r in rows[:limit]]
@@ -89,7 +96,7 @@ async def list_documents(
 
 Prefer = Annotated[
     str | None,
-    Header(description="`respond-async` (RFC 7240): a job stores it, however little it is; the reply is 202."),
+    Header(description="`respond-async` (RFC 7240): a job stores the upload, and the reply is 202."),
 ]
 _STORED: dict[int | str, dict[str, Any]] = {202: {"model": JobDetails, **LOCATED}}
 
@@ -98,17 +105,17 @@ _STORED: dict[int | str, dict[str, Any]] = {202: {"model": JobDetails, **LOCATED
 async def store_documents(
     name: CollectionName, documents: schemas.NewDocuments, service: TheService, caller: TheCaller, prefer: Prefer = None
 ) -> Response:
-    """Stores texts, in a new collection if need be; a document of the same id is replaced.
+    """Stores texts. Creates the collection if necessary, and replaces documents with the same id.
 
-    More than a thousand of them, or four megabytes, are stored by a job; so are fewer where that is preferred.
+    A job stores more than a thousand documents or four megabytes, and smaller uploads on request.
     """
-    _check_own(name)
+    _check_not_samples(name)
     sources = [_source(document) for document in documents.documents]
     large = len(sources) > LARGE_COUNT or sum(len(source.text) for source in sources) > LARGE_BYTES
-    with service.beside(caller):
+    with service.slot(caller):
         async with service.jobs.folder() as folder:
             job = Job(caller, name, folder, lambda _: sources, len(sources))
-            return await _taken(service, job, large=large, prefer=prefer)
+            return await _store_or_begin(service, job, large=large, prefer=prefer)
 
 
 @router.post(
@@ -128,26 +135,26 @@ async def store_files(
     columns: Annotated[Columns, Depends(_columns)],
     prefer: Prefer = None,
 ) -> Response:
-    """Stores files, each under the name that it was sent with; its ending says what it is read as.
+    """Stores files under their names. A name's ending selects the reader.
 
-    What cannot be read is named in `problems`, and the rest is stored; where nothing can be, the reply is a problem.
-    More than four megabytes, or 400 kB of tables and mailboxes, are stored by a job; so is less if that is preferred.
+    `problems` lists unreadable files; the others are stored. If no file is readable, the reply is a problem. A job
+    stores more than four megabytes, or 400 kB of tables and mailboxes, and smaller uploads on request.
     """
-    _check_own(name)
+    _check_not_samples(name)
     async with service.jobs.folder() as folder:
-        with service.beside(caller):
-            kept = [await _keep(file, folder, number) for number, file in enumerate(files)]
+        with service.slot(caller):
+            kept = [await _copy(file, folder, number) for number, file in enumerate(files)]
             limits = reading_limits(service.settings)
             job = Job(caller, name, folder, lambda job: _documents_in(kept, columns, limits, job))
             sizes = ((f.size or 0) * (10 if (f.filename or "").lower().endswith(_TABLES) else 1) for f in files)
             large = sum(sizes) > LARGE_BYTES
-            return await _taken(service, job, large=large, prefer=prefer)
+            return await _store_or_begin(service, job, large=large, prefer=prefer)
 
 
 @router.delete("/{name}")
 async def delete_collection(name: AnyCollection, service: TheService) -> schemas.Deleted:
-    """Removes a collection with all that it holds. Answers that quote it stay as they are."""
-    _check_own(name)
+    """Deletes a collection with its documents. Answers that quote it do not change."""
+    _check_not_samples(name)
     removed = await asyncio.to_thread(service.runs.store.delete_collection, name)
     await asyncio.to_thread(service.runs.providers.search.refresh)
     return schemas.Deleted(passages=removed)
@@ -157,17 +164,15 @@ async def delete_collection(name: AnyCollection, service: TheService) -> schemas
 async def delete_document(
     name: AnyCollection,
     service: TheService,
-    id: Annotated[
-        str, PathParameter(min_length=1, max_length=2000, description="The document's id, as the list shows it.")
-    ],
-    number: Annotated[int | None, Query(ge=1, le=2**53, description="Where several have the id: which.")] = None,
+    id: Annotated[str, PathParameter(min_length=1, max_length=2000, description="The document's id from the list.")],
+    number: Annotated[int | None, Query(ge=1, le=2**53, description="Selects one of several with the id.")] = None,
 ) -> schemas.Deleted:
-    """Removes one document."""
-    _check_own(name)
+    """Deletes one document."""
+    _check_not_samples(name)
     try:
         removed = await asyncio.to_thread(service.runs.store.delete_document, name, id, number)
     except AmbiguousDocumentError as exc:
-        detail = f"Several documents of '{name}' have the id '{id}'. Give the number of one, as the list shows it."
+        detail = f"Several documents of '{name}' have the id '{id}'. Send the number of one; the list shows it."
         raise ProblemError(409, "ambiguous-document", detail) from exc
     if not removed:
         detail = f"Collection '{name}' has no document '{id}'. GET /v1/collections/{quote(name)}/documents lists them."
@@ -176,8 +181,8 @@ async def delete_document(
     return schemas.Deleted(passages=removed)
 
 
-async def _taken(service: Service, job: Job, *, large: bool, prefer: str | None) -> Response:
-    """The reply to an upload: its result, or the job that a large or preferred one becomes."""
+async def _store_or_begin(service: ApiService, job: Job, *, large: bool, prefer: str | None) -> Response:
+    """Stores a small upload, or starts a job for a large or preferred one. Returns the reply."""
     preferred = _LATER in [part.partition(";")[0].strip().lower() for part in (prefer or "").split(",")]
     if not large and not preferred:
         stored = await service.jobs.store(job)
@@ -192,8 +197,8 @@ def _source(d: schemas.NewDocument) -> SourceDocument:
     return SourceDocument(d.id, clean(d.text).strip(), *about, author=clean(d.author))
 
 
-async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]:
-    """Keeps the file under a safe name; returns that, and the name that it was sent with."""
+async def _copy(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]:
+    """Copies the file under a safe name. Returns this path and the file's own name."""
     sent = printable(file.filename or f"file-{number + 1}")
     ending = PurePosixPath(sent).suffix.lower()
     path = folder / f"{number}{ending if ending in READERS else ''}"
@@ -206,8 +211,8 @@ async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]
 def _documents_in(
     files: Sequence[tuple[Path, str]], columns: Columns, limits: Limits, job: Job
 ) -> Iterator[SourceDocument]:
-    """The documents in files, each with its sent name; unreadable files go into the problems of the report.
-    Raises ReadingCancelledError when the job is stopped."""
+    """Reads the documents in files, given with their own names, and reports unreadable ones. Raises
+    ReadingCancelledError when the job is stopped."""
     report, given_up = job.report, job.stopped.is_set
     for path, sent in files:
         if wrong := _wrong_name(path, sent):
@@ -222,30 +227,30 @@ def _documents_in(
 
 
 def _wrong_name(path: Path, sent: str) -> str:
-    """Why no document can have the name, or an empty text."""
+    """Returns why no document can have the name, or an empty text."""
     if not sent.isprintable() or len(sent) > LONGEST_ID:
-        return f"{sent[:60]!r}: no document can have this name. Send the file under a plain one."
+        return f"{sent[:60]!r}: no document can have this name. Rename the file."
     if not path.suffix:
         ending = PurePosixPath(sent).suffix
-        what = f"files ending in '{ending}' cannot be read" if ending else "the name has no ending that says what it is"
-        return f"{sent}: {what}. These can be read: {', '.join(READERS)}."
+        cause = f"files ending in '{ending}' cannot be read" if ending else "the name has no ending"
+        return f"{sent}: {cause}. Readable endings: {', '.join(READERS)}."
     return ""
 
 
 @jobs.get("")
 async def read_job(job_id: JobId, service: TheService, caller: TheCaller) -> JobDetails:
-    """How far the job is, and once it is done what the upload came to."""
+    """Returns the job's progress, and its result when it is done."""
     return service.jobs.state(caller, job_id)
 
 
 @jobs.post("/cancel")
 async def cancel_job(job_id: JobId, service: TheService, caller: TheCaller) -> schemas.Cancelled:
-    """Stops the job where a document ends. What it stored stays."""
+    """Stops the job after a document. Stored documents stay."""
     return schemas.Cancelled(id=job_id, stopped=await service.jobs.cancel(caller, job_id))
 
 
-def _check_own(name: str) -> None:
+def _check_not_samples(name: str) -> None:
     """Raises ProblemError for the samples."""
     if name == SAMPLES:
-        detail = f"The collection '{SAMPLES}' is Steelman's own and stays as it is. Use another name."
+        detail = f"The collection '{SAMPLES}' belongs to Steelman and cannot be changed. Use another name."
         raise ProblemError(409, "collection-is-fixed", detail)

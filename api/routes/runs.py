@@ -14,10 +14,10 @@ from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
 from api.callers import Caller, TheCaller
 from api.events import EVENT_STREAM, EVENTS, event_stream
-from api.forms import IDEMPOTENCY_KEY, ONE_LINE, Cursor, RunId
+from api.field_types import IDEMPOTENCY_KEY, ONE_LINE, Cursor, RunId
 from api.problems import LOCATED, ProblemError
 from api.schemas import AskRequest, Cancelled, Judged, JudgeRequest, ResumeRequest, RetrieveRequest, RunDetails, RunList
-from api.service import Service, TheService
+from api.service import ApiService, TheService
 from tools.errors import InputError, as_sentence
 
 questions = APIRouter()
@@ -26,13 +26,13 @@ IdempotencyKey = Annotated[
     str | None,
     Header(
         pattern=IDEMPOTENCY_KEY,
-        description="A name of your own for this request: sent again with it, the same run is found and none begun.",
+        description="Your own name for this request. A repeated request with it returns the same run.",
     ),
     WithJsonSchema({"type": "string", "pattern": IDEMPOTENCY_KEY}),
 ]
 LastEventId = Annotated[
     int | None,
-    Header(ge=0, le=2**31, description="As EventSource sends it."),
+    Header(ge=0, le=2**31, description="The last received event, as EventSource sends it."),
     WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 2**31}),
 ]
 _HERE = {"Content-Location": {"description": "The run's address.", "schema": {"type": "string"}}}
@@ -55,54 +55,54 @@ async def ask(
 ) -> Response:
     """Answers a question with every side's strongest sourced case.
 
-    The reply is the whole answer. With `stream`, or where the caller would rather accept `text/event-stream`, it is the
-    run's events as they come. A caller that goes away costs the run nothing: its answer is at `/v1/runs/{id}`.
+    The reply is the whole answer, or with `stream` or `Accept: text/event-stream` the run's events. If the caller
+    disconnects, the run continues, and its answer is at `/v1/runs/{id}`.
     """
     run_id = await service.start(caller, question, idempotency_key=idempotency_key)
     preferred = request.headers.get("accept", "").partition(",")[0].partition(";")[0].strip().lower()
     if question.stream or preferred == EVENT_STREAM:
         return event_stream(service, run_id)
-    return await _whole(service, caller, run_id, question, service.answer)
+    return await _result_or_state(service, caller, run_id, question, service.answer)
 
 
 @questions.post(
     "/v1/retrieve",
     tags=["questions"],
     response_model=Retrieved,
-    response_description="The sides and what was found for each",
+    response_description="The sides with their passages",
     responses={200: {"headers": _HERE}, **_LATER},
 )
 async def retrieve(
     question: RetrieveRequest, service: TheService, caller: TheCaller, idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """The sides of a question with the passages found for each, judged and chosen; nothing is written.
+    """Retrieves, judges and selects passages for the sides of a question, without writing.
 
-    A run whose reply was 202 gives its passages at `/v1/runs/{id}/passages`.
+    After a reply 202 the passages are at `/v1/runs/{id}/passages`.
     """
     run_id = await service.start(caller, question, writing=False, idempotency_key=idempotency_key)
-    return await _whole(service, caller, run_id, question, service.retrieved)
+    return await _result_or_state(service, caller, run_id, question, service.retrieved)
 
 
 @questions.post("/v1/judge", tags=["judge"])
 async def judge(request: JudgeRequest, service: TheService, caller: TheCaller) -> Judged:
-    """How likely each passage supports its statement, by the judge in force; the embedded one stands in if it fails."""
+    """Judges how likely each passage supports its statement. The embedded judge replaces one that fails."""
     return await service.judge(caller, request)
 
 
-async def _whole(
-    service: Service,
+async def _result_or_state(
+    service: ApiService,
     caller: Caller,
     run_id: str,
     question: RetrieveRequest,
     result: Callable[[str], Awaitable[Answer | Retrieved]],
 ) -> Response:
-    """The result of the run, or its state if it has not ended in `wait_seconds`."""
+    """Replies with the result of the run, or its state if it has not ended within `wait_seconds`."""
     place = f"/v1/runs/{run_id}"
-    if not await service.ended(run_id, question.wait_seconds):
+    if not await service.wait(run_id, question.wait_seconds):
         state = await service.state(caller, run_id)
         return Response(state.model_dump_json(), 202, {"Location": place}, "application/json")
-    told = (await result(run_id)).model_dump_json()
-    return Response(told, headers={"Content-Location": place}, media_type="application/json")
+    body = (await result(run_id)).model_dump_json()
+    return Response(body, headers={"Content-Location": place}, media_type="application/json")
 
 
 @router.get("")
@@ -110,20 +110,22 @@ async def list_runs(
     service: TheService,
     caller: TheCaller,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    after: Annotated[Cursor | None, Query(description="The `next` of the page before.")] = None,
-    status: Annotated[RunStatus | None, Query(description="Only those; one that is abandoned is running.")] = None,
-    thread: Annotated[RunId | None, Query(description="Only those of this thread.")] = None,
+    after: Annotated[Cursor | None, Query(description="The `next` of the previous page.")] = None,
+    status: Annotated[
+        RunStatus | None, Query(description="Only with this status; an abandoned run is running.")
+    ] = None,
+    thread: Annotated[RunId | None, Query(description="Only runs of this thread.")] = None,
 ) -> RunList:
-    """The caller's own runs, newest first; where no key is needed, all but those of people who log in to the page.
+    """Lists the caller's own runs, newest first; without keys all except those of people who log in to the page.
 
-    What is begun meanwhile is on no later page, and what is deleted meanwhile moves nothing.
+    Runs that start or are deleted meanwhile do not shift the pages.
     """
     return await service.listed(caller, limit, status, thread, after)
 
 
 @router.get("/{run_id}")
 async def read_run(run_id: RunId, service: TheService, caller: TheCaller) -> RunDetails:
-    """How far the run is, and its answer once it has one."""
+    """Returns the run's progress, and its answer when it is done."""
     return await service.state(caller, run_id)
 
 
@@ -131,8 +133,8 @@ async def read_run(run_id: RunId, service: TheService, caller: TheCaller) -> Run
     "/{run_id}/events",
     response_model=None,
     responses={
-        200: {"description": "Events as they come", "content": EVENTS},
-        204: {"description": "The run has ended, and there is nothing after that event: do not come again"},
+        200: {"description": "The events", "content": EVENTS},
+        204: {"description": "The run has ended and no event follows: do not reconnect"},
     },
 )
 async def run_events(
@@ -140,9 +142,9 @@ async def run_events(
     service: TheService,
     caller: TheCaller,
     last_event_id: LastEventId = None,
-    after: Annotated[int, Query(ge=0, le=2**31, description="The same, for clients that cannot set headers.")] = 0,
+    after: Annotated[int, Query(ge=0, le=2**31, description="Like Last-Event-ID, for clients without headers.")] = 0,
 ) -> Response:
-    """The run's events after the last one that the caller has seen, until the run ends or waits for its sides."""
+    """Sends the run's events after the last received one, until the run ends or waits for its sides."""
     row = await service.run(caller, run_id)
     seen = after if last_event_id is None else last_event_id
     if row.status != "running" and not await service.runs.recent_events(run_id, seen):
@@ -152,8 +154,8 @@ async def run_events(
 
 @router.get("/{run_id}/passages")
 async def run_passages(run_id: RunId, service: TheService, caller: TheCaller) -> Retrieved:
-    """What a run that has ended found for each side."""
-    await _ended(service, caller, run_id)
+    """Returns the selected passages of each side of a finished run."""
+    await _check_done(service, caller, run_id)
     return await service.retrieved(run_id)
 
 
@@ -161,17 +163,17 @@ async def run_passages(run_id: RunId, service: TheService, caller: TheCaller) ->
 async def run_citation(
     run_id: RunId, number: Annotated[int, Path(ge=1, le=2**31)], service: TheService, caller: TheCaller
 ) -> Citation:
-    """A source that the run's answer cites, with the words it stands on."""
-    await _ended(service, caller, run_id)
-    for found in (await service.answer(run_id)).citations:
-        if found.number == number:
-            return found
+    """Returns a source that the run's answer cites, with its quotation."""
+    await _check_done(service, caller, run_id)
+    for citation in (await service.answer(run_id)).citations:
+        if citation.number == number:
+            return citation
     raise ProblemError(404, "unknown-citation", f"The answer has no citation {number}.")
 
 
 @router.post("/{run_id}/cancel")
 async def cancel_run(run_id: RunId, service: TheService, caller: TheCaller) -> Cancelled:
-    """Stops the run; `resume` goes on from its last finished stage."""
+    """Stops the run. `resume` continues after its last finished stage."""
     await service.run(caller, run_id)
     return Cancelled(id=run_id, stopped=await service.runs.cancel(run_id))
 
@@ -180,7 +182,7 @@ async def cancel_run(run_id: RunId, service: TheService, caller: TheCaller) -> C
 async def resume_run(
     run_id: RunId, service: TheService, caller: TheCaller, response: Response, request: ResumeRequest | None = None
 ) -> RunDetails:
-    """Goes on with a run that was stopped or has failed; `sides` answer one that waits for its sides."""
+    """Continues a cancelled, failed or abandoned run, or with `sides` a run that waits for them."""
     await service.resume(caller, run_id, request.sides if request else None)
     response.headers["Location"] = f"/v1/runs/{run_id}"
     return await service.state(caller, run_id)
@@ -188,7 +190,7 @@ async def resume_run(
 
 @router.delete("/{run_id}", status_code=204)
 async def delete_run(run_id: RunId, service: TheService, caller: TheCaller) -> None:
-    """Removes the run, its answer and the pages that it read."""
+    """Deletes the run, its answer and its web pages."""
     await service.run(caller, run_id)
     await service.runs.delete(run_id)
 
@@ -196,16 +198,16 @@ async def delete_run(run_id: RunId, service: TheService, caller: TheCaller) -> N
 @router.post("/{run_id}/corrections")
 async def correct_answer(
     run_id: RunId,
-    citation: Annotated[int, Body(ge=1, le=2**31, description="The number of a source.")],
+    citation: Annotated[int, Body(ge=1, le=2**31, description="The number of the quotation.")],
     to: Annotated[
         str, Body(pattern=ONE_LINE, max_length=40, description="A side's `id`, `also`, or `off` the question.")
     ],
     service: TheService,
     caller: TheCaller,
-    text: Annotated[str, Body(description="The one claim of these words; left out, all that cite the number.")] = "",
+    text: Annotated[str, Body(description="The text of one claim. Default: all claims that cite the number.")] = "",
 ) -> Answer:
-    """Moves quotations of the answer that stand on the wrong side. The answer is read so from then on."""
-    await _ended(service, caller, run_id)
+    """Moves quotations from the wrong side. The correction applies everywhere from now on."""
+    await _check_done(service, caller, run_id)
     try:
         await asyncio.to_thread(Corrections(service.runs.database).add, run_id, to, text=text, number=citation)
     except InputError as exc:
@@ -215,19 +217,19 @@ async def correct_answer(
 
 @router.delete("/{run_id}/corrections")
 async def undo_correction(run_id: RunId, service: TheService, caller: TheCaller) -> Answer:
-    """Takes the last correction of the answer back, if there is one."""
-    await _ended(service, caller, run_id)
+    """Undoes the last correction of the answer, if any."""
+    await _check_done(service, caller, run_id)
     await asyncio.to_thread(Corrections(service.runs.database).undo, run_id)
     return await service.answer(run_id)
 
 
-async def _ended(service: TheService, caller: TheCaller, run_id: str) -> None:
+async def _check_done(service: TheService, caller: TheCaller, run_id: str) -> None:
     """Raises ProblemError for a run without an answer."""
     row = await service.run(caller, run_id)
     advice = {
         "running": f"Follow GET /v1/runs/{run_id}/events until it is done.",
         "waiting": f"Send its sides to POST /v1/runs/{run_id}/resume.",
-    }.get(row.status, f"POST /v1/runs/{run_id}/resume goes on with it.")
+    }.get(row.status, f"POST /v1/runs/{run_id}/resume continues it.")
     if row.status != "done":
         detail = f"Run {run_id} is {row.status}. {advice}"
         raise ProblemError(409, "run-not-done", detail)

@@ -1,4 +1,4 @@
-"""The server itself: whether it lives and can work, its figures, and its calls as a page."""
+"""Health, metrics, and the description of the calls."""
 
 import asyncio
 from typing import Any
@@ -21,23 +21,23 @@ router = APIRouter(tags=["health"])
 @router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", response_model=Health)
 async def healthz() -> Health:
-    """The process answers."""
+    """The process responds."""
     return Health(status="ok")
 
 
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", response_model=Health)
 async def readyz(request: Request, service: TheService) -> Health:
-    """The store can be read, so that questions can be answered; whether its indexes are whole."""
+    """The server can answer questions. `degraded`: an index is being repaired."""
     try:
         await asyncio.to_thread(service.runs.store.encoders)
         notes = await asyncio.to_thread(service.runs.providers.search.condition)
     except SteelmanError as exc:
         if not request.state.foreign:
             raise
-        told = problem_of(exc)
-        detail = "Ask by a name of the server's own for the reason."
-        raise ProblemError(told.status_code, "not-ready", detail, headers=told.headers) from exc
+        problem = problem_of(exc)
+        detail = "Use one of the server's own names to get the reason."
+        raise ProblemError(problem.status_code, "not-ready", detail, headers=problem.headers) from exc
     return Health(status="degraded" if notes else "ready", notes=[] if request.state.foreign else notes)
 
 
@@ -48,25 +48,25 @@ async def readyz(request: Request, service: TheService) -> Health:
     response_class=Response,
 )
 async def metrics(request: Request) -> Response:
-    """Requests, runs and this process in Prometheus' text format."""
+    """Metrics of requests, runs, jobs and the process in Prometheus' text format."""
     return Response(generate_latest(request.app.state.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> JSONResponse:
-    """The calls for programs; where a proxy stands before the server, with the address to call."""
+    """The OpenAPI document, with the public address if one is set."""
     document = request.app.openapi_schema or _openapi_document(request.app)
     return JSONResponse({**document, "servers": [{"url": link("")}]} if link("") else document)
 
 
 def _openapi_document(app: FastAPI) -> dict[str, Any]:
-    """FastAPI's document with problem documents and bearer keys; made once."""
+    """Adds problem documents and bearer keys to FastAPI's document, once."""
     document = app.openapi()
     components = document.setdefault("components", {})
     problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     components.setdefault("schemas", {}).update({**problem.pop("$defs", {}), "Problem": problem})
-    told = "As `python -m api keys make` printed it; needed as soon as one was made."
-    components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": told}}
+    about = "The key that `python -m api keys make` printed. Needed as soon as one was made."
+    components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": about}}
     for path, operations in document["paths"].items():
         for operation in operations.values():
             operation["security"] = [] if path in OPEN else [{"key": []}, {}]
@@ -75,14 +75,14 @@ def _openapi_document(app: FastAPI) -> dict[str, Any]:
 
 @router.get("/docs", include_in_schema=False)
 async def docs() -> HTMLResponse:
-    """Swagger UI, which reads /openapi.json; a call that needs a key needs it on the page too."""
+    """Swagger UI for /openapi.json. Calls from the page need a key too."""
     page = get_swagger_ui_html(
         openapi_url=link("/openapi.json"),
         title="Steelman: the calls",
         swagger_js_url=link(f"{ASSETS}/swagger-ui-bundle.js"),
         swagger_css_url=link(f"{ASSETS}/swagger-ui.css"),
         swagger_favicon_url="data:,",
-        swagger_ui_parameters={"validatorUrl": None},  # else the page has a stranger check the document
+        swagger_ui_parameters={"validatorUrl": None},  # otherwise the page sends the document to a foreign validator
     )
     page.headers.update(_PAGE_HEADERS)
     return page
