@@ -14,7 +14,7 @@ from tools.models.chat.model import ChatModel
 from tools.models.chat.vendors import COMPATIBLE, VENDORS
 from tools.models.encoders import EndpointEncoder
 from tools.models.judges.judge import Pair
-from tools.models.judges.server import ScoreJudge
+from tools.models.judges.remote import ScoreJudge
 from tools.store.dense_server import DenseServer
 from tools.web.addresses import is_public
 from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily

@@ -14,7 +14,7 @@ from agent.models.from_settings import build_engine, build_judge
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.models.judges.batch import BatchJudge
-from tools.models.judges.server import ChatJudge, ScoreJudge
+from tools.models.judges.remote import ChatJudge, ScoreJudge
 
 SECRET = "very-secret"
 

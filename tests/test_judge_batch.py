@@ -23,7 +23,7 @@ from tools.limits import PASSAGES_PER_CALL
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import BatchJudge
-from tools.models.judges.judge import Pair, Side
+from tools.models.judges.judge import JudgedSide, Pair
 from tools.passages import Block, Passage, SourceDocument
 
 QUESTION = "Should ferries be free?"
@@ -62,7 +62,7 @@ def judge(chat_model: ChatModel) -> BatchJudge:
     return BatchJudge(chat_model)
 
 
-BOTH = (Side(YES, NO), Side(NO, YES))
+BOTH = (JudgedSide(YES, NO), JudgedSide(NO, YES))
 
 
 def passages_of(*texts: str, **known: Any) -> list[Passage]:
@@ -88,7 +88,7 @@ async def test_what_argues_against_a_side_supports_its_contrary_and_opposes_a_si
         return {"verdicts": [verdict(passages[AGAINST], sides[side], "against", grade) for side, grade in said]}
 
     server.on("", replying(against))
-    found = await judge.read(QUESTION, (*BOTH, Side("Sell them.")), passages_of(AGAINST))
+    found = await judge.read(QUESTION, (*BOTH, JudgedSide("Sell them.")), passages_of(AGAINST))
     assert found.support[:, 0].round(2).tolist() == pytest.approx([0.05, 0.95, 0.05])
     assert found.opposition[:, 0].round(2).tolist() == pytest.approx([0.95, 0.05, 0.65])
 

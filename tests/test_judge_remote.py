@@ -14,8 +14,8 @@ from model_server import ModelServer, Reply
 from prompts import read_prompt
 from tools.budget import Budget, StageLog, budget_scope, deadline
 from tools.errors import ProviderDownError, ProviderReplyError, SettingsError
-from tools.models.judges.judge import Pair, Side
-from tools.models.judges.server import ChatJudge, ScoreJudge, from_text, read_judge_prompt
+from tools.models.judges.judge import JudgedSide, Pair
+from tools.models.judges.remote import ChatJudge, ScoreJudge, from_text, read_judge_prompt
 from tools.passages import Passage
 
 YES, NO = Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}), Reply(top_logprobs={"Yes": -3.0, "No": -0.1})
@@ -49,7 +49,7 @@ async def test_each_passage_is_read_for_all_sides_and_what_supports_the_contrary
     def agreeing(statement: str, passage: str) -> float:
         return 0.75 if statement in passage else 0.25
 
-    sides = Side("Keep it.", "Sell it."), Side("Sell it.", "Keep it."), Side("Rent it.")
+    sides = JudgedSide("Keep it.", "Sell it."), JudgedSide("Sell it.", "Keep it."), JudgedSide("Rent it.")
     passages = [Passage(n, f"d{n}", "c", text) for n, text in enumerate(("Keep it.", "Sell it. Rent it."))]
     with ModelServer(judge=said, score=agreeing) as server:
         found = await kind(server).read("What of it?", sides, passages)

@@ -130,6 +130,7 @@ BAD_DAYS: list[tuple[Kind, Trouble, type[Exception], str]] = [
     ("serper", Trouble(400, '{"message": "Not enough credits"}'), ProviderDownError, "Not enough credits"),
     ("serper", Trouble(body='{"organic": 3}'), ProviderReplyError, "without a list of results"),
     ("searxng", Trouble(403, "<h1>Forbidden</h1>"), ProviderDownError, "lists json under search: formats"),
+    ("searxng", Trouble(410, "an engine says: status 403"), ProviderDownError, r"failed \(status 410: [^)]+403\)\.$"),
     ("duckduckgo", Trouble(202, "<div class='anomaly-modal'>"), ProviderDownError, "no program now .*TAVILY_API_KEY"),
     ("duckduckgo", Trouble(body="<p>Welcome to our hotel's network"), ProviderReplyError, "unexpected page"),
 ]

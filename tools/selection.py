@@ -249,7 +249,7 @@ _HAS_FIGURE = re.compile(
 )
 
 
-class QuotablePart(NamedTuple):
+class FactQuote(NamedTuple):
     """A sentence or a table row: the text to quote, and the text to show (a row after its table's head)."""
 
     passage: Passage
@@ -257,26 +257,26 @@ class QuotablePart(NamedTuple):
     shown: str = ""
 
 
-def quotable_parts(passage: Passage) -> list[QuotablePart]:
+def quotable_parts(passage: Passage) -> list[FactQuote]:
     """The quotable parts of a passage: sentences, with the previous one if needed for context, or a table's rows."""
     if passage.form == "table":
         head, *rows = [line for line in passage.text.split("\n") if line.strip()]
-        return [QuotablePart(passage, row, f"[{head}] {row}") for row in rows]
-    parts, before, sentences = list[QuotablePart](), "", split_sentences(passage.text)
+        return [FactQuote(passage, row, f"[{head}] {row}") for row in rows]
+    parts, before, sentences = list[FactQuote](), "", split_sentences(passage.text)
     for sentence in sentences:
         own = without_mark(sentence)
         heading = is_heading(sentence) and len(sentences) > 1  # a row's text often has no full stop
         if not heading and is_prose(own) and not own.endswith("?"):
             pair = f"{before} {own}"
             leans = before and needs_context(own) and len(pair.split()) <= LONGEST_PAIR
-            parts.append(QuotablePart(passage, pair if leans and verbatim(pair, passage.text) else own))
+            parts.append(FactQuote(passage, pair if leans and verbatim(pair, passage.text) else own))
         before = "" if heading else own
     return parts
 
 
-def distinct(parts: Iterable[QuotablePart], most: int, of_a_passage: int = sys.maxsize) -> list[QuotablePart]:
+def distinct(parts: Iterable[FactQuote], most: int, of_a_passage: int = sys.maxsize) -> list[FactQuote]:
     """The first parts without repetitions: at most `most`, and at most `of_a_passage` of each passage."""
-    chosen = list[QuotablePart]()
+    chosen = list[FactQuote]()
     for part in parts:
         same = sum(part.passage.id == other.passage.id for other in chosen)
         if len(chosen) < most and same < of_a_passage and not any(_repeats(part, other) for other in chosen):
@@ -284,13 +284,13 @@ def distinct(parts: Iterable[QuotablePart], most: int, of_a_passage: int = sys.m
     return chosen
 
 
-def _repeats(part: QuotablePart, other: QuotablePart) -> bool:
+def _repeats(part: FactQuote, other: FactQuote) -> bool:
     """Whether both have the same text, or are sentences of one passage of which one contains the other."""
     within = part.passage.id == other.passage.id and not part.shown
     return part.text == other.text or (within and (part.text in other.text or other.text in part.text))
 
 
-def words_held(typed: str, parts: Sequence[QuotablePart]) -> NDArray[np.float64]:
+def words_held(typed: str, parts: Sequence[FactQuote]) -> NDArray[np.float64]:
     """The share of the question's words in each part, (n,), weighted by idf."""
     wanted, texts = (
         _content_stems(typed),
@@ -315,6 +315,6 @@ def _content_stems(typed: str) -> set[str]:
     return {*stems(" ".join(w for w in re.findall(r"[\w'’-]+", typed) if w.casefold() not in _LIGHT))}
 
 
-def figures_asked(typed: str, parts: Sequence[QuotablePart]) -> NDArray[np.bool_]:
+def figures_asked(typed: str, parts: Sequence[FactQuote]) -> NDArray[np.bool_]:
     """Which parts have a figure, (n,); none if the question does not ask for one."""
     return np.array([bool(_ASKS_FIGURE.search(typed) and _HAS_FIGURE.search(part.text)) for part in parts])

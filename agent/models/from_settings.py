@@ -11,7 +11,7 @@ from tools.models.chat.vendors import COMPATIBLE, Vendor, vendor_of
 from tools.models.encoders import Encoder, EndpointEncoder, TransformersEncoder
 from tools.models.judges.batch import BatchJudge
 from tools.models.judges.judge import Judge
-from tools.models.judges.server import ChatJudge, ScoreJudge, read_judge_prompt
+from tools.models.judges.remote import ChatJudge, ScoreJudge, read_judge_prompt
 from tools.models.servers import price_of
 from tools.net.http import is_address, is_local, without_login
 from tools.store.dense_server import DenseServer

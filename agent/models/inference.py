@@ -15,7 +15,7 @@ from tools.models.cache import VectorCache
 from tools.models.encoders import Encoder
 from tools.models.judges.batch import document_attributes, passage_line
 from tools.models.judges.checker import ClaimChecker
-from tools.models.judges.judge import Judge, Pair, PassageVerdicts, Side
+from tools.models.judges.judge import Judge, JudgedSide, Pair, PassageVerdicts
 from tools.models.judges.quoting import load_quoting_weights
 from tools.models.worker import WORKER
 from tools.net.http import without_login
@@ -129,7 +129,7 @@ class CachedJudge(Judge):
         space = f"{self.name}/{'close' if closely else 'stances'}"
         return await self._cached(space, pairs, partial(self._judge.stances, closely=closely), 2)
 
-    async def read(self, question: str, sides: Sequence[Side], passages: Sequence[Passage]) -> PassageVerdicts:
+    async def read(self, question: str, sides: Sequence[JudgedSide], passages: Sequence[Passage]) -> PassageVerdicts:
         """What a judge that reads documents says is kept by the question, the sides and what is shown of a passage."""
         if self._judge.first:
             return await CachedJudge(self._judge.first, self._cache).read(question, sides, passages)

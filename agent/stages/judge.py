@@ -32,7 +32,7 @@ from agent.state import OTHER_WAYS, Coverage, Perspective, RunState, contrary_st
 from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
 from tools.errors import JudgeError, ProviderDownError, as_sentence
 from tools.language.words import count
-from tools.models.judges.judge import PassageVerdicts, Side
+from tools.models.judges.judge import JudgedSide, PassageVerdicts
 from tools.net.http import is_local
 from tools.passages import Passage, interleave
 
@@ -166,7 +166,7 @@ async def _read(judge: CachedJudge, state: RunState, passages: Sequence[Passage]
     """The verdicts, as far as the deadline allows; the other passages stay unjudged and are counted. again: the judge
     gave verdicts in an earlier round. They stand where it fails on the new passages."""
     contrary = contrary_statements(state)
-    sides = [Side(p["statement"], contrary[p["id"]], form_of(p)) for p in state["perspectives"]]
+    sides = [JudgedSide(p["statement"], contrary[p["id"]], form_of(p)) for p in state["perspectives"]]
     try:
         return await judge.read(state["framing"]["question"], sides, passages)
     except JudgeError as exc:

@@ -30,7 +30,7 @@ from tools.language.addressed import has_prompt_injection
 from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Passage
-from tools.selection import QuotablePart, distinct, figures_asked, quotable_parts, share_known, words_held
+from tools.selection import FactQuote, distinct, figures_asked, quotable_parts, share_known, words_held
 
 _POOL = 60  # passages of each query
 _POOLS = _POOL, 3 * _POOL  # the second where a model finds no answer in the first
@@ -62,8 +62,8 @@ _KNOWN = 0.5  # share of a follow-up's words that the documents hold, from which
 class _Found(NamedTuple):
     """The sentences to show, best first; all that were compared, or shown to a model; and the passages found."""
 
-    parts: list[QuotablePart]
-    read: list[QuotablePart]
+    parts: list[FactQuote]
+    read: list[FactQuote]
     left: FilteredPassages
 
 
@@ -90,7 +90,7 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
 async def _looked_up(providers: Providers, framing: FramingState, options: RunOptions) -> _Found:
     """The sentences that a chat model chooses, or the best ranked."""
-    read = list[QuotablePart]()
+    read = list[FactQuote]()
     for pool in _POOLS:
         ranked = await _ranked(providers, framing, options, pool)
         if providers.pick is None:
@@ -184,8 +184,8 @@ async def more_like(
 
 
 async def _agreeing(
-    models: Models, question: str, parts: list[QuotablePart], stand: Stand, judge: CachedJudge
-) -> list[QuotablePart]:
+    models: Models, question: str, parts: list[FactQuote], stand: Stand, judge: CachedJudge
+) -> list[FactQuote]:
     """The sentences that a judge of documents finds to argue for what the words are quoted for; by the embedded judge
     those that are as sure as the quotations of a side."""
     said, contrary = stand
@@ -219,6 +219,6 @@ async def _keep(providers: Providers, passages: list[Passage]) -> None:
     await asyncio.to_thread(providers.store.kept.put, run_id(), [p for p in passages if p.id in stored], stored)
 
 
-def _claim(part: QuotablePart) -> Claim:
+def _claim(part: FactQuote) -> Claim:
     claim = Claim(perspective="", text=part.text, passages=[part.passage.id], support=0.0, role="also")
     return Claim(**{**claim, "shown": part.shown}) if part.shown else claim

@@ -22,7 +22,7 @@ from tools.budget import NOT_ALL_JUDGED, batches, current_log, run_within
 from tools.errors import BudgetError, PromptTooLongError
 from tools.limits import CLEAR_GRADE, CONCURRENT_CALLS, NO_GRADE, PASSAGES_PER_CALL, WEAK_GRADE
 from tools.models.chat.model import ChatModel
-from tools.models.judges.judge import Judge, Pair, PassageVerdicts, Side, combine_verdicts
+from tools.models.judges.judge import Judge, JudgedSide, Pair, PassageVerdicts, combine_verdicts
 from tools.models.servers import refuse_truncated_prompts
 from tools.passages import Passage
 
@@ -146,7 +146,7 @@ class BatchJudge(Judge):
     async def aclose(self) -> None:
         await self._model.aclose()
 
-    async def read(self, question: str, sides: Sequence[Side], passages: Sequence[Passage]) -> PassageVerdicts:
+    async def read(self, question: str, sides: Sequence[JudgedSide], passages: Sequence[Passage]) -> PassageVerdicts:
         """Probabilities in steps of the grades. Raises ProviderDownError, ProviderReplyError, and BudgetError before
         the first verdict."""
         found = np.full((2 * len(sides) + 1, len(passages)), np.nan, np.float32)
@@ -165,7 +165,9 @@ class BatchJudge(Judge):
     async def support(self, pairs: Sequence[Pair]) -> Floats:
         """Each text is one document, for up to _SIDES statements a call."""
         question = next((p.question for p in pairs if p.question), "")
-        both = [Side(*two, p.form) for p in pairs for two in ((p.statement, p.contrary), (p.contrary, p.statement))]
+        both = [
+            JudgedSide(*two, p.form) for p in pairs for two in ((p.statement, p.contrary), (p.contrary, p.statement))
+        ]
         found: dict[tuple[str, str], float] = {}
         for sides in batches([side for side in dict.fromkeys(both) if side.statement], _SIDES):
             said = [side.statement for side in sides]
@@ -176,7 +178,12 @@ class BatchJudge(Judge):
         return np.array([found[p.statement, p.text] for p in pairs], np.float32)
 
     async def _ask(
-        self, question: str, sides: Sequence[Side], passages: Sequence[Passage], found: Floats, given: Sequence[int]
+        self,
+        question: str,
+        sides: Sequence[JudgedSide],
+        passages: Sequence[Passage],
+        found: Floats,
+        given: Sequence[int],
     ) -> None:
         missing = list(given)
         for _ in range(_ATTEMPTS):

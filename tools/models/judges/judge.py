@@ -61,7 +61,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class JudgedSide:
     """A side of a question; `contrary` and `form` as in `Pair`."""
 
     statement: str
@@ -83,7 +83,7 @@ class PassageVerdicts:
 
 
 def combine_verdicts(
-    sides: Sequence[Side], support: Floats, opposition: Floats, on_question: Floats
+    sides: Sequence[JudgedSide], support: Floats, opposition: Floats, on_question: Floats
 ) -> PassageVerdicts:
     """Verdicts in which support of a side's contrary counts as opposition, and clear opposition to the contrary counts
     as support. Weak opposition may mean a third side."""
@@ -139,7 +139,7 @@ class Judge(ABC):
         both = await self.support([*pairs, *map(swap_statements, pairs)])
         return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
 
-    async def read(self, question: str, sides: Sequence[Side], passages: Sequence["Passage"]) -> PassageVerdicts:
+    async def read(self, question: str, sides: Sequence[JudgedSide], passages: Sequence["Passage"]) -> PassageVerdicts:
         """Judges each passage for all sides. By default one pair per side and passage, first passages first."""
         texts = [prose_of(p.text) for p in passages]
         pairs = [Pair(s.statement, text, s.contrary, question, s.form) for text in texts for s in sides]
