@@ -19,8 +19,8 @@ from tools.documents.apart import read_in_process
 from tools.documents.limits import Limits
 from tools.errors import SourceError, SteelmanError
 from tools.passages import SourceDocument
-from tools.web.domains import DomainLists
-from tools.web.fetch import FetchedPage, read_source
+from tools.web.domains import DomainLists, read_source
+from tools.web.fetch import FetchedPage
 
 WORDS = "Bridges bring trade to both banks of a town, and a ferry brings less of it in every winter."
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "10"))
@@ -133,7 +133,7 @@ def test_a_pdf_of_a_page_that_unpacks_to_far_more_than_it_is(tmp_path: Path) -> 
 
 
 def test_a_page_of_the_web_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.web.fetch._LIMITS", Limits(seconds=1.0, megabytes=400, advice=""))
+    monkeypatch.setattr("tools.web.domains._LIMITS", Limits(seconds=1.0, megabytes=400, advice=""))
     page = FetchedPage("https://x.example/a.pdf", "application/pdf", looping_pdf())
     with pytest.raises(SourceError, match=r"^https://x\.example/a\.pdf: (?:takes too long|is damaged|unpacks)"):
         asyncio.run(read_source(page, LISTS))

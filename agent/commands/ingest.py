@@ -206,8 +206,8 @@ def _both(
 
 async def read_pages(addresses: Sequence[str], problems: list[str]) -> list[SourceDocument]:
     """The pages that can be read; what cannot goes into `problems`."""
-    from tools.web.domains import DomainLists
-    from tools.web.fetch import PageFetcher, read_source
+    from tools.web.domains import DomainLists, read_source
+    from tools.web.fetch import PageFetcher
 
     settings = load_settings()
     fetcher, lists = PageFetcher(trust_proxy=settings.trust_proxy), DomainLists.load(settings.domains)

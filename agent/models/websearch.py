@@ -24,9 +24,9 @@ from tools.store.hybrid import passage_text
 from tools.store.run_passages import WebPage
 from tools.store.store import Store
 from tools.web.addresses import host_of, normalise_url
-from tools.web.domains import DomainLists
+from tools.web.domains import PAGE_READERS, DomainLists, read_source
 from tools.web.engines import SearchEngine, WebResult, usable_results
-from tools.web.fetch import PAGE_READERS, PageFetcher, read_source
+from tools.web.fetch import PageFetcher
 
 _SEARCH_TTL = 3600.0  # seconds in the cache
 _PAGE_TTL = 86_400.0

@@ -30,9 +30,9 @@ from tools.errors import DeadlineError, InputError, ProviderReplyError, SourceEr
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.store import Store
-from tools.web.domains import DomainLists
+from tools.web.domains import PAGE_READERS, DomainLists, read_source
 from tools.web.engines import SearchEngine, WebResult
-from tools.web.fetch import PAGE_READERS, PageFetcher, read_source
+from tools.web.fetch import PageFetcher
 
 CTXS, WEB, _COLLECTION = "ctxs", "web", "collection:"
 _SEGMENT = 100  # words

@@ -1,4 +1,4 @@
-"""The process that reads fetched pages: `python -m tools.web.child`, started by `tools.web.fetch`."""
+"""The process that reads fetched pages: `python -m tools.web.child`, started by `tools.web.domains`."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,18 +1,25 @@
-"""Lists of sites: blocked and trusted ones, their kinds and their publishers."""
+"""Lists of sites (blocked, trusted, kinds, publishers), and fetched pages as sources with these properties."""
 
 import re
+import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Protocol, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from tools.errors import SettingsError
-from tools.passages import SourceKind
+from tools.documents.apart import IsCancelled, ReaderPool
+from tools.documents.limits import Limits
+from tools.errors import SettingsError, SourceError
+from tools.language.identification import language_of
+from tools.limits import PAGE_READING_MEGABYTES, PAGE_READING_SECONDS
+from tools.passages import SourceDocument, SourceKind
 from tools.web.addresses import ascii_host, host_of
+from tools.web.fetch import FetchedPage
 
 
 class _HasUrl(Protocol):
@@ -182,3 +189,41 @@ def covers(pattern: str, host: str) -> bool:
         return len(last) == 2 and last.isalpha() and covers(pattern[:-2], rest)
     name = pattern.removeprefix("*.")
     return host.endswith(f".{name}") or (host == name and not pattern.startswith("*."))
+
+
+_LIMITS = Limits(seconds=PAGE_READING_SECONDS, megabytes=PAGE_READING_MEGABYTES, output=16 << 20, advice="")
+PAGE_READERS = ReaderPool("tools.web.child", at_once=2)
+
+
+async def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: str = "") -> SourceDocument:
+    """The page's document, read in a child process, which is killed if this call is cancelled. `title` and `date`: a
+    search engine's, for pages without.
+
+    Raises SourceError for a page without text, or whose reader exceeds its time or memory or crashes.
+    """
+    return await PAGE_READERS.run_cancellable(partial(_source, page, lists, title, date))
+
+
+def _source(page: FetchedPage, lists: DomainLists, title: str, date: str, given_up: IsCancelled) -> SourceDocument:
+    try:
+        with tempfile.NamedTemporaryFile(prefix="steelman-page-") as file:
+            file.write(page.data)
+            file.flush()
+            request = {"path": file.name, "name": page.url, "content_type": page.content_type, "charset": page.charset}
+            found = list(PAGE_READERS.read(request, page.url, _LIMITS, given_up))
+    except OSError as exc:
+        why = exc.strerror or exc
+        hint = "Free space in the folder for temporary files, or set TMPDIR to another one."
+        raise SourceError(f"{page.url}: could not be written for its reader ({why}).", hint=hint) from exc
+    match found:
+        case [SourceDocument(url=url) as document]:
+            return replace(
+                document,
+                title=document.title or title,
+                date=document.date or date,
+                publisher=lists.publisher_of(url, document.publisher),
+                owner=lists.owner_of(url),
+                kind=lists.kind_of(url),
+                language=document.language or language_of(document.text),
+            )
+    raise SourceError(f"{page.url}: its reader gave no document.")

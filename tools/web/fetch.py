@@ -4,22 +4,16 @@ process."""
 import asyncio
 import math
 import re
-import tempfile
 from collections.abc import Container
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from tools.budget import current_budget
-from tools.documents.apart import IsCancelled, ReaderPool
-from tools.documents.limits import Limits
 from tools.errors import AddressError, ProviderDownError, SourceError
-from tools.language.identification import language_of
-from tools.limits import LARGEST_PAGE, PAGE_READING_MEGABYTES, PAGE_READING_SECONDS, PAGE_SECONDS
+from tools.limits import LARGEST_PAGE, PAGE_SECONDS
 from tools.net.retries import decompressor
 from tools.net.route import Proxy, cause, environment_proxy, is_private_host, is_proxy, proxy_refusal, tls_context
-from tools.passages import SourceDocument
 from tools.web.addresses import (
     WEB_PORTS,
     Permit,
@@ -30,7 +24,6 @@ from tools.web.addresses import (
     is_public,
     system_resolver,
 )
-from tools.web.domains import DomainLists
 
 if TYPE_CHECKING:
     import httpcore
@@ -275,41 +268,3 @@ def _real_type(address: str, declared: str, data: bytes | bytearray) -> str:
     if declared in _TEXT:
         return declared
     return "application/xml" if _XML_START.match(start) else "text/plain"
-
-
-_LIMITS = Limits(seconds=PAGE_READING_SECONDS, megabytes=PAGE_READING_MEGABYTES, output=16 << 20, advice="")
-PAGE_READERS = ReaderPool("tools.web.child", at_once=2)
-
-
-async def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: str = "") -> SourceDocument:
-    """The page's document, read in a child process, which is killed if this call is cancelled. `title` and `date`: a
-    search engine's, for pages without.
-
-    Raises SourceError for a page without text, or whose reader exceeds its time or memory or crashes.
-    """
-    return await PAGE_READERS.run_cancellable(partial(_source, page, lists, title, date))
-
-
-def _source(page: FetchedPage, lists: DomainLists, title: str, date: str, given_up: IsCancelled) -> SourceDocument:
-    try:
-        with tempfile.NamedTemporaryFile(prefix="steelman-page-") as file:
-            file.write(page.data)
-            file.flush()
-            request = {"path": file.name, "name": page.url, "content_type": page.content_type, "charset": page.charset}
-            found = list(PAGE_READERS.read(request, page.url, _LIMITS, given_up))
-    except OSError as exc:
-        why = exc.strerror or exc
-        hint = "Free space in the folder for temporary files, or set TMPDIR to another one."
-        raise SourceError(f"{page.url}: could not be written for its reader ({why}).", hint=hint) from exc
-    match found:
-        case [SourceDocument(url=url) as document]:
-            return replace(
-                document,
-                title=document.title or title,
-                date=document.date or date,
-                publisher=lists.publisher_of(url, document.publisher),
-                owner=lists.owner_of(url),
-                kind=lists.kind_of(url),
-                language=document.language or language_of(document.text),
-            )
-    raise SourceError(f"{page.url}: its reader gave no document.")

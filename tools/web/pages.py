@@ -56,9 +56,9 @@ _ASKED = re.compile(
 def read_page(page: FetchedPage) -> SourceDocument:
     """The document of a page; its id and address are the page's address without tracking parameters.
 
-    The publisher is the site's name, else its host. Time and memory are not limited here: `tools.web.fetch` runs it in
-    a child process. Raises SourceError for a page with less than FEWEST_PAGE_WORDS words, a page that asks for a login,
-    payment, consent, a captcha or JavaScript instead of showing its text, and an encrypted or damaged PDF.
+    The publisher is the site's name, else its host. Time and memory are limited by the child process, not here. Raises
+    SourceError for a page with less than FEWEST_PAGE_WORDS words, a page that asks for a login, payment, consent, a
+    captcha or JavaScript instead of showing its text, and an encrypted or damaged PDF.
     """
     url = without_tracking(page.url)
     if page.content_type == "application/pdf":
