@@ -35,7 +35,7 @@ def prepare_streams() -> None:
             stream.reconfigure(errors=errors)
 
 
-def drop_output() -> None:
+def discard_output() -> None:
     """Forgets what could not be written, of which the interpreter would complain on its way out."""
     with contextlib.suppress(OSError, ValueError):  # no file, as in a test
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -53,9 +53,9 @@ class _WarningHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno == logging.WARNING:
-            from agent.answer.words import plain
+            from agent.answer.words import strip_control_characters
 
-            print(f"steelman: {plain(record.getMessage())}", file=sys.stderr)
+            print(f"steelman: {strip_control_characters(record.getMessage())}", file=sys.stderr)
 
 
 OK, FAILED, BAD_INPUT, NOTHING_FOUND, DEGRADED, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -207,10 +207,10 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
         print("\nStopped.", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has gone, as `head` does
-        drop_output()
+        discard_output()
         return 128 + signal.SIGPIPE
     except OSError as exc:
-        drop_output()
+        discard_output()
         where = f" ({exc.filename})" if exc.filename else ""
         return _refuse(
             name,
@@ -266,9 +266,9 @@ def _check_text(args: argparse.Namespace) -> None:
 
 
 def _refuse(name: str, message: str, status: int) -> int:
-    from agent.answer.words import plain
+    from agent.answer.words import strip_control_characters
 
-    print(f"{name}: {plain(message)}", file=sys.stderr)
+    print(f"{name}: {strip_control_characters(message)}", file=sys.stderr)
     return status
 
 

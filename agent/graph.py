@@ -27,7 +27,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from agent.models.providers import Providers
-from agent.options import RunOptions, ends_at, options_of
+from agent.options import RunOptions, run_options, stage_deadline
 from agent.stages.expand import expand
 from agent.stages.frame import frame
 from agent.stages.judge import judge
@@ -110,14 +110,14 @@ def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["reque
     if state.get("to_search") == "nothing":
         return "select"
     uncovered = uncovered_perspectives(state)
-    options = options_of(runtime)
-    late = ends_at(options, "search") <= time.time()
+    options = run_options(runtime)
+    late = stage_deadline(options, "search") <= time.time()
     return "requery" if uncovered and state.get("round", 0) < options.max_rounds and not late else "select"
 
 
 def after_select(state: RunState, runtime: Runtime[RunOptions]) -> Literal["write", "verify"]:
     """Who wants the passages only has them now: what is left is to count them."""
-    return "write" if options_of(runtime).writing else "verify"
+    return "write" if run_options(runtime).writing else "verify"
 
 
 def after_write(state: RunState) -> Literal["judge", "lookup", "verify"]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent.state import Form, StageName
+from agent.state import QuestionForm, StageName
 from tools.errors import GreetingError, QuestionError, SettingsError
 from tools.language.identification import (
     is_of_another_script,
@@ -159,7 +159,7 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     return question
 
 
-def check_form(form: Form, question: str) -> None:
+def check_answerable(form: QuestionForm, question: str) -> None:
     """Raises GreetingError for what only greets and talks, QuestionError for an order or text in no language."""
     if form == "none":
         if opens_with_greeting(question):
@@ -171,7 +171,7 @@ def _short(question: str) -> str:
     return question if len(question) <= 60 else question[:57] + "…"
 
 
-def options_of(runtime: "Runtime[RunOptions]") -> RunOptions:
+def run_options(runtime: "Runtime[RunOptions]") -> RunOptions:
     """The run's options from the graph's context; the usual ones where a caller of the bare graph gave none."""
     return runtime.context or RunOptions.of()
 
@@ -193,7 +193,7 @@ PLANNING = 0.8
 """The same for the steps before the plan."""
 
 
-def ends_at(options: RunOptions, stage: StageName, reserved: float = 0.0) -> float:
+def stage_deadline(options: RunOptions, stage: StageName, reserved: float = 0.0) -> float:
     """When the stage has to end, in seconds since the epoch; infinite without a deadline. `reserved`: a larger share
     than the stage's."""
     usual = min(options.deadline_seconds, _DEPTHS[options.depth]["deadline_seconds"])

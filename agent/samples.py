@@ -62,7 +62,7 @@ def text_key(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
-def sided_sentences() -> list[tuple[Pair, bool]]:
+def calibration_pairs() -> list[tuple[Pair, bool]]:
     """Sentences of the samples with the side that their passage argues for, which calibrate a judge: each, its longest,
     once beside its own question (True) and once beside the question of another topic."""
     texts, pairs = {d.external_id: d.text for d in sample_documents()}, list[tuple[Pair, bool]]()

@@ -43,14 +43,14 @@ def merge_distinct(left: list[T], right: list[T]) -> list[T]:
 
 
 Stance = Literal["supports", "opposes", "other"]
-Form = Literal["polar", "claim", "topic", "choice", "open", "plain", "counter", "none"]
+QuestionForm = Literal["polar", "claim", "topic", "choice", "open", "plain", "counter", "none"]
 """What a text asks for: whether something is so, what speaks for a claim or about a topic, which of several, anything;
 a fact, what contradicts a claim, or nothing."""
 CoverageStatus = Literal["supported", "thin", "not_found"]
 StageName = Literal["frame", "expand", "lookup", "search", "web", "again", "judge", "select", "write", "verify"]
 """The stages as they are stored, in the answer's timings and providers: 'search' is retrieve, 'again' requery."""
 Role = Literal["thesis", "case", "also", "crux"]
-Check = Literal["source", "side", "unchecked"]
+FailedCheck = Literal["source", "side", "unchecked"]
 """What a claim can fail: that its passages say it, that it serves its perspective, or that somebody could check it."""
 OF_NO_PERSPECTIVE: tuple[Role, ...] = ("also", "crux")
 """The roles of claims that stand under no perspective."""
@@ -78,13 +78,13 @@ def is_answer(name: str, statement: str) -> bool:
     return name in ANSWER_WORDS and statement.startswith(f"{name}: ")
 
 
-def form_of(perspective: Perspective) -> Literal["statement", "answer"]:
+def judge_form(perspective: Perspective) -> Literal["statement", "answer"]:
     """The form in which a judge is asked about the perspective."""
     planned = perspective["origin"] == "question" and is_answer(perspective["name"], perspective["statement"])
     return "answer" if planned else "statement"
 
 
-class Target(TypedDict):
+class CounterTarget(TypedDict):
     """What a follow-up wants argued against: a claim of the thread's latest answer, or a whole perspective of it.
 
     `question` is that answer's; `number` is the citation's by which the claim was named, 0 for a perspective. `side`,
@@ -102,7 +102,7 @@ class Target(TypedDict):
     contrary: Perspective | None
 
 
-Stand = tuple[Perspective, str]
+QuotedStance = tuple[Perspective, str]
 """What words are quoted for, and the statement that it opposes, or empty."""
 
 
@@ -113,20 +113,20 @@ class FramingState(TypedDict):
     Of the form 'counter' it asks for what contradicts `claim`, as near to the point of `focus` as there is.
     """
 
-    form: Form
+    form: QuestionForm
     question: str
     alternatives: list[str]
     focus: str
     claim: NotRequired[str]
 
 
-def counter_framing(against: Target) -> FramingState:
+def counter_framing(against: CounterTarget) -> FramingState:
     """Frames a counter-argument: the thread's question, focused on the claim to argue against."""
     asked, focus, claim = against["question"], against["text"], against["statement"]
     return FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
 
 
-class Evidence(TypedDict):
+class PassageEvidence(TypedDict):
     """What counts for one perspective: passage ids, the surest first, and the probability of the surest.
 
     Before `write`: passages above the judge's threshold. After: passages with a sentence that is sure enough for the
@@ -139,7 +139,7 @@ class Evidence(TypedDict):
     reworded: int
 
 
-class Coverage(Evidence):
+class Coverage(PassageEvidence):
     """How well its evidence covers one perspective: by how many passages, copies counted once, and from how many
     independent sources."""
 
@@ -189,7 +189,7 @@ def in_case(claim: Claim) -> bool:
     return not claim.get("objection")
 
 
-class Quote(TypedDict):
+class ScoredQuote(TypedDict):
     """A sentence that stands in its passage word for word. `shown` is the same with what was changed in square
     brackets, empty where it stands alone. `support` is the judge's for the perspective it serves."""
 
@@ -199,26 +199,26 @@ class Quote(TypedDict):
     support: float
 
 
-class Response(TypedDict):
+class ScoredResponse(TypedDict):
     """What one document answers for a perspective. Its responses of the same `group` are near each other."""
 
     perspective: str
     group: int
-    thesis: Quote
-    evidence: list[Quote]
+    thesis: ScoredQuote
+    evidence: list[ScoredQuote]
 
 
-def quotes_of(response: Response) -> list[Quote]:
+def quotes_of(response: ScoredResponse) -> list[ScoredQuote]:
     """The thesis, and the evidence for it."""
     return [response["thesis"], *response["evidence"]]
 
 
-class Dropped(TypedDict):
+class DroppedClaim(TypedDict):
     """A claim that verification left out, and for which of its checks."""
 
     perspective: str
     text: str
-    check: Check
+    check: FailedCheck
 
 
 class StageNote(TypedDict):
@@ -245,7 +245,7 @@ class RunState(TypedDict, total=False):
     version: int  # given: STATE_VERSION of when the run began
     question: str  # given
     earlier: list[str]  # given: questions asked before in the thread, oldest first
-    against: Target  # given: what the question wants argued against, where it asks for that
+    against: CounterTarget  # given: what the question wants argued against, where it asks for that
     framing: FramingState  # given, frame: known before the run begins where rules alone frame
     perspectives: list[Perspective]  # frame, expand, review, judge, lookup: a person may replace them; of a fact none
     question_results: list[int]  # frame, expand: what a search for the bare question found
@@ -262,12 +262,12 @@ class RunState(TypedDict, total=False):
     selected: dict[str, list[int]]  # select, lookup: per perspective, the passages to write from
     sentence_evidence: dict[str, SentenceEvidence]  # write: per perspective, what its sentences' scores tell
     document_stances: dict[str, list[int]]  # write: per perspective, a passage of each document that argues for it
-    responses: list[Response]  # write: by perspective, the groups with the most independent sources first
+    responses: list[ScoredResponse]  # write: by perspective, the groups with the most independent sources first
     drafts: list[Claim]  # write, lookup
     quotations: list[Claim]  # write: what the sources would be quoted with, where a model writes
     claims: list[Claim]  # verify
     duplicate_of: dict[int, int]  # verify: of each passage that counts the first that says the same
-    dropped: list[Dropped]  # verify
+    dropped: list[DroppedClaim]  # verify
     notes: Annotated[list[StageNote], operator.add]  # any node
     intervals: Annotated[dict[str, list[tuple[float, float]]], merge_intervals]  # every node: when it ran, by stage
     counts: Annotated[dict[str, float], add_numbers]  # any node: passages judged, calls, tokens, cost, pages read, …

@@ -13,13 +13,13 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from agent.runs.store import WITHOUT_ANSWER, RunRow, now, run_row
+from agent.runs.store import COLUMNS_WITHOUT_ANSWER, RunRow, run_row, utc_now
 from tools.errors import InputError
 from tools.store.database import Database
 
 _OF_KEY = "(:key = '' OR id IN (SELECT run_id FROM api_runs WHERE key_id = :key))"
 _LISTED = f"""
-    SELECT {WITHOUT_ANSWER} FROM runs
+    SELECT {COLUMNS_WITHOUT_ANSWER} FROM runs
     WHERE {_OF_KEY} AND person = '' AND (:status IS NULL OR status = :status) AND (:thread IS NULL OR thread = :thread)
         AND (NOT :answered OR json_extract(answer, '$.outcome') <> 'retrieved')
         AND (:at IS NULL OR (created_at, id) < (:at, :id))
@@ -106,7 +106,7 @@ class Keys:
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
             raise InputError(f"a key's name has 1 to {_LONGEST_NAME} printable characters. Name its user.")
         text = _PREFIX + secrets.token_urlsafe(32)
-        key = Key(secrets.token_hex(4), name, hashlib.sha256(text.encode()).digest(), now(), None)
+        key = Key(secrets.token_hex(4), name, hashlib.sha256(text.encode()).digest(), utc_now(), None)
         with self._db.write() as db:
             if db.execute("SELECT 1 FROM api_keys WHERE name = ? AND revoked_at IS NULL", (name,)).fetchone():
                 raise InputError(f"there is already a key '{name}'. Use another name, or revoke that key first.")
@@ -131,5 +131,7 @@ class Keys:
         if not found:
             raise InputError(f"there is no key '{which}'.", hint="List them: `python -m api keys list`.")
         with self._db.write() as db:
-            db.execute("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (now(), found[0].id))
+            db.execute(
+                "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (utc_now(), found[0].id)
+            )
         return next(k for k in self.all() if k.id == found[0].id)

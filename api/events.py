@@ -7,7 +7,7 @@ from typing import Any
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from agent.runs.executor import RunFailure
-from agent.runs.store import Event
+from agent.runs.store import RunEvent
 from api.problems import failed_run, problem_of
 from api.service import ApiService, stored_answer
 from tools.errors import SteelmanError
@@ -62,7 +62,7 @@ async def _events(service: ApiService, run_id: str, after: int) -> AsyncIterator
         yield {"event": "problem", "data": json.dumps(problem_of(exc).document())}
 
 
-async def _message(service: ApiService, run_id: str, event: Event) -> dict[str, str]:
+async def _message(service: ApiService, run_id: str, event: RunEvent) -> dict[str, str]:
     data = {"at": event.at, **event.data}
     if event.kind == "done":
         answer = stored_answer(await service.runs.run(run_id))

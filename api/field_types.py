@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, StringConstraints
 
-from agent.stages.review import SIDE_ID, SIDE_ID_TOLD
+from agent.stages.review import SIDE_ID, SIDE_ID_RULE
 
 _INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
 PATTERNS: dict[str, str] = {}
@@ -31,7 +31,7 @@ _DOMAIN = _pattern(r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$", "A domain looks like go
 _RUN = _pattern(r"^[0-9a-f]{12}$", "A run's id has 12 characters of 0-9 and a-f.")
 _JOB = _pattern(r"^j[0-9a-f]{12}$", "A job's id is j followed by 12 characters of 0-9 and a-f.")
 _CURSOR = _pattern(r"^[0-9]{4}(-[0-9]{2}){2}T[0-9:]{8}\.[0-9]{3}Z-[0-9a-f]{12}$", "Use a list's value of 'next'.")
-NEW_SIDE = _pattern(f"^({SIDE_ID.pattern})?$", SIDE_ID_TOLD)
+NEW_SIDE = _pattern(f"^({SIDE_ID.pattern})?$", SIDE_ID_RULE)
 
 
 WholeNumber = Annotated[int, BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)]

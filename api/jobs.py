@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent.runs.service import Runs
-from agent.runs.store import now
+from agent.runs.store import utc_now
 from api.callers import Caller
 from api.problems import FieldProblem, ProblemError, problem_of
 from api.schemas import JobDetails, Stored
@@ -55,7 +55,7 @@ class Job:
         self.is_job = False  # or a small upload, whose request waits
         self.failure: BaseException | None = None
         self.report, self.stopped = IngestReport(), threading.Event()
-        self.state = JobDetails(id=folder.name, collection=collection, created_at=now(), documents=count)
+        self.state = JobDetails(id=folder.name, collection=collection, created_at=utc_now(), documents=count)
 
     def details(self) -> JobDetails:
         state, report = self.state, self.report
@@ -193,7 +193,7 @@ class Jobs:
         state = job.state
         try:
             async with self._turn if job.is_job else contextlib.nullcontext():
-                state.status, state.started_at = "running", now()
+                state.status, state.started_at = "running", utc_now()
                 loop = asyncio.get_running_loop()
                 state.result = await loop.run_in_executor(self._threads, job.store, self._runs)
                 state.status = "done"
@@ -205,7 +205,7 @@ class Jobs:
             state.status, state.error, job.failure = "failed", problem_of(exc).detail, exc
             if job.is_job and not isinstance(exc, ProblemError | SteelmanError):
                 _LOG.exception("job %s failed", state.id)
-        state.finished_at = now()
+        state.finished_at = utc_now()
         if job.is_job:
             with contextlib.suppress(SteelmanError):  # a full disk: the next server reports the job as interrupted
                 self._write_state(job)

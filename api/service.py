@@ -17,10 +17,10 @@ from fastapi import Depends, Request
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.options import RunOptions
+from agent.runs.bootstrap import default_options
 from agent.runs.executor import TableThread
-from agent.runs.parts import usual_options
 from agent.runs.service import Runs, open_runs
-from agent.runs.store import Event, RunRow, RunStatus
+from agent.runs.store import RunEvent, RunRow, RunStatus
 from agent.settings import Settings
 from api.callers import Caller, CallerRuns
 from api.field_types import Cursor
@@ -56,7 +56,7 @@ class ApiService:
     ) -> str:
         """Starts the run of the request. Raises errors of `begin`."""
         before = await self.run(caller, request.thread) if request.thread else None
-        usual = partial(usual_options, self.runs, request.depth, before=before, **request.changes, writing=writing)
+        usual = partial(default_options, self.runs, request.depth, before=before, **request.changes, writing=writing)
         options, thread = await asyncio.to_thread(usual), before.thread if before else None
         return await self.begin(caller, request.question, options, thread, idempotency_key)
 
@@ -137,7 +137,7 @@ class ApiService:
                 return row
         raise UnknownRunError(f"there is no run '{run_id}'.")
 
-    async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
+    async def events(self, run_id: str, after: int = 0) -> AsyncIterator[RunEvent]:
         """Like `Runs.events`, but waits for a run that this server will resume. Raises RunAbandonedError otherwise."""
         while True:
             try:

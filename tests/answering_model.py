@@ -221,4 +221,4 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("tools.models.encoders.load_encoder", lambda: WordEncoder())
     monkeypatch.setattr("tools.models.judges.embedded.load_judge", lambda: QuickJudge())
-    monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)  # the library stands in for them
+    monkeypatch.setattr("agent.runs.bootstrap.index_samples", lambda *_: None)  # the library stands in for them

@@ -11,9 +11,9 @@ from contract_table import Bench, Outcome, Row
 from office_files import odt, packed, word
 from raw_http import connected, head, read_to_end, wait_until
 
-from agent.runs.parts import reading_limits
+from agent.runs.bootstrap import reading_limits
 from agent.settings import Settings
-from agent.stages.review import reviewed
+from agent.stages.review import reviewed_perspectives
 from api import guard
 from tools.documents.apart import read_in_process
 from tools.errors import InputError, SourceError
@@ -90,7 +90,7 @@ def sent_at_once(given: int, bench: Bench) -> Outcome:
 def resume_in_the_graph(given: object, _: Bench) -> Outcome:
     """The sides as LangGraph's server and the page hand them over."""
     try:
-        return Outcome("taken", reviewed([given])[0]["id"])
+        return Outcome("taken", reviewed_perspectives([given])[0]["id"])
     except InputError as exc:
         return Outcome("refused", str(exc))
 

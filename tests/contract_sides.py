@@ -4,7 +4,7 @@ from agent_fixtures import ingest
 from contract_table import Bench, Outcome, Row
 
 from agent.answer.outline import to_terminal
-from agent.runs.parts import usual_options
+from agent.runs.bootstrap import default_options
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.passages import SourceDocument
@@ -20,7 +20,7 @@ async def own_sides(given: list[dict[str, str]], bench: Bench) -> Outcome:
     async with Runs(Settings(data_dir=bench.folder)) as runs:
         documents = [SourceDocument(f"d{n}", text, publisher=f"P{n}") for n, text in enumerate((STAY, MOVE, CLOSE))]
         ingest(runs, documents, "letters")
-        run = await runs.start(QUESTION, usual_options(runs, "quick", review=True))
+        run = await runs.start(QUESTION, default_options(runs, "quick", review=True))
         async for _ in runs.events(run):
             pass
         await runs.resume(run, given)

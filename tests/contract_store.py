@@ -16,7 +16,7 @@ from contract_table import Bench, Outcome, Row
 from instant_providers import instant_providers
 from toys import House, text
 
-from agent.runs.parts import open_parts
+from agent.runs.bootstrap import open_parts
 from agent.runs.store import RunStore
 from agent.runs.threads import ThreadStore
 from agent.settings import Settings
@@ -151,11 +151,11 @@ _COMMAND = """
 import os, signal, sys
 from functools import partial
 from agent.__main__ import main
-from agent.runs import parts, service
+from agent.runs import bootstrap, service
 from providers import build
 killed = lambda query: os.kill(os.getpid(), signal.SIGKILL) if sys.argv[1] == "killed" else None
 service.Runs = partial(service.Runs, build=build(before_search=killed))
-parts.index_samples = lambda *_: None
+bootstrap.index_samples = lambda *_: None
 sys.exit(main(sys.argv[2:]))
 """
 

@@ -19,7 +19,7 @@ def in_chat(given: str, bench: Bench) -> Outcome:
     """What the chat prints for these lines."""
     bench.patch.setenv("STEELMAN_DATA_DIR", str(bench.folder / "data"))
     bench.patch.setattr(session, "Runs", partial(Runs, build=build()))
-    bench.patch.setattr("agent.runs.parts.index_samples", lambda *_: None)
+    bench.patch.setattr("agent.runs.bootstrap.index_samples", lambda *_: None)
     bench.patch.setattr(sys, "stdin", io.StringIO(given))
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
         status = agent_line(["chat", "--no-web"])

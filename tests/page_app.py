@@ -68,7 +68,7 @@ def open_pages(settings: Settings, patch: pytest.MonkeyPatch) -> Iterator[Pages]
     pages = Pages()
     permissions._admins.cache_clear()
     patch.setattr(session, "Runs", partial(Runs, build=build(judge=ScriptedJudge(score))))
-    patch.setattr("agent.runs.parts.index_samples", lambda *_: None)
+    patch.setattr("agent.runs.bootstrap.index_samples", lambda *_: None)
     patch.setattr(st, "secrets", Secrets())
     patch.setattr("streamlit.runtime.context._get_client_context", lambda: pages.client)
     config.set_option("secrets.files", [str(settings.data_dir.parent / "secrets.toml")])

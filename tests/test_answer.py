@@ -11,7 +11,7 @@ from providers import side
 
 from agent.answer.assemble import assemble
 from agent.answer.model import Answer, AnswerDocument, DocumentStance
-from agent.answer.summary import THOUGH, summarise
+from agent.answer.summary import SEARCH_INCOMPLETE, summarise
 from agent.state import Claim, Coverage, FramingState, RunState, StageName, StageNote
 from tools.passages import Passage
 
@@ -76,8 +76,8 @@ def test_without_claims_the_sides_are_listed() -> None:
     assert [s.name for s in answer.perspectives] == ["side 1", "side 2", "side 3"]
     assert [n.text for n in answer.notes] == ["It failed."]
     assert answer.usage.passages_judged == 0
-    assert answer.summary == f"Nothing on this was found, {THOUGH}."
-    assert THOUGH in made(state([], notes=[], unread_pages={"https://example.org": "took too long"})).summary
+    assert answer.summary == f"Nothing on this was found, {SEARCH_INCOMPLETE}."
+    assert SEARCH_INCOMPLETE in made(state([], notes=[], unread_pages={"https://example.org": "took too long"})).summary
     read = made(state([], support={"p1": {1: 0.1, 3: 0.1}}))
     assert read.summary == "Nothing on this was found in the 2 documents that were read."
     assert made(state([], earlier=["Bridges?"])).nearest_questions == []  # the topics of the samples go on nothing

@@ -3,8 +3,8 @@
 from test_followups import CON, PRO, answer
 from written_answers import cited
 
-from agent.answer.commands import Reply, run_command
 from agent.answer.model import Answer, DocumentResponse, ResponseGroup, ResponseSentence
+from agent.answer.slash_commands import CommandReply, run_command
 
 
 def response(text: str) -> ResponseGroup:
@@ -21,7 +21,7 @@ GIVEN = answer(PRO, OTHERS, citations=DATED)
 
 def told(typed: str, given: Answer = GIVEN) -> str:
     reply = run_command(typed, given)
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, CommandReply)
     return reply.text
 
 

@@ -25,14 +25,14 @@ from tools.store.database import Database
 # heartbeat is abandoned. HANG: seconds that the encoder takes for a text on culverts.
 COMMAND = """
 import functools, os, sys, time
-import agent.runs.executor, agent.runs.service, agent.runs.parts, agent.runs.store, api.events, api.recovery
+import agent.runs.executor, agent.runs.service, agent.runs.bootstrap, agent.runs.store, api.events, api.recovery
 from agent.runs.service import Runs
 from instant_providers import InstantEncoder
 from providers import build
 pause, stale = float(sys.argv.pop(1)), float(sys.argv.pop(1))
 made = build(before_search=lambda _: time.sleep(pause))
 agent.runs.service.Runs = functools.partial(Runs, build=made)
-agent.runs.parts.index_samples = lambda *_: None
+agent.runs.bootstrap.index_samples = lambda *_: None
 agent.runs.store.STALE_SECONDS = api.recovery.STALE_SECONDS = stale
 agent.runs.executor.HEARTBEAT_SECONDS = 0.2
 api.events.QUIET_SECONDS = 0.5

@@ -38,7 +38,9 @@ def cli(
 ) -> Cli:
     """Runs a command in this process, over instant providers; returns status, output and error output."""
     monkeypatch.setattr(session, "Runs", partial(Runs, build=build()))
-    monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)  # the instant collection stands in for them
+    monkeypatch.setattr(
+        "agent.runs.bootstrap.index_samples", lambda *_: None
+    )  # the instant collection stands in for them
     (settings.data_dir / "cache").symlink_to(shared_cache)
     # A server that another test had in this process leaves a handler, which would tell all once more.
     handlers = [handler for handler in logging.root.handlers if type(handler) is not logging.StreamHandler]
@@ -56,7 +58,7 @@ LAUNCHER = """
 import sys, time
 from functools import partial
 from agent.__main__ import main
-from agent.runs import service as session, parts
+from agent.runs import service as session, bootstrap
 from agent.runs.service import Runs
 from providers import build
 
@@ -65,7 +67,7 @@ def before(query):
         time.sleep(6)  # the caller has to see the search and send its signal by then
 
 session.Runs = partial(Runs, build=build(before_search=before))
-parts.index_samples = lambda *_: None
+bootstrap.index_samples = lambda *_: None
 sys.exit(main(sys.argv[2:]))
 """
 

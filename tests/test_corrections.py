@@ -13,10 +13,9 @@ from judge_data import write_judge_data
 from toll_run import CLAIMS, TEXTS, toll_answer, toll_run
 from written_answers import stands
 
-from agent.answer.commands import summarised
-from agent.answer.corrections import ALSO, OFF, Corrections, claim_key, corrected
-from agent.answer.files import as_file
-from agent.answer.followups import resolve
+from agent.answer.corrections import ALSO, OFF_QUESTION, Corrections, apply_corrections, claim_key
+from agent.answer.files import export_answer
+from agent.answer.followups import counter_target
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -27,8 +26,9 @@ from agent.answer.model import (
     ResponseSentence,
 )
 from agent.answer.outline import to_terminal
+from agent.answer.slash_commands import summarise_answer
 from agent.answer.summary import summary_of
-from agent.answer.words import strength_of
+from agent.answer.words import evidence_counts
 from agent.options import RunOptions
 from agent.runs.store import RunStore
 from agent.settings import Settings
@@ -53,7 +53,7 @@ def moving(answer: Answer, *moves: tuple[str, str]) -> Answer:
     keys = {
         c.text: claim_key(answer, c) for c in (*answer.also, *(c for s in answer.perspectives for c in s.all_claims))
     }
-    return corrected(answer, {keys[text]: to for text, to in moves})
+    return apply_corrections(answer, {keys[text]: to for text, to in moves})
 
 
 def texts(answer: Answer, side: str) -> list[str]:
@@ -78,7 +78,7 @@ def test_a_quotation_on_the_wrong_side_moves_with_all_that_is_counted_from_it() 
     assert [(line(a, "p2").passages, line(a, "p2").sources) for a in (before, after)] == [(5, 4), (4, 3)]
     assert [line(a, "p2").strength for a in (before, after)] == ["strong", "some"]
     assert line(after, "p3") == line(before, "p3")
-    assert "4 quotations from 3 sources" in strength_of(after, after.perspectives[1])
+    assert "4 quotations from 3 sources" in evidence_counts(after, after.perspectives[1])
     assert before.summary != after.summary
     assert ["2 argue yes, 5 no" in before.summary, "3 argue yes, 4 no" in after.summary] == [True, True]
     document = next(d for d in after.documents if d.id == "bridge/12.md")
@@ -98,23 +98,26 @@ def test_numbers_stay_and_the_judge_says_nothing_of_where_a_reader_put_it() -> N
 
 
 def test_what_is_made_from_the_answer_follows() -> None:
-    after = moving(quoting(), (MILK, "p1"), (TEXTS[1], OFF))
+    after = moving(quoting(), (MILK, "p1"), (TEXTS[1], OFF_QUESTION))
     said = "A reader changed 2 quotations."
-    for made in (*(as_file(after, ending).decode() for ending in (".md", ".html")), to_terminal(after, 100, False)):
+    for made in (
+        *(export_answer(after, ending).decode() for ending in (".md", ".html")),
+        to_terminal(after, 100, False),
+    ):
         flat = " ".join(made.split())
         assert said in flat
         assert TEXTS[1] not in flat
         assert flat.index(TEXTS[2]) < flat.index(MILK) < flat.index(TEXTS[3])
-    assert TEXTS[1] not in "".join(text for text, _ in summarised(after).lines)
+    assert TEXTS[1] not in "".join(text for text, _ in summarise_answer(after).lines)
     number = next(c.citations[0] for s in after.perspectives for c in s.claims if c.text == MILK)
-    target = resolve(f"Strongest case against {number}?", [after])
+    target = counter_target(f"Strongest case against {number}?", [after])
     assert target
     assert (target["side"], target["text"]) == ("Yes", MILK)
 
 
 def test_off_the_question_takes_the_source_with_it_and_also_keeps_it() -> None:
     before = quoting()
-    off = moving(before, (MILK, OFF))
+    off = moving(before, (MILK, OFF_QUESTION))
     gone = next(c.number for c in before.citations if c.quote == MILK)
     assert gone not in {c.number for c in off.citations}
     document = next(d for d in off.documents if d.id == "bridge/12.md")
@@ -169,13 +172,13 @@ def test_claims_of_a_model_move_and_nothing_replies_to_what_is_gone() -> None:
 
 def test_a_side_without_a_claim_is_empty_and_an_answer_without_one_says_so() -> None:
     before = quoting()
-    one = moving(before, (TEXTS[1], OFF), (TEXTS[2], OFF))
+    one = moving(before, (TEXTS[1], OFF_QUESTION), (TEXTS[2], OFF_QUESTION))
     assert (one.perspectives[0].claims, line(one, "p1").strength, one.outcome) == ([], "none", "answered")
     assert one.crux is None
     everything = [c.text for s in before.perspectives for c in s.all_claims]
     no_sides = moving(before, *((text, ALSO) for text in everything))
     assert (no_sides.outcome, len(no_sides.also)) == ("no_sides", len(everything) + 1)
-    nothing = moving(before, *((text, OFF) for text in (*everything, TEXTS[8])))
+    nothing = moving(before, *((text, OFF_QUESTION) for text in (*everything, TEXTS[8])))
     assert (nothing.outcome, nothing.citations) == ("nothing_found", [])
     assert "was found" in nothing.summary
     for told in (one, no_sides, nothing):
@@ -187,17 +190,17 @@ def test_a_side_named_by_a_quotation_is_named_by_the_next_or_goes() -> None:
     before = quoting()
     named = [s.model_copy(update={"statement": s.claims[0].text, "stance": "other"}) for s in before.perspectives]
     before = before.model_copy(update={"perspectives": named})
-    after = moving(before, (TEXTS[1], OFF), (TEXTS[6], OFF))
+    after = moving(before, (TEXTS[1], OFF_QUESTION), (TEXTS[6], OFF_QUESTION))
     assert [s.id for s in after.perspectives] == ["p1", "p2", "p3"][:2]
     assert (after.perspectives[0].statement, [c.perspective for c in after.coverage]) == (TEXTS[2], ["p1", "p2"])
 
 
 def test_without_a_change_the_answer_is_the_same() -> None:
     for answer in (quoting(), toll_answer()):
-        assert corrected(answer, {}) is answer
-        assert corrected(answer, {"0" * 16: "p1"}) is answer
+        assert apply_corrections(answer, {}) is answer
+        assert apply_corrections(answer, {"0" * 16: "p1"}) is answer
         assert summary_of(answer) == answer.summary
-        back = corrected(answer, {claim_key(answer, c): "p2" for c in answer.perspectives[1].claims})
+        back = apply_corrections(answer, {claim_key(answer, c): "p2" for c in answer.perspectives[1].claims})
         assert back is answer
 
 
@@ -225,9 +228,9 @@ def test_corrections_are_kept_beside_the_answer_and_the_last_is_taken_back(datab
     corrections = store(database, quoting())
     stored = read(database)
     corrections.add(run, "p1", "ann", text=MILK)
-    corrections.add(run, OFF, "ann", text=TEXTS[3])
+    corrections.add(run, OFF_QUESTION, "ann", text=TEXTS[3])
     rows = [tuple(r) for r in database.rows("SELECT run_id, target, person FROM corrections ORDER BY id")]
-    assert rows == [(run, "p1", "ann"), (run, OFF, "ann")]
+    assert rows == [(run, "p1", "ann"), (run, OFF_QUESTION, "ann")]
     with contextlib.closing(Database(database.path)) as another:
         assert texts(read(another), "p1")[-1] == MILK
         assert noted(read(another)) == ["A reader changed 2 quotations."]
@@ -311,7 +314,7 @@ def run_suite_here(capsys: pytest.CaptureFixture[str]) -> Suite:
 def test_training_reads_them_as_pairs(database: Database, run_suite_here: Suite, tmp_path: Path) -> None:
     run, file = "a" * 12, tmp_path / "data" / "judge" / "train" / "corrections.jsonl.gz"
     corrections = store(database, quoting())
-    for text, to in ((MILK, "p1"), (TEXTS[1], OFF), (TEXTS[3], ALSO), (TEXTS[8], "p3")):
+    for text, to in ((MILK, "p1"), (TEXTS[1], OFF_QUESTION), (TEXTS[3], ALSO), (TEXTS[8], "p3")):
         corrections.add(run, to, text=text)
     status, out, _ = run_suite_here("corrections", "--out", file)
     assert (status, "quotations 4, claims of models 0, pairs 5" in out) == (0, True)

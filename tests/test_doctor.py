@@ -9,7 +9,7 @@ from answering_model import SIDES, STAGES, read_request
 from model_server import ModelServer, Reply
 
 from agent.__main__ import main
-from agent.commands.doctor import Finding, examine, parts
+from agent.commands.doctor import DoctorFinding, doctor_checks, run_check
 from agent.models.from_settings import build_engine, build_judge
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
@@ -31,8 +31,8 @@ def lines(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     return {line[7:22].strip(): f"{line[:5].strip()} {line[22:]}" for line in printed}
 
 
-def finding(name: str, settings: Settings, **how: Any) -> Finding:
-    return next(examine(p) for p in parts(settings, **how) if p.name == name)
+def finding(name: str, settings: Settings, **how: Any) -> DoctorFinding:
+    return next(run_check(p) for p in doctor_checks(settings, **how) if p.name == name)
 
 
 @pytest.mark.slow

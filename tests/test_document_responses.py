@@ -7,7 +7,7 @@ from providers import side
 
 from agent.answer.assemble import assemble
 from agent.answer.model import Answer
-from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState
+from agent.state import Claim, Coverage, DroppedClaim, FramingState, RunState, ScoredQuote, ScoredResponse
 from tools.passages import Passage
 
 YES = "Towns should build bridges over their rivers."
@@ -25,12 +25,12 @@ PASSAGES = [
 # Theses, evidence, groups
 
 
-def quote(text: str, support: float, shown: str = "", passage: int = 1) -> Quote:
-    return Quote(text=text, shown=shown, passage=passage, support=support)
+def quote(text: str, support: float, shown: str = "", passage: int = 1) -> ScoredQuote:
+    return ScoredQuote(text=text, shown=shown, passage=passage, support=support)
 
 
-def response(perspective: str, thesis: Quote, *evidence: Quote, group: int = 0) -> Response:
-    return Response(perspective=perspective, group=group, thesis=thesis, evidence=list(evidence))
+def response(perspective: str, thesis: ScoredQuote, *evidence: ScoredQuote, group: int = 0) -> ScoredResponse:
+    return ScoredResponse(perspective=perspective, group=group, thesis=thesis, evidence=list(evidence))
 
 
 def claim(perspective: str, text: str, passage: int = 1, shown: str = "") -> Claim:
@@ -82,7 +82,10 @@ def test_the_answer_tells_what_documents_answer_in_groups() -> None:
 
 
 def test_what_was_refused_or_is_gone_or_stands_nowhere_is_not_told() -> None:
-    refused = [Dropped(perspective="p1", text=LEANS, check="side"), Dropped(perspective="p2", text=FERRY, check="side")]
+    refused = [
+        DroppedClaim(perspective="p1", text=LEANS, check="side"),
+        DroppedClaim(perspective="p2", text=FERRY, check="side"),
+    ]
     claims = [claim("p1", PAYS, 2)]
     told = answer(state(claims=claims, dropped=refused)).perspectives[0].groups
     assert [r.thesis.text for g in told for r in g.responses] == [FERRY, PAYS, DEAR]

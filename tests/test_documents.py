@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from toll_run import CLAIMS, QUESTION, TEXTS, toll_answer, toll_run, written
 
+from agent.answer.attribution import documents_headline, stance_label
 from agent.answer.files import to_docx, to_html, to_markdown
-from agent.answer.lines import headline, taken_as
 from agent.answer.model import Answer, DocumentStance
 from agent.answer.outline import to_terminal
 from agent.answer.summary import repeat_notes
@@ -71,7 +71,7 @@ def test_a_follow_up_on_a_focus_counts_what_it_read_and_quotes() -> None:
         "unread",
         "repeats",
     }
-    assert headline(found) == "Read 6 of the 14 documents found, quoted 2."
+    assert documents_headline(found) == "Read 6 of the 14 documents found, quoted 2."
 
 
 def test_passages_that_were_read_once_with_their_near_copies_are_counted() -> None:
@@ -145,8 +145,8 @@ def test_a_document_is_read_as_the_sides_that_it_argues_for(stances: str, why: A
     answer = toll_answer()
     told = [DocumentStance(perspective=side, argues="for") for side in stances.split()]
     document = answer.documents[0].model_copy(update={"stances": told, "not_quoted": why})
-    assert taken_as(answer, document) == taken
-    assert taken_as(answer.model_copy(update={"perspectives": []}), document) == ""
+    assert stance_label(answer, document) == taken
+    assert stance_label(answer.model_copy(update={"perspectives": []}), document) == ""
 
 
 # Older answers

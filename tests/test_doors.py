@@ -27,7 +27,7 @@ from agent.commands.langgraph_server import build_served
 from agent.models.providers import Providers
 from agent.runs import build as parts
 from agent.runs import service as session
-from agent.runs.parts import open_parts
+from agent.runs.bootstrap import open_parts
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
@@ -62,7 +62,7 @@ def searched(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyP
         return replace(providers, search=search)
 
     monkeypatch.setattr(session, "Runs", partial(Runs, build=made))
-    monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)
+    monkeypatch.setattr("agent.runs.bootstrap.index_samples", lambda *_: None)
     monkeypatch.setattr("agent.runs.build.build_providers", made)
     (settings.data_dir / "cache").symlink_to(shared_cache)
     return found

@@ -15,12 +15,12 @@ from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
 from written_answers import cited, stands
 
-from agent.answer.followups import resolve, suggestions
+from agent.answer.followups import counter_target, suggested_followups
 from agent.answer.model import Answer, AnswerClaim, Quotation
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from agent.state import OTHER_WAYS, Target
+from agent.state import OTHER_WAYS, CounterTarget
 from tools.errors import QuestionError
 
 BRIDGES = "Should towns build bridges?"
@@ -69,8 +69,8 @@ ANSWER = answer(PRO, CON, THIRD, citations=CITATIONS)
 # --- what a reference stands for --------------------------------------------------------------------------------------
 
 
-def against(question: str, *answers: Answer) -> Target:
-    target = resolve(question, answers or [ANSWER])
+def against(question: str, *answers: Answer) -> CounterTarget:
+    target = counter_target(question, answers or [ANSWER])
     assert target is not None
     return target
 
@@ -126,7 +126,7 @@ def test_the_contrary_is_the_linked_side_or_the_first_of_the_other_stance_or_non
 )
 def test_what_stands_for_nothing_is_refused_with_what_there_is(question: str, answers: list[Answer], says: str) -> None:
     with pytest.raises(QuestionError, match=says):
-        resolve(question, answers)
+        counter_target(question, answers)
 
 
 # --- through the door -------------------------------------------------------------------------------------------------
@@ -283,15 +283,15 @@ async def test_a_fact_is_chosen_by_the_model_which_sees_more_before_nothing_is_f
 
 
 def test_the_best_claim_of_each_facing_side_is_offered() -> None:
-    assert suggestions(ANSWER) == ["What speaks against 1?", "What speaks against 2?"]
-    assert all(resolve(question, [ANSWER]) for question in suggestions(ANSWER))
+    assert suggested_followups(ANSWER) == ["What speaks against 1?", "What speaks against 2?"]
+    assert all(counter_target(question, [ANSWER]) for question in suggested_followups(ANSWER))
 
 
 def test_no_counter_argument_is_offered_where_there_is_none() -> None:
     empty = CON.model_copy(update={"claims": []})
     only = CON.model_copy(update={"contrary": ""})
     for given in (answer(PRO, empty), answer(only), answer(THIRD), answer(outcome="no_sides")):
-        assert suggestions(given.model_copy(update={"citations": list(CITATIONS)})) == []
+        assert suggested_followups(given.model_copy(update={"citations": list(CITATIONS)})) == []
 
 
 @pytest.mark.parametrize(
@@ -299,4 +299,4 @@ def test_no_counter_argument_is_offered_where_there_is_none() -> None:
     ["Should unarmed teams respond to 911?", "Should Ohio vote against 2?", "strongest case against nuclear power?"],
 )
 def test_a_question_of_its_own_is_no_follow_up(question: str) -> None:
-    assert resolve(question, [ANSWER]) is None
+    assert counter_target(question, [ANSWER]) is None

@@ -17,7 +17,7 @@ from agent.answer.model import Answer
 from agent.models.providers import Brief
 from agent.options import RunOptions
 from agent.runs.service import Runs
-from agent.runs.store import Event
+from agent.runs.store import RunEvent
 from agent.settings import Settings
 from agent.state import Claim
 from tools.errors import InputError, RunError, StoreBusyError, StoreError
@@ -38,13 +38,13 @@ def release() -> Iterator[threading.Event]:
     event.set()
 
 
-async def run(runs: Runs, question: str = QUESTION, **options: Any) -> tuple[Answer, list[Event]]:
+async def run(runs: Runs, question: str = QUESTION, **options: Any) -> tuple[Answer, list[RunEvent]]:
     run_id = await runs.start(question, RunOptions.of(**options))
     events = [e async for e in runs.events(run_id)]
     return await runs.answer(run_id), events
 
 
-def of_kind(events: list[Event], kind: str) -> list[dict[str, Any]]:
+def of_kind(events: list[RunEvent], kind: str) -> list[dict[str, Any]]:
     return [e.data for e in events if e.kind == kind]
 
 

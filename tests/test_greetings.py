@@ -5,7 +5,7 @@ import re
 import pytest
 
 from agent.answer.files import file_name
-from agent.options import EXAMPLE, check_form, check_question
+from agent.options import EXAMPLE, check_answerable, check_question
 from agent.samples import sample_questions
 from tools.errors import GreetingError, QuestionError
 from tools.language.identification import reply_to_greeting
@@ -49,9 +49,9 @@ def test_a_greeting_is_no_mistake_and_gets_an_example_that_is_answered(english_o
 
 def test_a_greeting_with_talk_that_a_model_finds_no_question_in_is_no_mistake_either() -> None:
     with pytest.raises(GreetingError, match=re.escape(HELLO)):
-        check_form("none", "Good evening, nice weather in the hills.")
+        check_answerable("none", "Good evening, nice weather in the hills.")
     with pytest.raises(QuestionError, match="no question was found"):
-        check_form("none", "Write a poem.")
+        check_answerable("none", "Write a poem.")
 
 
 @pytest.mark.parametrize(

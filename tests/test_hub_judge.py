@@ -9,8 +9,8 @@ import pytest
 from tiny_models import save_cross_encoder
 
 from agent.__main__ import BAD_INPUT, FAILED, main
-from agent.runs.parts import build_own_judge
-from agent.samples import sided_sentences
+from agent.runs.bootstrap import build_own_judge
+from agent.samples import calibration_pairs
 from agent.settings import load_settings
 from tools.models.judges.judge import Judge, Pair
 
@@ -55,9 +55,9 @@ async def test_what_a_label_says_counts_and_not_its_place(orders: tuple[tuple[st
 
 async def test_it_is_calibrated_once_and_the_answer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = opened(tmp_path, "entailment", "neutral", "contradiction")
-    scores = await judge.support([pair for pair, _ in sided_sentences()])
+    scores = await judge.support([pair for pair, _ in calibration_pairs()])
     assert abs(scores.mean() - 0.25) < 0.05  # of as many cases a fourth argues for the statement
-    monkeypatch.setattr("agent.runs.parts.sided_sentences", lambda: pytest.fail("it was calibrated again"))
+    monkeypatch.setattr("agent.runs.bootstrap.sided_sentences", lambda: pytest.fail("it was calibrated again"))
     again = build_own_judge(load_settings(data_dir=tmp_path / "data", judge=f"hub:{tmp_path / 'model'}"))
     np.testing.assert_allclose(await again.support(PAIRS), await judge.support(PAIRS), atol=1e-5)
 

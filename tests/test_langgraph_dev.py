@@ -15,7 +15,7 @@ from langgraph_sdk import get_sync_client
 from langgraph_server import DevServer, dev_server
 from model_server import ModelServer, Reply
 
-from agent.answer.files import escape
+from agent.answer.files import escape_markdown
 from agent.answer.model import Answer
 from tools.language.grounding import verbatim
 
@@ -50,7 +50,7 @@ def test_an_answer_comes_with_citations_that_stand_in_their_sources(steelman: An
     shown = {n for claim in open_claims for n in claim.citations}
     sources = [c for c in answer.citations if c.number in shown]
     assert sources
-    assert all(f"\n{c.number}. {escape(c.title)}" in told["markdown"] for c in sources)
+    assert all(f"\n{c.number}. {escape_markdown(c.title)}" in told["markdown"] for c in sources)
 
 
 def test_what_cannot_be_done_is_refused_in_plain_words(steelman: Any) -> None:

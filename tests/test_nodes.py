@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from agent.evidence.coverage import coverage_of, judged_evidence
-from agent.stages.review import reviewed
-from agent.state import Evidence
+from agent.stages.review import reviewed_perspectives
+from agent.state import PassageEvidence
 from tools.errors import InputError
 from tools.language.grounding import verbatim
 from tools.passages import Passage
@@ -41,7 +41,7 @@ def test_verbatim_allows_for_white_space_and_nothing_else() -> None:
 
 
 def test_sides_as_a_person_left_them() -> None:
-    sides = reviewed(
+    sides = reviewed_perspectives(
         [
             {"id": "p1", "name": "For", "statement": " Build \n it. ", "stance": "supports", "contrary": "p2"},
             {"statement": "Rent a ferry.", "origin": "made up"},
@@ -67,11 +67,11 @@ def test_sides_as_a_person_left_them() -> None:
 )
 def test_sides_that_cannot_be_searched_for_are_refused(edited: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        reviewed(edited)
+        reviewed_perspectives(edited)
 
 
-def evidence(*ids: int) -> Evidence:
-    return Evidence(ids=[*ids], strongest=0.8, copies=0, reworded=0)
+def evidence(*ids: int) -> PassageEvidence:
+    return PassageEvidence(ids=[*ids], strongest=0.8, copies=0, reworded=0)
 
 
 def test_one_publisher_is_one_source_however_often_and_however_spelt() -> None:

@@ -22,9 +22,9 @@ import os, signal, sys
 from functools import partial
 sys.path.insert(0, "tests")
 from providers import build
-from agent.runs import parts, service
+from agent.runs import bootstrap, service
 from ui.service import PageService
-service.Runs, parts.index_samples = partial(service.Runs, build=build()), lambda *_: None
+service.Runs, bootstrap.index_samples = partial(service.Runs, build=build()), lambda *_: None
 uploads = PageService().of({person!r}).uploads
 uploads.begin([("letter.txt", {letter!r}.encode()), ("notes.md", b"# Notes")], [], "mine")
 os.kill(os.getpid(), signal.SIGKILL)

@@ -170,7 +170,7 @@ Suite = Callable[..., tuple[int, str, str]]
 def suite(settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Suite:
     """Runs the suite over instant providers."""
     monkeypatch.setattr(session, "Runs", partial(Runs, build=build()))
-    monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)
+    monkeypatch.setattr("agent.runs.bootstrap.index_samples", lambda *_: None)
 
     def run(*arguments: object) -> tuple[int, str, str]:
         status = main(["preference", *map(str, arguments)])

@@ -17,7 +17,7 @@ from providers import build
 from agent.options import RunOptions
 from agent.runs import store as run_store
 from agent.runs.service import Runs
-from agent.runs.store import Event, RunStore
+from agent.runs.store import RunEvent, RunStore
 from agent.settings import Settings
 from tools.errors import (
     EncoderMismatchError,
@@ -32,7 +32,7 @@ from tools.errors import (
 from tools.store.database import Database
 
 
-async def followed(runs: Runs, run_id: str, after: int = 0) -> list[Event]:
+async def followed(runs: Runs, run_id: str, after: int = 0) -> list[RunEvent]:
     return [e async for e in runs.events(run_id, after)]
 
 
@@ -63,7 +63,7 @@ class Gate:
 async def test_a_reconnecting_follower_sees_each_event_once(settings: Settings, after: int) -> None:
     async with door(settings) as runs:
         run_id = await runs.start(QUESTION)
-        first: list[Event] = []
+        first: list[RunEvent] = []
         async for event in runs.events(run_id):
             first.append(event)
             if event.number == after:
@@ -173,7 +173,7 @@ async def test_a_run_belongs_to_one_worker(settings: Settings, monkeypatch: pyte
     time.sleep(0.1)
     assert store.get("r").abandoned
     assert store.claim("r", "second")
-    assert not store.beat("r", "first")
+    assert not store.record_heartbeat("r", "first")
     with pytest.raises(RunBusyError, match="taken"):
         store.add_event("r", "first", "late", {})
     assert not store.finish("r", "first", "done", {}, answer="{}")

@@ -17,8 +17,8 @@ from providers import build, side
 
 from agent.answer.model import Answer
 from agent.commands import langgraph_server as studio
-from agent.commands.langgraph_server import Host, RefusedError, build_served, make_graph
-from agent.runs.parts import Parts, open_parts
+from agent.commands.langgraph_server import GraphHost, RefusedError, build_served, make_graph
+from agent.runs.bootstrap import AgentParts, open_parts
 from agent.settings import Settings
 from tools.errors import ProviderReplyError
 from tools.passages import PassageText, SourceDocument
@@ -28,14 +28,14 @@ from tools.store.store import Store
 
 
 @pytest.fixture
-def parts(settings: Settings) -> Iterator[Parts]:
+def parts(settings: Settings) -> Iterator[AgentParts]:
     database = Database(settings.database_path)
     store = Store(database)
-    yield Parts(settings, database, store, build()(settings, store))
+    yield AgentParts(settings, database, store, build()(settings, store))
     database.close()
 
 
-def served(parts: Parts) -> Any:
+def served(parts: AgentParts) -> Any:
     return build_served(parts).copy(update={"checkpointer": InMemorySaver()})
 
 
@@ -43,7 +43,7 @@ def thread(name: str = "t") -> Any:
     return {"configurable": {"thread_id": name}}
 
 
-async def test_a_question_becomes_an_answer_in_json_and_in_markdown(parts: Parts) -> None:
+async def test_a_question_becomes_an_answer_in_json_and_in_markdown(parts: AgentParts) -> None:
     told = await served(parts).ainvoke({"question": f"  {QUESTION} "}, thread(), context={"collections": ["samples"]})
     assert set(told) == {"answer", "markdown"}
     answer = Answer.model_validate(told["answer"])
@@ -53,7 +53,7 @@ async def test_a_question_becomes_an_answer_in_json_and_in_markdown(parts: Parts
     assert set(answer.timings) >= {"frame", "verify", "total"}
 
 
-async def test_the_next_run_of_a_thread_argues_with_its_last_answer(parts: Parts) -> None:
+async def test_the_next_run_of_a_thread_argues_with_its_last_answer(parts: AgentParts) -> None:
     graph = served(parts)
     await graph.ainvoke({"question": QUESTION}, thread())
     told = await graph.ainvoke({"question": "strongest counter-argument to 1?"}, thread())
@@ -62,7 +62,7 @@ async def test_the_next_run_of_a_thread_argues_with_its_last_answer(parts: Parts
         await graph.ainvoke({"question": "strongest counter-argument to 1?"}, thread("another"))
 
 
-async def test_a_review_goes_on_with_the_options_that_the_run_began_with(parts: Parts) -> None:
+async def test_a_review_goes_on_with_the_options_that_the_run_began_with(parts: AgentParts) -> None:
     graph = served(parts)
     context = {"review": True, "claims_per_side": 1}
     stopped = await graph.ainvoke({"question": QUESTION}, thread(), context=context)
@@ -85,7 +85,7 @@ async def test_a_review_goes_on_with_the_options_that_the_run_began_with(parts: 
         ({"question": "ok"}, "question was found in"),
     ],
 )
-async def test_an_input_that_cannot_be_is_refused(parts: Parts, given: Any, message: str) -> None:
+async def test_an_input_that_cannot_be_is_refused(parts: AgentParts, given: Any, message: str) -> None:
     with pytest.raises(RefusedError, match=message):
         await served(parts).ainvoke(given, thread())
 
@@ -98,16 +98,16 @@ def running(context: Any) -> Any:
 
 
 @pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch, settings: Settings, shared_cache: Path) -> Host:
+def host(monkeypatch: pytest.MonkeyPatch, settings: Settings, shared_cache: Path) -> GraphHost:
     """The process's host over instant providers."""
     monkeypatch.setattr(studio, "open_parts", lambda settings, samples: open_parts(settings, build()))
-    fresh = Host()
+    fresh = GraphHost()
     monkeypatch.setattr(studio, "_HOST", fresh)
     return fresh
 
 
 @pytest.mark.parametrize("web", [True, False])
-async def test_langsmith_sees_no_run_that_may_not_leave_this_machine(host: Host, web: bool) -> None:
+async def test_langsmith_sees_no_run_that_may_not_leave_this_machine(host: GraphHost, web: bool) -> None:
     with tracing_context(enabled=True):
         async with make_graph(running({"web": web})):
             assert tracing_is_enabled() is web
@@ -118,7 +118,7 @@ def pages(database: Database) -> int:
         return int(db.execute("SELECT COUNT(*) FROM web_documents").fetchone()[0])
 
 
-async def test_a_stage_that_fails_says_so_and_leaves_no_pages_behind(parts: Parts, settings: Settings) -> None:
+async def test_a_stage_that_fails_says_so_and_leaves_no_pages_behind(parts: AgentParts, settings: Settings) -> None:
     async def fails(*_: object) -> Any:
         """Reads a page of the web first; the stage has no stand-in."""
         source = SourceDocument("https://example.org/", "example", "A page.")
@@ -126,7 +126,7 @@ async def test_a_stage_that_fails_says_so_and_leaves_no_pages_behind(parts: Part
         await asyncio.to_thread(parts.store.web.put, "t", [page])
         raise ProviderReplyError("the sides were garbage.")
 
-    broken = Parts(settings, parts.database, parts.store, build(expand=fails)(settings, parts.store))
+    broken = AgentParts(settings, parts.database, parts.store, build(expand=fails)(settings, parts.store))
     with pytest.raises(RefusedError, match="the sides were garbage"):
         await served(broken).ainvoke({"question": QUESTION}, thread())
     assert pages(parts.database) == 0

@@ -24,7 +24,7 @@ from written_answers import answer, cited, stands
 
 from agent.answer.corrections import Corrections
 from agent.answer.model import Answer
-from agent.answer.words import day
+from agent.answer.words import format_date
 from agent.options import RunOptions
 from agent.runs import service as session
 from agent.runs.executor import RunExecutor
@@ -738,7 +738,7 @@ def test_the_history_has_days_and_a_shared_link_does_not_show_it(
         with closing(Database(settings.database_path)) as database, database.write() as db:
             db.execute("UPDATE runs SET created_at = ?, finished_at = ? WHERE id = ?", (at, at, run))
     told, past = html(home := page()), datetime.now().astimezone() - timedelta(days=300)
-    shown = ['sm-small">Today<', 'sm-small">Yesterday<', f'sm-small">{day(past.date().isoformat())}<']
+    shown = ['sm-small">Today<', 'sm-small">Yesterday<', f'sm-small">{format_date(past.date().isoformat())}<']
     assert sorted(shown, key=told.index) == shown
     assert [k for b in home.button if (k := str(b.key)).startswith("open-")] == [f"open-{run}" for run in days]
     assert labels(home).index("Settings") < labels(home).index("Was it 0 days ago?")

@@ -11,7 +11,7 @@ from conftest import ROOT
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.testing.v1 import AppTest
 
-from agent.answer.lines import said_by, told_by
+from agent.answer.attribution import numbered_source_lines, source_lines
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -21,9 +21,9 @@ from agent.answer.model import (
     Quotation,
     Usage,
 )
-from agent.answer.words import MORE
+from agent.answer.words import HOW_MADE
 from agent.runs.progress import progress_of
-from agent.runs.store import Event
+from agent.runs.store import RunEvent
 from tools.passages import Passage
 from ui import escaping, focus, guard, progress_view, settings_view, source_view
 from ui.escaping import escaped
@@ -34,8 +34,8 @@ HOSTILE = (
 )
 
 
-def events(*told: tuple[str, dict[str, Any]]) -> list[Event]:
-    return [Event(n, float(n), kind, data) for n, (kind, data) in enumerate(told, start=1)]
+def events(*told: tuple[str, dict[str, Any]]) -> list[RunEvent]:
+    return [RunEvent(n, float(n), kind, data) for n, (kind, data) in enumerate(told, start=1)]
 
 
 def test_no_value_ends_the_pages_script() -> None:
@@ -183,9 +183,9 @@ def test_below_a_claim_stands_who_says_it_and_where() -> None:
     two = [citation(n).model_copy(update={"speaker": "A. Moen", "page": n, "sample": n == 2}) for n in (1, 2)]
     answer = ANSWER.model_copy(update={"citations": two})
     first, second = (f"A. Moen, Paper {n}, news{' (sample)' * (n - 1)}, 12 March 2026, p. {n}" for n in (1, 2))
-    assert said_by(answer, AnswerClaim(text="It lasts.", citations=[1])) == [(1, first)]
-    assert told_by(answer, AnswerClaim(text="It lasts.", citations=[1])) == [first]
-    both = told_by(answer, AnswerClaim(text="Both last.", citations=[1, 2], quoted=False))
+    assert source_lines(answer, AnswerClaim(text="It lasts.", citations=[1])) == [(1, first)]
+    assert numbered_source_lines(answer, AnswerClaim(text="It lasts.", citations=[1])) == [first]
+    both = numbered_source_lines(answer, AnswerClaim(text="Both last.", citations=[1, 2], quoted=False))
     assert both == [f"[1] {first}", f"[2] {second}"]
 
 
@@ -195,7 +195,7 @@ def test_the_page_is_that_of_the_words() -> None:
     answer = ANSWER.model_copy(update={"citations": [said]})
     pages = {"It carries a town.": ", p. 7", "It lasts.": ", p. 1", "Bridges last.": "12 March 2026"}
     for words, end in pages.items():  # of what a model wrote, which of the source's words are meant is not known
-        assert told_by(answer, AnswerClaim(text=words, citations=[1]))[0].endswith(end)
+        assert numbered_source_lines(answer, AnswerClaim(text=words, citations=[1]))[0].endswith(end)
 
 
 def card(cited: Citation, *passages: Passage) -> str:
@@ -234,7 +234,7 @@ def test_one_line_tells_what_was_not_done_and_the_rest_is_folded() -> None:
     at = AppTest.from_function(page).run()
     assert not at.exception
     (folded,) = at.expander
-    assert folded.label == MORE
+    assert folded.label == HOW_MADE
     assert [e.proto.body for e in folded.get("html")] == [
         f'<p class="sm-small">{t}</p>' for t in ("Counted.", "Long &lt;b&gt;.")
     ]

@@ -11,9 +11,9 @@ from test_answer import claim, made, state
 from written_answers import answer, cited, stands
 
 from agent.answer.files import to_docx, to_html, to_markdown
-from agent.answer.followups import resolve
+from agent.answer.followups import counter_target
 from agent.answer.model import AnswerClaim
-from agent.answer.outline import copied, to_terminal
+from agent.answer.outline import side_as_text, to_terminal
 from agent.answer.retrieved import Retrieved
 from agent.answer.words import document_facts, source_line
 from agent.options import RunOptions
@@ -73,7 +73,7 @@ async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None
     assert lines == ["Cllr Moen, Council minutes. Bells Town Council, government, 20 March 2025. minutes.txt"]
 
     word = "\n".join(p.text for p in docx.Document(io.BytesIO(to_docx(given))).paragraphs)
-    pasted = "\n".join(copied(given, s) for s in given.perspectives)
+    pasted = "\n".join(side_as_text(given, s) for s in given.perspectives)
     chat = Completion("steelman", None)._message(given)
     shown = [to_markdown(given), to_html(given), word, pasted, answer_text(given), chat["content"]]
     for c in claims:
@@ -151,7 +151,7 @@ def test_a_counter_argument_names_the_speaker_it_replies_to() -> None:
     said = AnswerClaim(text="It helps.", citations=[1], speaker="Cllr Faulds")
     source = cited(1, speaker="probably Cllr Faulds", publisher="Bells Town Council")
     given = answer(QUESTION, stands("p1", "supports", "Yes.", said), citations=[source])
-    target = resolve("Strongest counter-argument to 1?", [given])
+    target = counter_target("Strongest counter-argument to 1?", [given])
     assert target is not None
     assert target["publisher"] == "probably Cllr Faulds"
 

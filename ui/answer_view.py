@@ -7,13 +7,13 @@ from itertools import groupby
 
 import streamlit as st
 
-from agent.answer import commands, words
-from agent.answer.files import as_file, file_name
-from agent.answer.followups import suggestions
-from agent.answer.lines import Row, rows_by_reason
+from agent.answer import slash_commands, words
+from agent.answer.attribution import ReasonRow, rows_by_reason
+from agent.answer.debate_sheet import SHEET_TITLE, WHAT_IT_HOLDS
+from agent.answer.files import export_answer, file_name
+from agent.answer.followups import suggested_followups
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
-from agent.answer.outline import copied
-from agent.answer.sheet import SHEET, WHAT_IT_HOLDS
+from agent.answer.outline import side_as_text
 from agent.runs.store import RunRow
 from agent.state import OTHER_WAYS
 from tools.language.words import count
@@ -43,7 +43,7 @@ def show(service: PageService, run: RunRow, answer: Answer) -> None:
 def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     _thread(service, run)
     html.title(answer.question)
-    if read := words.read_as(answer):
+    if read := words.question_as_read(answer):
         html.small(read)
     html.line(answer.summary)
     for note in answer.notes:
@@ -51,7 +51,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
             html.small(note.text)
     _nearest(service, answer)
     if answer.crux:
-        crux = f'<p class="sm-claim"><b>{words.CRUX}:</b> {text(answer.crux.text)}</p>'
+        crux = f'<p class="sm-claim"><b>{words.CRUX_LABEL}:</b> {text(answer.crux.text)}</p>'
         claims_view.line(answer, crux, answer.crux, "crux")
     by = claims_view.Corrector(service, run, answer)
     parts = partial(_sides, by, answer), partial(_also, by, answer)
@@ -77,10 +77,10 @@ def _also(by: claims_view.Corrector, answer: Answer) -> None:
 
 def show_notes(answer: Answer) -> None:
     """Shows in one line what was not done, and folds all other notes."""
-    if line := words.undone(answer.notes):
+    if line := words.problem_line(answer.notes):
         html.small(line)
-    if more := words.more_about(answer.notes):
-        with st.expander(words.MORE):
+    if more := words.folded_notes(answer.notes):
+        with st.expander(words.HOW_MADE):
             for said in more:
                 html.small(said)
 
@@ -89,7 +89,7 @@ def _more_time(service: PageService, run: RunRow, answer: Answer) -> None:
     """Offers the same question with the longest time limit if the time ran out."""
     late = any(note.kind in _OUT_OF_TIME for note in answer.notes) and run.options.get("depth") != "deep"
     if late and st.button("Search again with more time", key="more-time"):
-        ask_view.begin(service, commands.again(answer), "deep", thread=run.id)
+        ask_view.begin(service, slash_commands.repeated_question(answer), "deep", thread=run.id)
 
 
 def _thread(service: PageService, run: RunRow) -> None:
@@ -125,45 +125,45 @@ def _sides(by: claims_view.Corrector, answer: Answer) -> None:
                     _row(by, sides, row, place)
 
 
-def _row(by: claims_view.Corrector, sides: Sequence[AnswerPerspective], row: Row, place: int) -> None:
+def _row(by: claims_view.Corrector, sides: Sequence[AnswerPerspective], row: ReasonRow, place: int) -> None:
     """Shows a reason, and below it the claims of each side for that reason."""
     st.html(f"<h4>{text(label(row.reason) or 'Without a named reason')}</h4>")
     with st.container(key=f"sides-row-{place}"):
         for side, cell in zip(sides, row.cells, strict=True):
             with st.container(key=f"card-{side.stance}-{side.id}-{place}", gap="small"):
-                html.small(f"{words.label(by.answer, side)}{'' if cell else ' —'}")
+                html.small(f"{words.side_label(by.answer, side)}{'' if cell else ' —'}")
                 for number in cell:
-                    claims_view.one(by, words.case(side)[number], f"{side.id}-{number}", named=False)
+                    claims_view.one(by, words.claims_below_heading(side)[number], f"{side.id}-{number}", named=False)
 
 
 def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspective) -> None:
     with st.container(horizontal=True, key=f"acts-{side.id}"):
         if st.button("Search more for this", key=f"search-more-{side.id}", type="tertiary"):
-            ask_view.begin(service, commands.again(answer), "deep", thread=run.id)
+            ask_view.begin(service, slash_commands.repeated_question(answer), "deep", thread=run.id)
         if (
             side.claims
             and side.id != OTHER_WAYS
             and st.button("What speaks against this", key=f"against-{side.id}", type="tertiary")
         ):
-            ask_view.carry_out(service, answer, "", commands.against(answer, side.name))
+            ask_view.carry_out(service, answer, "", slash_commands.counter_search(answer, side.name))
         if side.all_claims:
             button = {"focus": "[data-testid=stPopoverBody] .stCode button"}
             with st.popover("Copy", type="tertiary", key=f"copy-{side.id}", on_change=focus.then, kwargs=button):
-                st.code(copied(answer, side), language=None, wrap_lines=True)
+                st.code(side_as_text(answer, side), language=None, wrap_lines=True)
 
 
 def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *, claims: bool) -> None:
     """Shows a side. claims: with its claims; rows below both sides show them otherwise."""
-    strength = words.strength_of(answer, side)
+    strength = words.evidence_counts(answer, side)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
-        st.html(f"<b>{text(words.label(answer, side))}</b>", width="content")
+        st.html(f"<b>{text(words.side_label(answer, side))}</b>", width="content")
         st.markdown(f":small[{strength}]", help=_SOURCES, width="content")
-    own = words.quoted_head(side)
-    if said := words.named(answer, side):
+    own = words.quoted_heading(side)
+    if said := words.side_heading(answer, side):
         head = f'<p class="sm-thesis">{text(said)}</p>'
         claims_view.sourced(by, head, own or AnswerClaim(text="", citations=[]), f"{side.id}-head")
-    claims_view.claims(by, words.case(side) if claims else [], side.id)
-    if not side.claims and (tried := words.looked_for(answer, side, words.line_of(answer, side))):
+    claims_view.claims(by, words.claims_below_heading(side) if claims else [], side.id)
+    if not side.claims and (tried := words.queries_tried(answer, side, words.coverage_line(answer, side))):
         html.small(tried)
     if side.objections:
         st.markdown(f":small[{words.AGAINST_IT}]")
@@ -175,7 +175,7 @@ def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *,
 
 def _nearest(service: PageService, answer: Answer) -> None:
     if answer.nearest_questions:
-        html.small(words.NEAREST)
+        html.small(words.NEAREST_QUESTIONS)
     with st.container(gap=None, horizontal_alignment="left"):
         for question in answer.nearest_questions:
             if st.button(escaped(question), key=f"nearest-{question}", type="tertiary"):
@@ -201,10 +201,13 @@ def _suggested(service: PageService, answer: Answer) -> None:
     """Offers commands and follow-ups as buttons."""
     with st.container(horizontal=True, key="suggested"):
         if answer.citations:
-            for name, command in (("Summarise", commands.summarised), ("Only newer sources", commands.newer)):
+            for name, command in (
+                ("Summarise", slash_commands.summarise_answer),
+                ("Only newer sources", slash_commands.newer_sources),
+            ):
                 if st.button(name, key=f"command-{command.__name__}"):
                     ask_view.carry_out(service, answer, name, command(answer))
-        for question in suggestions(answer):
+        for question in suggested_followups(answer):
             if st.button(escaped(question), key=f"suggested-{question}"):
                 ask_view.begin(service, question, thread=answer.run_id)
 
@@ -212,21 +215,24 @@ def _suggested(service: PageService, answer: Answer) -> None:
 def searched(service: PageService, run: RunRow, answer: Answer) -> str:
     """'Searched: mine, the web.'"""
     places = [service.called(name) for name in service.places(run.id)["collections"]]
-    places += ["the web"] if answer.perspectives and _NO_WEB not in words.undone(answer.notes) else []
+    places += ["the web"] if answer.perspectives and _NO_WEB not in words.problem_line(answer.notes) else []
     return f"Searched: {', '.join(places)}."
 
 
 def _end(service: PageService, run: RunRow, answer: Answer) -> None:
     html.small(searched(service, run, answer))
-    html.small(words.closing(answer, asked=run.created_at))
+    html.small(words.closing_line(answer, asked=run.created_at))
     with st.container(horizontal=True, key="end"):
         with st.popover("Export", type="tertiary"):
             for ending, called in _FORMATS.items():
-                made, name = partial(as_file, answer, ending, asked=run.created_at), file_name(answer.question, ending)
+                made, name = (
+                    partial(export_answer, answer, ending, asked=run.created_at),
+                    file_name(answer.question, ending),
+                )
                 st.download_button(called, made, name, on_click="ignore", key=f"as{ending}")
         if answer.outcome == "answered":
             page = {"run": answer.run_id, "view": "sheet"}
-            st.button(SHEET, None, WHAT_IT_HOLDS, ask_view.go, kwargs=page, type="tertiary")
+            st.button(SHEET_TITLE, None, WHAT_IT_HOLDS, ask_view.go, kwargs=page, type="tertiary")
         focus.print_button()
         ask_view.link("Compare", "compare", run=answer.run_id, view="compare")
         with st.popover("Link", type="tertiary"):

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from agent.answer.commands import Reply, Search, run_command
 from agent.answer.model import Answer
+from agent.answer.slash_commands import CommandReply, CommandSearch, run_command
 from agent.options import EXAMPLE, Depth
 from agent.samples import FOLDER, sample_questions
 from tools.errors import GreetingError
@@ -136,9 +136,11 @@ def ask(service: PageService, typed: str, thread: str | None, options: dict[str,
         carry_out(service, before, typed, run_command(typed, before), **options)
 
 
-def carry_out(service: PageService, answer: Answer, asked: str, made: Reply | Search, **options: Any) -> None:
+def carry_out(
+    service: PageService, answer: Answer, asked: str, made: CommandReply | CommandSearch, **options: Any
+) -> None:
     """Shows the reply to a command below the answer, or starts the run that the command needs."""
-    if isinstance(made, Search):
+    if isinstance(made, CommandSearch):
         options |= {"depth": made.depth} if made.depth else {}
         typed = asked.casefold().startswith("/against")
         begin(service, asked if typed else made.question, thread=answer.run_id, **options)

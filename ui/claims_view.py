@@ -6,11 +6,11 @@ from functools import cached_property
 
 import streamlit as st
 
-from agent.answer import commands
-from agent.answer.corrections import ALSO, OFF
-from agent.answer.lines import replies, replying, said_by
+from agent.answer import slash_commands
+from agent.answer.attribution import replier_name, replying_claims, source_lines
+from agent.answer.corrections import ALSO, OFF_QUESTION
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.words import called, case, claim_text, numbers, reason_of
+from agent.answer.words import citation_numbers, claim_text, claims_below_heading, reason_label, side_name
 from agent.runs.store import RunRow
 from ui import ask_view, focus, html, permissions, source_view
 from ui.escaping import escaped, label, text
@@ -38,7 +38,7 @@ class Corrector:
         facing = [side.id for side in self.answer.perspectives if side.stance != "other" and side.id != stands]
         against = stands.removesuffix("-against")
         if stands == ALSO:
-            targets = {f"Argues for {self._places[side]}": side for side in facing} | {"Off the question": OFF}
+            targets = {f"Argues for {self._places[side]}": side for side in facing} | {"Off the question": OFF_QUESTION}
         else:
             targets = {"Wrong side?": against if against != stands else facing[0] if len(facing) == 1 else ALSO}
         for words, to in targets.items():
@@ -66,9 +66,9 @@ class Corrector:
 
     @cached_property
     def _places(self) -> dict[str, str]:
-        """What each place is called, by a side's id, `ALSO` or `OFF`."""
-        sides = {side.id: f"‘{escaped(label(called(self.answer, side)))}’" for side in self.answer.perspectives}
-        return sides | {ALSO: "‘Also on this question’", OFF: "‘Off the question’"}
+        """What each place is called, by a side's id, `ALSO` or `OFF_QUESTION`."""
+        sides = {side.id: f"‘{escaped(label(side_name(self.answer, side)))}’" for side in self.answer.perspectives}
+        return sides | {ALSO: "‘Also on this question’", OFF_QUESTION: "‘Off the question’"}
 
     def _move(self, words: str, left: str, to: str) -> None:
         with permissions.told():
@@ -108,8 +108,8 @@ def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OP
 
 def one(by: Corrector, claim: AnswerClaim, key: str, *, named: bool = True) -> None:
     """Shows a claim. named: with its reason, which the row above it shows otherwise."""
-    reason = f'<span class="sm-reason why">{text(reason_of(claim))}</span> ' if claim.reason and named else ""
-    met = f' <span class="sm-reason">(answers&nbsp;{numbers(claim.answers)})</span>' if claim.answers else ""
+    reason = f'<span class="sm-reason why">{text(reason_label(claim))}</span> ' if claim.reason and named else ""
+    met = f' <span class="sm-reason">(answers&nbsp;{citation_numbers(claim.answers)})</span>' if claim.answers else ""
     said, role = text(claim_text(claim, speaker="")), claim.role if named else ""
     sourced(by, f'<p class="sm-claim {role}">{reason}{said}{met}</p>', claim, key)
 
@@ -118,7 +118,7 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
     """Shows a claim, and below it one line for each source: number, speaker, publisher, kind, date and page."""
     with st.container(gap=None, key=f"claim-{key}"):
         st.html(words)
-        for number, told in said_by(by.answer, claim):
+        for number, told in source_lines(by.answer, claim):
             with st.container(horizontal=True, gap=None, wrap=False):
                 _number(by.answer, number, claim.text if claim.quoted else "", f"cite-{key}-{number}")
                 st.html(f'<p class="sm-small">{text(told)}</p>')
@@ -129,8 +129,10 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
                 by.buttons(claim, ALSO, key)
         if claim.answered_by:
             with st.container(horizontal=True, gap="xsmall"):
-                for place, (side, reply) in enumerate(replies(by.answer, claim)):
-                    said = escaped(f"Answered by {replying(by.answer, reply)} {numbers(reply.citations[:1])}")
+                for place, (side, reply) in enumerate(replying_claims(by.answer, claim)):
+                    said = escaped(
+                        f"Answered by {replier_name(by.answer, reply)} {citation_numbers(reply.citations[:1])}"
+                    )
                     there = f".st-key-{_key(side, reply)}"
                     to = {"focus": there, "clear": there}
                     st.button(said, f"answered-{key}-{place}", None, focus.then, kwargs=to, type="tertiary")
@@ -138,7 +140,7 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
 
 def _key(side: AnswerPerspective, claim: AnswerClaim) -> str:
     """The key of a claim's place on the page."""
-    lists = {side.id: case(side), f"{side.id}-against": side.objections}
+    lists = {side.id: claims_below_heading(side), f"{side.id}-against": side.objections}
     found = (f"{name}-{listed.index(claim)}" for name, listed in lists.items() if claim in listed)
     return f"claim-{next(found, f'{side.id}-head')}"
 
@@ -181,5 +183,5 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
             told = service.more_like(run, answer, words or citation.quote)
             ask_view.carry_out(service, answer, f"More like this [{citation.number}]", told)
         if st.button("Only this source", key="only-this", type="tertiary"):
-            told = commands.only(answer, str(citation.number))
+            told = slash_commands.single_source(answer, str(citation.number))
             ask_view.carry_out(service, answer, f"Only this source [{citation.number}]", told)

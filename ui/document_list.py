@@ -2,7 +2,14 @@
 
 import streamlit as st
 
-from agent.answer.lines import by_file, document_facts, file_line, headline, surest, titled
+from agent.answer.attribution import (
+    document_facts,
+    document_title,
+    documents_by_file,
+    documents_headline,
+    file_line,
+    surest_passage,
+)
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument
 from agent.answer.words import DOCUMENTS
 from ui import claims_view, source_view
@@ -14,11 +21,11 @@ _SHOWN = 50  # documents at first, and more with each click
 
 def show(service: PageService, answer: Answer) -> None:
     """Shows the list folded; a print shows it open."""
-    if not (files := by_file(answer)):
+    if not (files := documents_by_file(answer)):
         return
     key = f"read-{answer.run_id}"
     most, shown = st.session_state.get(key, _SHOWN), 0
-    with st.expander(f"{DOCUMENTS}: {headline(answer).lower()}", key="folded-documents"):
+    with st.expander(f"{DOCUMENTS}: {documents_headline(answer).lower()}", key="folded-documents"):
         for name, rows in files:
             if name and shown < most:
                 st.html(f"<b>{text(label(file_line(name, rows), 120))}</b>")
@@ -31,9 +38,9 @@ def show(service: PageService, answer: Answer) -> None:
 def _row(service: PageService, answer: Answer, document: AnswerDocument, place: int) -> None:
     """Shows a document. Its title opens it at its surest sentence."""
     with st.container(gap=None, horizontal_alignment="left", key=f"read-{place}"):
-        title = titled(document, document.id, filed=False)
+        title = document_title(document, document.id, filed=False)
         if st.button(escaped(label(title, 120)), key=f"open-read-{place}", type="tertiary"):
-            passage, words = surest(answer, document, lambda: service.evidence(answer.run_id))
+            passage, words = surest_passage(answer, document, lambda: service.evidence(answer.run_id))
             source_view.open_document(title, service.store.document_passages(passage), [words])
         cited = AnswerClaim(text="", citations=document.quoted, quoted=False)
         facts = " · ".join(document_facts(answer, document))

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from agent.answer.words import document_facts
-from agent.runs.parts import USER_COLLECTION
+from agent.runs.bootstrap import USER_COLLECTION
 from tools.documents.readers import READERS
 from tools.language.words import count
 from tools.store.store import SAMPLES

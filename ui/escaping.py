@@ -4,15 +4,15 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from agent.answer.files import escape as escape_markdown
-from agent.answer.words import plain
+from agent.answer.files import escape_markdown as escape_markdown
+from agent.answer.words import strip_control_characters
 from tools.language.sentences import GAP
 
 LONGEST = 4_000
 """Characters of one text that are shown; what is longer is cut, and says so."""
 _STREAMLIT_MARKUP = re.compile(r"([:$])")
 _MADE_OF_WORDS = re.compile(r"(:|@|www)", re.IGNORECASE)
-_JOINER = "\u2060"  # unseen; `plain` takes it out of what others wrote
+_JOINER = "\u2060"  # unseen; `strip_control_characters` takes it out of what others wrote
 
 
 def text(said: str) -> str:
@@ -33,14 +33,18 @@ def escaped(said: str) -> str:
 
 def label(said: str, longest: int = 70) -> str:
     """Returns one short line, for a button."""
-    line = plain(said)
+    line = strip_control_characters(said)
     return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
 
 
 def marked(passage: str, quotes: Sequence[str]) -> str:
     """Returns the passage as HTML with the quotes marked. A quote may differ in white space."""
-    shown = "\n".join(filter(None, map(plain, passage.splitlines())))
-    words = [part for q in map(plain, quotes) for part in ([q] if q in shown.replace("\n", " ") else q.split(GAP))]
+    shown = "\n".join(filter(None, map(strip_control_characters, passage.splitlines())))
+    words = [
+        part
+        for q in map(strip_control_characters, quotes)
+        for part in ([q] if q in shown.replace("\n", " ") else q.split(GAP))
+    ]
     spans = sorted({_span(shown.replace("\n", " "), part) for part in words} - {(0, 0)})
     parts, reached = [], 0
     for start, end in spans:
@@ -54,7 +58,8 @@ def link(url: str, words: str) -> str:
     """Returns a link that opens in a new tab if the address is a web address, else the words alone."""
     if not url.startswith(("https://", "http://")):
         return text(words)
-    return f'<a href="{escape(plain(url), quote=True)}" target="_blank" rel="noreferrer nofollow">{text(words)}</a>'
+    address = escape(strip_control_characters(url), quote=True)
+    return f'<a href="{address}" target="_blank" rel="noreferrer nofollow">{text(words)}</a>'
 
 
 def _span(shown: str, quote: str) -> tuple[int, int]:
@@ -63,5 +68,5 @@ def _span(shown: str, quote: str) -> tuple[int, int]:
 
 
 def _bounded(said: str) -> str:
-    shown = plain(said)
+    shown = strip_control_characters(said)
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]} … (cut)"

@@ -5,8 +5,8 @@ from itertools import groupby
 
 import streamlit as st
 
-from agent.answer.words import day
-from agent.runs.threads import Thread
+from agent.answer.words import format_date
+from agent.runs.threads import RunThread
 from tools.errors import SteelmanError
 from ui import html, permissions
 from ui.ask_view import go, link
@@ -57,7 +57,7 @@ def show(service: PageService, run_id: str) -> None:
             st.button("Older", key="older", type="tertiary", on_click=st.session_state.update, kwargs=more)
 
 
-def _line(service: PageService, thread: Thread, run_id: str) -> None:
+def _line(service: PageService, thread: RunThread, run_id: str) -> None:
     name, opened = escaped(label(thread.name, 160)), {"run": thread.first}
     with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="center"):
         key = f"open-{thread.id}"
@@ -72,14 +72,14 @@ def _line(service: PageService, thread: Thread, run_id: str) -> None:
                 _delete(service, thread, run_id)
 
 
-def _rename(service: PageService, thread: Thread) -> None:
+def _rename(service: PageService, thread: RunThread) -> None:
     given = st.text_input("Name (Enter keeps it)", thread.name, key=f"name-{thread.id}", max_chars=120)
     if given and given != thread.name:
         service.threads.name_thread(thread.id, given)
         st.rerun()
 
 
-def _delete(service: PageService, thread: Thread, shown: str) -> None:
+def _delete(service: PageService, thread: RunThread, shown: str) -> None:
     if not thread.own:
         html.small("It is everybody's, and stays.")
         return
@@ -116,7 +116,7 @@ def _undo(service: PageService) -> None:
 def _day(iso: str) -> str:
     """Returns 'Today', 'Yesterday' or '27 November 2026' by the server's clock."""
     at, today = datetime.fromisoformat(iso).astimezone().date(), date.today()
-    return {today: "Today", today - timedelta(days=1): "Yesterday"}.get(at) or day(at.isoformat())
+    return {today: "Today", today - timedelta(days=1): "Yesterday"}.get(at) or format_date(at.isoformat())
 
 
 def _when(iso: str) -> str:

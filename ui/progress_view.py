@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from agent.answer.words import same
+from agent.answer.words import same_question
 from agent.runs.executor import RunFailure
 from agent.runs.progress import RunProgress, SideProgress, SideState, progress_of
 from agent.runs.store import INTERRUPTED, RunRow
@@ -94,7 +94,7 @@ def stages(progress: RunProgress, question: str) -> str:
             continue
         state = "now" if stage == progress.running else "done" if stage in progress.reached else "open"
         parts.append(f'<li class="sm-{state}" title="{_STATES[state]}">{_MARKS[state]} {word}</li>')
-    other = progress.neutral and not same(progress.neutral, question)
+    other = progress.neutral and not same_question(progress.neutral, question)
     neutral = f'<p class="sm-small">Read as: {text(progress.neutral)}</p>' if other else ""
     return f'{neutral}<ul class="sm-stages">{"".join(parts)}</ul>'
 

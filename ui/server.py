@@ -17,7 +17,7 @@ from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.web.bootstrap import prepare_streamlit_environment
 from streamlit.web.server.starlette import create_starlette_app
 
-from agent.answer.words import plain
+from agent.answer.words import strip_control_characters
 from agent.forms import split_list
 from agent.settings import Settings
 from tools.documents.apart import stop_readers
@@ -90,7 +90,7 @@ def _log_on_one_line() -> None:
     def record(*args: Any, **named: Any) -> logging.LogRecord:
         line = made(*args, **named)
         with contextlib.suppress(TypeError, ValueError):  # arguments that do not fit: logging says so
-            line.msg, line.args = plain(line.getMessage())[:_LONGEST_LINE], None
+            line.msg, line.args = strip_control_characters(line.getMessage())[:_LONGEST_LINE], None
         return line
 
     logging.setLogRecordFactory(record)

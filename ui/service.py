@@ -12,14 +12,14 @@ from copy import copy
 from hashlib import sha256
 from typing import Any, ClassVar, TypeVar
 
-from agent.answer.commands import Reply, like
 from agent.answer.corrections import Corrections
-from agent.answer.followups import stand_of
+from agent.answer.followups import stance_of_quotation
 from agent.answer.model import Answer
-from agent.answer.retrieved import Evidence, search_order
-from agent.commands.doctor import Part, parts
+from agent.answer.retrieved import JudgedPassage, search_order
+from agent.answer.slash_commands import CommandReply, similar_quotations
+from agent.commands.doctor import DoctorCheck, doctor_checks
 from agent.options import Depth, RunOptions
-from agent.runs.parts import usual_options, usual_places
+from agent.runs.bootstrap import default_options, default_places
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunRow, RunStore
 from agent.runs.threads import ThreadStore
@@ -99,8 +99,8 @@ class PageService:
         return name.removesuffix(self.named("")) if name.endswith(self.named("")) else f"{name} (everybody's)"
 
     def places(self, run_id: str | None) -> dict[str, Any]:
-        """Returns where a question searches if it names no places; see `usual_places`."""
-        return usual_places(self._runs, self.person, self.rows.get(run_id) if run_id else None)
+        """Returns where a question searches if it names no places; see `default_places`."""
+        return default_places(self._runs, self.person, self.rows.get(run_id) if run_id else None)
 
     @property
     def settings(self) -> Settings:
@@ -125,7 +125,7 @@ class PageService:
             if visitor and time.monotonic() - at < _DOUBLE_CLICK and run_id in self._runs.at_work:
                 return run_id
             before = self.rows.get(thread) if thread else None
-            chosen = usual_options(self._runs, depth, person=self.person, before=before, **options)
+            chosen = default_options(self._runs, depth, person=self.person, before=before, **options)
             by = (before.finished_at or "") if before else ""
             run_id = self._wait(self._runs.start(question, chosen, thread, self.person, by))
             for past in [k for k, v in self._begun.items() if time.monotonic() - v[0] >= _DOUBLE_CLICK]:
@@ -167,7 +167,7 @@ class PageService:
     def passages(self, ids: Sequence[int]) -> dict[int, Passage]:
         return self._runs.providers.passages(ids)
 
-    def evidence(self, run_id: str) -> list[Evidence]:
+    def evidence(self, run_id: str) -> list[JudgedPassage]:
         """Returns the passages that the run judged; empty if they are no longer stored."""
         return self._wait(self._runs.evidence(run_id))
 
@@ -177,13 +177,13 @@ class PageService:
         found = self.passages(ids)
         return [found[i] for i in ids if i in found]
 
-    def more_like(self, run: RunRow, answer: Answer, words: str) -> Reply:
+    def more_like(self, run: RunRow, answer: Answer, words: str) -> CommandReply:
         """Returns other sentences of the documents that are similar to a quotation."""
         from agent.stages.lookup import more_like  # with it comes LangGraph, for which the page's start does not wait
 
         options, judge = RunOptions.from_dict(run.options), self._wait(self._runs.state(run.id)).get("scored_by")
-        asked = answer.neutral_question, words, options, stand_of(answer, words), judge
-        return like(answer, self._wait(more_like(self._runs.providers, *asked)))
+        asked = answer.neutral_question, words, options, stance_of_quotation(answer, words), judge
+        return similar_quotations(answer, self._wait(more_like(self._runs.providers, *asked)))
 
     def remove_thread(self, thread: str) -> None:
         """Hides the thread from the person's history. It can be restored for a while; then their runs of it are
@@ -199,9 +199,9 @@ class PageService:
                 self._wait(self._runs.delete_thread(thread, person))
                 ThreadStore(self._runs.database, person).set_removed(thread, None)  # what is everybody's of it stays
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[DoctorCheck]:
         """Returns the providers that can be checked; open ones as they are."""
-        return parts(self.settings, opened=self._runs.providers)
+        return doctor_checks(self.settings, opened=self._runs.providers)
 
     def close(self, *, ended: bool = True) -> None:
         """Stops runs and uploads so that they can be resumed, and ends the thread. ended: no service follows, so

@@ -7,7 +7,7 @@ import streamlit as st
 from pydantic import SecretStr
 
 from agent.answer.words import provider_name
-from agent.commands.doctor import Finding, examine
+from agent.commands.doctor import DoctorFinding, run_check
 from agent.models.from_settings import DEFAULT_MODEL, build_engine, build_judge
 from agent.settings import Settings, load_settings, variable_of
 from tools.errors import SettingsError
@@ -65,7 +65,7 @@ def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
         for part in service.parts():
             if permissions.may_set():
                 place.html("".join([*lines, _line("…", part.name, "")]))
-                lines.append(_found(examine(part)))
+                lines.append(_found(run_check(part)))
             elif part.check:
                 lines.append(_line("on", part.name, _serving(service.settings, part.name)))
         place.html("".join(lines))
@@ -133,7 +133,7 @@ def _serving(settings: Settings, part: str) -> str:
     return permissions.masked(provider_name(names[part]), settings) or "built in" if part in names else ""
 
 
-def _found(finding: Finding) -> str:
+def _found(finding: DoctorFinding) -> str:
     how = f" ({finding.seconds:.1f} s)" if finding.seconds >= 0.05 else ""
     return _line("FAILS" if finding.state == "fails" else finding.state, finding.name, finding.detail + how)
 

@@ -4,11 +4,11 @@ from functools import partial
 
 import streamlit as st
 
+from agent.answer.debate_sheet import SHEET_ENDINGS, sheet_file, strongest_blocks, unknown_blocks
 from agent.answer.files import file_name
 from agent.answer.model import Answer
-from agent.answer.outline import Block
-from agent.answer.sheet import SHEET_ENDINGS, sheet_file, strongest, unknown
-from agent.answer.words import CRUX, closing
+from agent.answer.outline import OutlineBlock
+from agent.answer.words import CRUX_LABEL, closing_line
 from agent.runs.store import RunRow
 from ui import ask_view, focus, html
 from ui.escaping import text
@@ -27,16 +27,16 @@ def show(run: RunRow, answer: Answer) -> None:
         focus.print_button()
     html.title(answer.question)
     if answer.crux:
-        html.line(f"{CRUX}: {answer.crux.text}")
+        html.line(f"{CRUX_LABEL}: {answer.crux.text}")
     with st.container(key="sides-sheet"):
-        for side in filter(None, (strongest(answer, side) for side in answer.perspectives)):
+        for side in filter(None, (strongest_blocks(answer, side) for side in answer.perspectives)):
             st.html("".join(map(_shown, side)))
-    st.html("".join(map(_shown, unknown(answer))))
-    html.small(closing(answer, asked=run.created_at))
+    st.html("".join(map(_shown, unknown_blocks(answer))))
+    html.small(closing_line(answer, asked=run.created_at))
 
 
-def _shown(block: Block) -> str:
+def _shown(block: OutlineBlock) -> str:
     below = "".join(f'<p class="sm-small">{text(said)}</p>' for said in block.below)
     if block.kind == "head":
-        return f"<h2>{text(block.marked)}</h2>{below}"
-    return f'<p class="sm-claim sm-apart">{text(block.marked)}</p>{below}'
+        return f"<h2>{text(block.labelled_text)}</h2>{below}"
+    return f'<p class="sm-claim sm-apart">{text(block.labelled_text)}</p>{below}'

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from agent.answer.model import Citation
-from agent.answer.words import day_beside, kind_of, place_of
+from agent.answer.words import date_unless_in_title, location_in_source, source_kind
 from tools.passages import Passage
 from ui import focus
 from ui.escaping import escaped, label, link, marked, text
@@ -22,7 +22,9 @@ def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -
 def about_of(citation: Citation) -> str:
     """'Cllr Faulds, Sample Gazette, opinion (sample), 12 March 2026'."""
     who = (label(name, 100) for name in (citation.speaker, citation.publisher, citation.file))
-    return ", ".join(filter(None, [*who, kind_of(citation), label(day_beside(citation.title, citation.date))]))
+    return ", ".join(
+        filter(None, [*who, source_kind(citation), label(date_unless_in_title(citation.title, citation.date))])
+    )
 
 
 def _passages(citation: Citation, passages: Mapping[int, Passage], words: str) -> str:
@@ -54,5 +56,5 @@ def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str]
 
 
 def _place(passage: Passage) -> str:
-    where = place_of(passage)
+    where = location_in_source(passage)
     return f'<p class="sm-small">{text(label(where, 120))}</p>' if where else ""

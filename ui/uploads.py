@@ -17,7 +17,7 @@ import portalocker
 from pydantic import BaseModel, ValidationError
 
 from agent.commands.ingest import read_pages
-from agent.runs.parts import reading_limits
+from agent.runs.bootstrap import reading_limits
 from agent.settings import Settings
 from tools.disk import disk_errors, keep_folder_private
 from tools.documents.document import Columns, InputFile

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from types import MappingProxyType
 
-from agent.answer.documents import cited_passages, documents_of, found_passages, same_texts
-from agent.answer.lines import reason_key
+from agent.answer.attribution import reason_key
+from agent.answer.document_list import answer_documents, cited_passages, found_passages, group_same_texts
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -24,7 +24,7 @@ from agent.answer.model import (
     ResponseSentence,
     Usage,
     shared_fields,
-    strength,
+    side_strength,
 )
 from agent.answer.retrieved import coverage_in
 from agent.answer.summary import (
@@ -36,9 +36,9 @@ from agent.answer.summary import (
 )
 from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
-from agent.options import RunOptions, ends_at
+from agent.options import RunOptions, stage_deadline
 from agent.samples import nearest_questions
-from agent.state import Claim, Perspective, Quote, Response, RunState, in_case, quotes_of
+from agent.state import Claim, Perspective, RunState, ScoredQuote, ScoredResponse, in_case, quotes_of
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.addressed import has_prompt_injection
@@ -49,7 +49,7 @@ from tools.store.store import SAMPLES
 
 
 @dataclass
-class Numbering:
+class CitationNumbering:
     """Gives each speaker of a cited document one number, in order of use."""
 
     passages: dict[int, Passage]
@@ -82,7 +82,7 @@ class Numbering:
 
         def nearness(rival: Claim) -> tuple[bool, bool, float]:
             same, first = reason_key(rival.get("reason", "")) == reason, rival["passages"][:1] == [passage]
-            return same, first, content_overlap(_told(claim), _told(rival))
+            return same, first, content_overlap(_reason_and_text(claim), _reason_and_text(rival))
 
         written = [*self.claims, *self.dropped]
         rivals = (c for c in written if c["perspective"] and _place(c) != place and passage in c["passages"])
@@ -114,7 +114,7 @@ def _place(claim: Claim) -> tuple[str, bool]:
     return claim["perspective"], claim.get("objection", False)
 
 
-def _told(claim: Claim) -> str:
+def _reason_and_text(claim: Claim) -> str:
     return f"{claim.get('reason', '')} {claim['text']}"
 
 
@@ -145,13 +145,17 @@ def assemble(
     *,
     by_verdicts: bool = False,
 ) -> Answer:
-    """The public answer. passages: at least those found or quoted. same, by_verdicts: `documents_of`."""
+    """The public answer. passages: at least those found or quoted. same, by_verdicts: `answer_documents`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
-    numbering, framing, against = Numbering(passages, claims, _dropped(state)), state["framing"], state.get("against")
+    numbering, framing, against = (
+        CitationNumbering(passages, claims, _dropped(state)),
+        state["framing"],
+        state.get("against"),
+    )
     sides, also, crux = _numbered(state, claims, numbering)
     outcome = _outcome(state, sides, also)
-    documents = documents_of(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
+    documents = answer_documents(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
     served_by = providers | state.get("served_by", {})
     return Answer(
         run_id=run_id,
@@ -176,7 +180,7 @@ def assemble(
 
 
 def _numbered(
-    state: RunState, claims: Sequence[Claim], numbering: Numbering
+    state: RunState, claims: Sequence[Claim], numbering: CitationNumbering
 ) -> tuple[list[AnswerPerspective], list[AnswerClaim], list[AnswerClaim]]:
     """The sides with their claims, what else is quoted on the question, and what the dispute turns on."""
     order = [*(p["id"] for p in state["perspectives"]), ""]
@@ -212,7 +216,7 @@ def _outcome(state: RunState, sides: Sequence[AnswerPerspective], also: Sequence
 
 
 def _perspective(
-    side: Perspective, state: RunState, claims: Sequence[Claim], numbering: Numbering
+    side: Perspective, state: RunState, claims: Sequence[Claim], numbering: CitationNumbering
 ) -> AnswerPerspective:
     own = [c for c in claims if c["perspective"] == side["id"]]
     return AnswerPerspective(
@@ -223,11 +227,11 @@ def _perspective(
     )
 
 
-def _groups(side: AnswerPerspective, state: RunState, numbering: Numbering) -> list[ResponseGroup]:
+def _groups(side: AnswerPerspective, state: RunState, numbering: CitationNumbering) -> list[ResponseGroup]:
     """What the documents of a side with a case answer; a sentence that verification refused is not shown."""
     refused = {d["text"] for d in state.get("dropped", []) if d["perspective"] == side.id}
 
-    def holds(quote: Quote) -> bool:
+    def holds(quote: ScoredQuote) -> bool:
         passage = numbering.passages.get(quote["passage"])
         held = passage is not None and quote["text"] not in refused and verbatim(quote["text"], passage.text)
         return held and not has_prompt_injection(quote["text"])
@@ -248,7 +252,9 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: Numbering) -> l
     ]
 
 
-def _response(response: Response, evidence: Sequence[Quote], numbering: Numbering) -> DocumentResponse:
+def _response(
+    response: ScoredResponse, evidence: Sequence[ScoredQuote], numbering: CitationNumbering
+) -> DocumentResponse:
     passage = numbering.passages[response["thesis"]["passage"]]
     thesis, *others = (_sentence(q, numbering.passages[q["passage"]]) for q in (response["thesis"], *evidence))
     cited = numbering.citations.get((passage.document, thesis.speaker))
@@ -260,13 +266,13 @@ def _response(response: Response, evidence: Sequence[Quote], numbering: Numberin
     )
 
 
-def _sentence(quote: Quote, passage: Passage) -> ResponseSentence:
+def _sentence(quote: ScoredQuote, passage: Passage) -> ResponseSentence:
     support, speaker = round(quote["support"], 3), speaker_of(passage, quote["text"])
     words = {"text": quote["text"], "shown": quote["shown"], "speaker": speaker}
     return ResponseSentence(**words, passage_id=passage.id, support=support)
 
 
-def _claim(claim: Claim, numbering: Numbering) -> AnswerClaim:
+def _claim(claim: Claim, numbering: CitationNumbering) -> AnswerClaim:
     cited = numbering.cite(claim)
     speakers = dict.fromkeys(c.speaker for c in numbering.citations.values() if c.number in cited and c.speaker)
     told = {"citations": cited, "answers": numbering.answers(claim), "quoted": not claim.get("written")}
@@ -283,12 +289,14 @@ def _line(side: Perspective, state: RunState, claims: Sequence[Claim], passages:
     return CoverageLine(
         **told | {"strongest": round(found["strongest"], 3)},
         perspective=side["id"],
-        strength=strength(told["sources"], len(case) if "drafts" in state else told["passages"]),
+        strength=side_strength(told["sources"], len(case) if "drafts" in state else told["passages"]),
         queries=state.get("queries", {}).get(side["id"], []),
     )
 
 
-async def answer_of(run_id: str, state: RunState, options: RunOptions, providers: Providers, seconds: float) -> Answer:
+async def build_answer(
+    run_id: str, state: RunState, options: RunOptions, providers: Providers, seconds: float
+) -> Answer:
     """The public answer; `seconds`: how long the run took."""
     quoted = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
     quoted |= cited_passages(state)
@@ -296,9 +304,9 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     stored = await asyncio.to_thread(providers.store.passages, quoted)
     nearest, same = list[str](), (originals := originals_of(passages))
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
-    within = Budget(deadline_at=ends_at(options, "verify"))
+    within = Budget(deadline_at=stage_deadline(options, "verify"))
     with contextlib.suppress(DeadlineError), budget_scope(within):  # courtesies that an answer does not wait for
-        same = await in_time(same_texts(providers.models, state, passages))
+        same = await in_time(group_same_texts(providers.models, state, passages))
         if SAMPLES in options.collections and not state.get("claims"):
             nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))
     answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)

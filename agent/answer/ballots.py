@@ -12,8 +12,8 @@ from typing import Literal
 
 from agent.answer.assemble import citation_of
 from agent.answer.model import Answer
-from agent.answer.outline import body, opening
-from agent.answer.words import plain, source_line
+from agent.answer.outline import body_blocks, lead_blocks
+from agent.answer.words import source_line, strip_control_characters
 from tools.language.grounding import stems
 from tools.language.sentences import prose_of, split_sentences
 from tools.passages import Passage
@@ -74,9 +74,11 @@ class Vote:
 
 def answer_page(answer: Answer) -> Page:
     """The answer's summary and its sides, each claim with its sources."""
-    blocks = [*opening(answer), *body(answer)]
-    sources = {c.number: plain(source_line(c)) for c in answer.citations}
-    return [(b.kind, b.marked, [sources[n] for n in b.citations or ()]) for b in blocks if b.kind not in _NOT_SHOWN]
+    blocks = [*lead_blocks(answer), *body_blocks(answer)]
+    sources = {c.number: strip_control_characters(source_line(c)) for c in answer.citations}
+    return [
+        (b.kind, b.labelled_text, [sources[n] for n in b.citations or ()]) for b in blocks if b.kind not in _NOT_SHOWN
+    ]
 
 
 def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
@@ -87,7 +89,13 @@ def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
     for passage in ranked[: len(cited)]:
         sentences = split_sentences(prose_of(passage.text))
         quote = max(sentences, key=lambda sentence: len(asked & set(stems(sentence))), default=passage.text)
-        lines.append(("case", f"“{plain(quote)}”", [plain(source_line(citation_of(0, passage, quote, None)))]))
+        lines.append(
+            (
+                "case",
+                f"“{strip_control_characters(quote)}”",
+                [strip_control_characters(source_line(citation_of(0, passage, quote, None)))],
+            )
+        )
     return lines
 
 

@@ -21,31 +21,31 @@ from agent.answer.model import (
     Note,
     Quotation,
     ResponseGroup,
-    in_order,
     shared_fields,
-    strength,
+    side_strength,
+    sort_documents,
 )
 from agent.answer.summary import balance_notes, summary_of
 from tools.errors import InputError
 from tools.language.words import count
 from tools.store.database import Database
 
-ALSO, OFF = "also", "off"
+ALSO, OFF_QUESTION = "also", "off"
 """Where a quotation can be moved besides a side: under none of them, or off the question and out of the answer."""
 _ENOUGH = 2  # passages, and sources, of a supported side
 
 
-class Place(NamedTuple):
+class ClaimPlace(NamedTuple):
     """Where a claim stands: under a side, by its id, or in `ALSO`. against: it is an objection to the side."""
 
     side: str
     against: bool = False
 
 
-class Moved(NamedTuple):
+class MovedClaim(NamedTuple):
     claim: AnswerClaim
-    place: Place
-    to: Place
+    place: ClaimPlace
+    to: ClaimPlace
 
 
 def claim_key(answer: Answer, claim: AnswerClaim) -> str:
@@ -53,15 +53,18 @@ def claim_key(answer: Answer, claim: AnswerClaim) -> str:
     return hashlib.sha256(f"{claim.text}\n{sorted(_passages(answer, claim))}".encode()).hexdigest()[:16]
 
 
-def moved_claims(answer: Answer, moves: Mapping[str, str]) -> list[Moved]:
+def moved_claims(answer: Answer, moves: Mapping[str, str]) -> list[MovedClaim]:
     """The claims that do not stay where they stand. moves: where to, by their keys."""
     targets = ((claim, place, moves.get(claim_key(answer, claim))) for place, claim in _placed(answer))
-    return [Moved(claim, place, Place(to)) for claim, place, to in targets if to and Place(to) != place]
+    return [MovedClaim(claim, place, ClaimPlace(to)) for claim, place, to in targets if to and ClaimPlace(to) != place]
 
 
 class Corrections:
-    """The table of corrections: of a run's claim, by its key, to a side, by its id, to `ALSO` or `OFF` (`target`); by
-    whom, and when (ISO, UTC)."""
+    """Reads and writes the table of corrections.
+
+    A row moves one claim of a run, named by its key, to a `target`: a side's id, `ALSO` or `OFF_QUESTION`. It keeps
+    who made the correction and when (ISO, UTC).
+    """
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -74,11 +77,11 @@ class Corrections:
         places = {claim_key(answer, claim): place for place, claim in named}
         if not places:
             raise InputError("this answer has no such quotation. Name one by its number and its words.")
-        if to not in (there := [*(side.id for side in answer.perspectives), ALSO, OFF]):
+        if to not in (there := [*(side.id for side in answer.perspectives), ALSO, OFF_QUESTION]):
             raise InputError(f"'{to}' is no side of this answer. There are: {', '.join(there)}.")
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        now = {key: Place(moves[key]) if key in moves else place for key, place in places.items()}
-        rows = [(run_id, key, to, person, at) for key, place in now.items() if place != Place(to)]
+        now = {key: ClaimPlace(moves[key]) if key in moves else place for key, place in places.items()}
+        rows = [(run_id, key, to, person, at) for key, place in now.items() if place != ClaimPlace(to)]
         with self._db.write() as db:
             db.executemany("INSERT INTO corrections VALUES (NULL, ?, ?, ?, ?, ?)", rows)
 
@@ -104,18 +107,21 @@ class Corrections:
             raise InputError("this run has no answer that could be corrected.")
         return Answer.model_validate_json(rows[0]["answer"])
 
-    def laid_over(self, run_id: str, stored: str) -> str:
+    def with_corrections(self, run_id: str, stored: str) -> str:
         """The stored answer (as JSON) with the run's corrections."""
         moves = self.moves(run_id)
-        return corrected(Answer.model_validate_json(stored), moves).model_dump_json() if moves else stored
+        return apply_corrections(Answer.model_validate_json(stored), moves).model_dump_json() if moves else stored
 
 
-def corrected(answer: Answer, moves: Mapping[str, str]) -> Answer:
+def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     """The answer with its claims moved, and with all that is counted from them; moves: where to, by their keys."""
     if not (moved := moved_claims(answer, moves)):
         return answer
-    overlay = _Overlay(answer, moved)
-    also, sides = overlay.claims(Place(ALSO), answer.also), [s for s in map(overlay.side, answer.perspectives) if s]
+    overlay = _CorrectedParts(answer, moved)
+    also, sides = (
+        overlay.claims(ClaimPlace(ALSO), answer.also),
+        [s for s in map(overlay.side, answer.perspectives) if s],
+    )
     cased = [claim for side in sides for claim in side.all_claims]
     known = {n for claim in (*cased, *also) for n in claim.citations}
     lines = [overlay.line(next(s for s in answer.coverage if s.perspective == side.id), side) for side in sides]
@@ -128,7 +134,7 @@ def corrected(answer: Answer, moves: Mapping[str, str]) -> Answer:
         "also": also,
         "crux": answer.crux if cased and answer.crux and {*answer.crux.citations} <= known else None,
         "citations": [overlay.citation(c, [*cased, *also]) for c in answer.citations if c.number in known],
-        "documents": in_order(overlay.document(d, sides, known) for d in answer.documents),
+        "documents": sort_documents(overlay.document(d, sides, known) for d in answer.documents),
         "coverage": lines,
         "notes": [*notes, *balance_notes(sides)],
     }
@@ -137,20 +143,24 @@ def corrected(answer: Answer, moves: Mapping[str, str]) -> Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Overlay:
+class _CorrectedParts:
     """The parts of an answer, each with what was moved."""
 
     answer: Answer
-    moved: Sequence[Moved]
+    moved: Sequence[MovedClaim]
 
-    def claims(self, place: Place, before: Sequence[AnswerClaim]) -> list[AnswerClaim]:
+    def claims(self, place: ClaimPlace, before: Sequence[AnswerClaim]) -> list[AnswerClaim]:
         """What stays at a place, in its order, and then what comes to it. Nothing replies to what was moved."""
         gone = [m.claim for m in self.moved if m.place == place]
         numbers, texts = {n for m in self.moved for n in m.claim.citations}, {m.claim.text for m in self.moved}
         stay = [c for c in before if c not in gone]
         known = {c.text for c in stay}
         come = {m.claim.text: m.claim for m in self.moved if m.to == place and m.claim.text not in known}
-        new: dict[str, object] = {"role": "also" if place == Place(ALSO) else "case", "answers": [], "answered_by": []}
+        new: dict[str, object] = {
+            "role": "also" if place == ClaimPlace(ALSO) else "case",
+            "answers": [],
+            "answered_by": [],
+        }
 
         def kept(claim: AnswerClaim) -> AnswerClaim:
             answers = [n for n in claim.answers if n not in numbers]
@@ -163,11 +173,11 @@ class _Overlay:
 
     def side(self, side: AnswerPerspective) -> AnswerPerspective | None:
         """The side. One whose statement was a quotation that is gone is named by its next one, or gone with it."""
-        claims = self.claims(Place(side.id), side.claims)
-        objections = self.claims(Place(side.id, against=True), side.objections)
+        claims = self.claims(ClaimPlace(side.id), side.claims)
+        objections = self.claims(ClaimPlace(side.id, against=True), side.objections)
         groups = [g for group in side.groups if claims and (g := self._group(group, side.id, claims)).responses]
         update: dict[str, object] = {"claims": claims, "objections": objections, "groups": groups}
-        if any(m.claim.text == side.statement and m.place == Place(side.id) for m in self.moved):
+        if any(m.claim.text == side.statement and m.place == ClaimPlace(side.id) for m in self.moved):
             if not claims:
                 return None
             name = shorten(claims[0].text, 60, placeholder=" …").rstrip(".")
@@ -177,7 +187,7 @@ class _Overlay:
     def _group(self, group: ResponseGroup, side: str, claims: Sequence[AnswerClaim]) -> ResponseGroup:
         """The group without what was moved from the side or out of the answer, and without documents that are not cited
         there any more. claims: the side's now."""
-        moved = [m.claim for m in self.moved if m.place == Place(side) or m.to == Place(OFF)]
+        moved = [m.claim for m in self.moved if m.place == ClaimPlace(side) or m.to == ClaimPlace(OFF_QUESTION)]
         said, stay = {c.text for c in moved}, {n for c in claims for n in c.citations}
         gone = {n for c in moved for n in c.citations} - stay
         kept = [
@@ -209,7 +219,7 @@ class _Overlay:
         enough, some = min(len(passages), len(sources)) >= _ENOUGH, side.claims or line.status != "not_found"
         status = "supported" if enough else "thin" if some else "not_found"
         counts = {"passages": len(passages), "sources": len(sources), "status": status}
-        return line.model_copy(update={**counts, "strength": strength(len(sources), len(side.claims))})
+        return line.model_copy(update={**counts, "strength": side_strength(len(sources), len(side.claims))})
 
     def document(self, document: AnswerDocument, sides: Sequence[AnswerPerspective], known: set[int]) -> AnswerDocument:
         """The document; where words of it were moved, with what its quotations now stand for. A repeat argues what its
@@ -229,12 +239,12 @@ class _Overlay:
         return document.model_copy(update={"stances": told, "quoted": quoted, "not_quoted": why})
 
 
-def _placed(answer: Answer) -> Iterator[tuple[Place, AnswerClaim]]:
+def _placed(answer: Answer) -> Iterator[tuple[ClaimPlace, AnswerClaim]]:
     """All claims that can be moved, with where they stand."""
     for side in answer.perspectives:
-        yield from ((Place(side.id), claim) for claim in side.claims)
-        yield from ((Place(side.id, against=True), claim) for claim in side.objections)
-    yield from ((Place(ALSO), claim) for claim in answer.also)
+        yield from ((ClaimPlace(side.id), claim) for claim in side.claims)
+        yield from ((ClaimPlace(side.id, against=True), claim) for claim in side.objections)
+    yield from ((ClaimPlace(ALSO), claim) for claim in answer.also)
 
 
 def _passages(answer: Answer, claim: AnswerClaim) -> set[int]:

@@ -11,8 +11,8 @@ from itertools import groupby
 from pathlib import Path
 
 from agent.answer.model import Answer
-from agent.answer.outline import Block, body, documents, ending, opening, sources
-from agent.answer.words import DOCUMENTS, MORE, closing, plain, words_behind
+from agent.answer.outline import OutlineBlock, body_blocks, document_blocks, lead_blocks, note_blocks, source_blocks
+from agent.answer.words import DOCUMENTS, HOW_MADE, closing_line, strip_control_characters, supporting_quotes
 from tools.errors import InputError, StoreError
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -26,7 +26,7 @@ _FORMS = {
     **dict.fromkeys(("also", "case", "objection", "document", "more", "nearest", "unknown"), "- {}"),
     "row": "  - {}",
 }
-_HEADINGS = {"source": "Sources", "document": DOCUMENTS, "more": MORE}
+_HEADINGS = {"source": "Sources", "document": DOCUMENTS, "more": HOW_MADE}
 """What stands above the first block of a kind."""
 _LISTS = (*_HEADINGS, "also", "case", "objection", "nearest", "unknown")
 """Kinds without an empty line between their blocks."""
@@ -39,7 +39,7 @@ def to_markdown(
     explain: bool = False,
     linked: bool = False,
     asked: str = "",
-    blocks: Sequence[Block] = (),
+    blocks: Sequence[OutlineBlock] = (),
 ) -> str:
     """A document of headings, bullets and a numbered list of sources; text from sources is escaped.
 
@@ -56,38 +56,54 @@ def to_markdown(
             lines += [*(line for item in items for line in item), ""]
         else:
             lines += [line for item in items for line in (*item, "")]
-    lines.append(escape(plain(closing(answer, run=answer.run_id if remote else "", asked=asked))))
+    lines.append(
+        escape_markdown(
+            strip_control_characters(closing_line(answer, run=answer.run_id if remote else "", asked=asked))
+        )
+    )
     return "\n".join(lines) + "\n"
 
 
-def _blocks(answer: Answer, explain: bool, *, documented: bool = True) -> list[Block]:
-    listed = documents(answer) if documented else []
-    return [*opening(answer), *body(answer, explain), *sources(answer, explain), *listed, *ending(answer, explain)]
+def _blocks(answer: Answer, explain: bool, *, documented: bool = True) -> list[OutlineBlock]:
+    listed = document_blocks(answer) if documented else []
+    return [
+        *lead_blocks(answer),
+        *body_blocks(answer, explain),
+        *source_blocks(answer, explain),
+        *listed,
+        *note_blocks(answer, explain),
+    ]
 
 
-def _group(block: Block) -> str:
+def _group(block: OutlineBlock) -> str:
     """The kind of the list or paragraphs that the block stands among."""
     return "document" if block.kind == "row" else block.kind
 
 
-def title(question: str) -> str:
+def markdown_title(question: str) -> str:
     """The document's first line, known before there is an answer."""
-    return f"# {escape(plain(question))}"
+    return f"# {escape_markdown(strip_control_characters(question))}"
 
 
-def escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it is: nothing in it becomes a link, an image, HTML or a heading."""
     return _BLOCK.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", " ".join(text.split())))
 
 
-def _markdown_lines(answer: Answer, block: Block, linked: bool) -> list[str]:
-    text = escape(block.marked)
+def _markdown_lines(answer: Answer, block: OutlineBlock, linked: bool) -> list[str]:
+    text = escape_markdown(block.labelled_text)
     if block.source:
         first, url = f"{block.source.number}. ", block.source.url
         if linked and _ADDRESS.fullmatch(url):
-            text = f"<{url}>".join(text.rsplit(escape(url), 1))
-        return [first + text, *(f"{' ' * len(first)}- “{escape(w)}”" for w in words_behind(answer, block.source))]
-    line, said_by = _FORMS.get(block.kind, "{}").format(f"{text} {block.cited}".rstrip()), map(escape, block.below)
+            text = f"<{url}>".join(text.rsplit(escape_markdown(url), 1))
+        return [
+            first + text,
+            *(f"{' ' * len(first)}- “{escape_markdown(w)}”" for w in supporting_quotes(answer, block.source)),
+        ]
+    line, said_by = (
+        _FORMS.get(block.kind, "{}").format(f"{text} {block.cited}".rstrip()),
+        map(escape_markdown, block.below),
+    )
     if block.kind in _LISTS:
         return [line, *(f"  - {said}" for said in said_by)]
     return [line, *(part for said in said_by for part in ("", f"*{said}*"))]
@@ -117,12 +133,12 @@ def to_html(answer: Answer, asked: str = "") -> str:
         for inner in token.children or []:
             if inner.type == "link_open" and inner.markup == "autolink":
                 inner.attrSet("rel", "noreferrer nofollow")
-    page, more, told = reader.renderer.render(tokens, reader.options, {}).partition(f"<h2>{MORE}</h2>")
+    page, more, told = reader.renderer.render(tokens, reader.options, {}).partition(f"<h2>{HOW_MADE}</h2>")
     page = _FOLDED.sub(r"<details><summary>\1</summary>\2</details>", page)
     if more:
-        told = f"<details><summary>{MORE}</summary>{told.replace('</ul>', '</ul></details>', 1)}"
+        told = f"<details><summary>{HOW_MADE}</summary>{told.replace('</ul>', '</ul></details>', 1)}"
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    head = f"{meta}<title>{html.escape(plain(answer.question))}</title><style>{_STYLE}</style>"
+    head = f"{meta}<title>{html.escape(strip_control_characters(answer.question))}</title><style>{_STYLE}</style>"
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{page}{told}</body></html>\n'
 
 
@@ -136,7 +152,7 @@ _STYLES = {
 _ITALIC = ("read_as", "strength", "against", "how_to")
 
 
-def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: Sequence[Block] = ()) -> bytes:
+def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: Sequence[OutlineBlock] = ()) -> bytes:
     """The file's bytes; characters that XML cannot hold are left out. `explain`: with all that the notes tell;
     `asked`: when (ISO); `blocks`: in place of the whole answer's."""
     import docx
@@ -158,16 +174,16 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: S
                 paragraph.paragraph_format.keep_with_next, paragraph.paragraph_format.space_after = True, Pt(0)
                 paragraph = document.add_paragraph(style="List Continue")
                 paragraph.add_run(_xml(said)).font.size = Pt(9)
-            for words in words_behind(answer, block.source) if block.source else ():
+            for words in supporting_quotes(answer, block.source) if block.source else ():
                 document.add_paragraph(_xml(f"“{words}”"), style="List Bullet")
-    document.add_paragraph(_xml(plain(closing(answer, asked=asked))))
+    document.add_paragraph(_xml(strip_control_characters(closing_line(answer, asked=asked))))
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()
 
 
-def _text(block: Block) -> str:
-    return _xml(f"{block.marked} {block.cited}".rstrip())
+def _text(block: OutlineBlock) -> str:
+    return _xml(f"{block.labelled_text} {block.cited}".rstrip())
 
 
 def _xml(text: str) -> str:
@@ -180,11 +196,11 @@ _FORMATS: dict[str, Callable[[Answer, bool, str], bytes]] = {
     ".docx": lambda answer, explain, asked: to_docx(answer, explain=explain, asked=asked),
     ".json": lambda answer, *_: (answer.model_dump_json(indent=2) + "\n").encode(),
 }
-ENDINGS = tuple(_FORMATS)
+EXPORT_ENDINGS = tuple(_FORMATS)
 _LONGEST_SLUG = 60  # characters of a file's name before its ending
 
 
-def as_file(answer: Answer, ending: str, *, explain: bool = False, asked: str = "") -> bytes:
+def export_answer(answer: Answer, ending: str, *, explain: bool = False, asked: str = "") -> bytes:
     """What a file of that ending, one of ENDINGS, holds. `explain`: with all the notes tell; `asked`: when (ISO)."""
     return _FORMATS[ending](answer, explain, asked)
 
@@ -202,8 +218,10 @@ def file_name(question: str, ending: str) -> str:
 
 def check_ending(path: Path) -> None:
     """Raises InputError when an answer cannot be written as the ending says, or the folder is missing."""
-    if path.suffix.lower() not in ENDINGS:
-        raise InputError(f"an answer can be written to a file ending in {', '.join(ENDINGS)}, not to '{path.name}'.")
+    if path.suffix.lower() not in EXPORT_ENDINGS:
+        raise InputError(
+            f"an answer can be written to a file ending in {', '.join(EXPORT_ENDINGS)}, not to '{path.name}'."
+        )
     if not path.parent.is_dir():
         raise InputError(f"there is no folder '{path.parent}' to write '{path.name}' into. Make it first.")
 
@@ -212,7 +230,7 @@ def write_answer(answer: Answer, path: Path, *, explain: bool = False, asked: st
     """Writes the whole file or nothing: an older file stays until the new one is complete. `explain`: with all that the
     notes tell; JSON always has them, and HTML folded. `asked`: when (ISO)."""
     check_ending(path)
-    content = as_file(answer, path.suffix.lower(), explain=explain, asked=asked)
+    content = export_answer(answer, path.suffix.lower(), explain=explain, asked=asked)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".steelman-") as folder:
             scratch = Path(folder) / path.name

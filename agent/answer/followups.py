@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
-from agent.answer.words import called
-from agent.state import OTHER_WAYS, STATE_VERSION, Perspective, RunState, Stand, Target, counter_framing
+from agent.answer.words import side_name
+from agent.state import OTHER_WAYS, STATE_VERSION, CounterTarget, Perspective, QuotedStance, RunState, counter_framing
 from tools.errors import QuestionError
 
 _AGAINST = re.compile(
@@ -23,11 +23,17 @@ _NO_ANSWER = (
 )
 
 
-def opening(question: str, earlier: Sequence[str], answers: Sequence[Answer]) -> RunState:
-    """What a run begins with: `earlier` questions, oldest first, and the thread's `answers`. Raises as `resolve`."""
+def initial_state(question: str, earlier: Sequence[str], answers: Sequence[Answer]) -> RunState:
+    """Returns the state that a run begins with.
+
+    earlier: questions asked before in the thread, oldest first. answers: the thread's, oldest first. Raises as
+    `counter_target` does, and QuestionError for a command.
+    """
     before = [*earlier, *(a.neutral_question for a in answers)]
     begun = RunState(version=STATE_VERSION, question=question, earlier=before)
-    if against := resolve(question, answers):  # the thread's question, with what is to be argued against as its focus
+    if against := counter_target(
+        question, answers
+    ):  # the thread's question, with what is to be argued against as its focus
         return RunState(**begun, against=against, framing=counter_framing(against))
     if _COMMAND.fullmatch(question):
         what = "is no question, but a command: give it below an answer, on the page or in the chat."
@@ -35,7 +41,7 @@ def opening(question: str, earlier: Sequence[str], answers: Sequence[Answer]) ->
     return begun
 
 
-def resolve(question: str, answers: Sequence[Answer]) -> Target | None:
+def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | None:
     """What a follow-up wants argued against; None for any other question.
 
     `answers` are the thread's, oldest first; the latest that has what is named is the one that is meant. Raises
@@ -57,22 +63,22 @@ def resolve(question: str, answers: Sequence[Answer]) -> Target | None:
     raise QuestionError(f"the last answer has no '{what}' to argue against. {numbers} Its sides are {names}.")
 
 
-def _named(answer: Answer, what: str) -> Target | None:
+def _named(answer: Answer, what: str) -> CounterTarget | None:
     """What the words name in the answer: the claim that a number stands for, or a side."""
     if match := _NUMBER.fullmatch(what):
         return _claim_target(answer, int(match[1]))
-    side = side_called(answer, what)
+    side = find_side(answer, what)
     if side and side.id == OTHER_WAYS:
         raise QuestionError(f"'{side.name}' are several. Name a claim of them. {_numbers_in_words(answer)}")
     return _target(answer, side, 0, side.statement, "") if side else None
 
 
-def side_called(answer: Answer, what: str) -> AnswerPerspective | None:
+def find_side(answer: Answer, what: str) -> AnswerPerspective | None:
     """The side that is called so or has that name, or of that place: '1' is the first."""
     sides, said = list(answer.perspectives), _bare(what)
     if said.isdecimal():
         return sides[int(said) - 1] if 1 <= int(said) <= len(sides) else None
-    return next((side for side in sides if said in (_bare(side.name), _bare(called(answer, side)))), None)
+    return next((side for side in sides if said in (_bare(side.name), _bare(side_name(answer, side)))), None)
 
 
 def _bare(name: str) -> str:
@@ -96,7 +102,7 @@ def _numbers_in_words(answer: Answer) -> str:
     return f"The numbers of the last answer are {listed}."
 
 
-def _claim_target(answer: Answer, number: int) -> Target | None:
+def _claim_target(answer: Answer, number: int) -> CounterTarget | None:
     if (found := _claim_of(answer, number)) is None:
         return None
     perspective, claim = found
@@ -123,8 +129,8 @@ def _support(answer: Answer, claim: AnswerClaim) -> float:
 # Perspectives
 
 
-def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: str, publisher: str) -> Target:
-    return Target(
+def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: str, publisher: str) -> CounterTarget:
+    return CounterTarget(
         question=answer.neutral_question,
         number=number,
         text=text,
@@ -149,7 +155,7 @@ def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective |
     return _planned(other.name, other.statement, other) if other else None
 
 
-def stand_of(answer: Answer, words: str) -> Stand | None:
+def stance_of_quotation(answer: Answer, words: str) -> QuotedStance | None:
     """Where the answer quotes the words, or a claim that a model wrote from them; None for words of no side."""
     cited = {c.number for c in answer.citations if words in (c.quote, *(q.quote for q in c.more))}
     claims = [(side, claim) for side in answer.perspectives for claim in side.all_claims]
@@ -169,7 +175,7 @@ def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -
 # What to offer
 
 
-def suggestions(answer: Answer) -> list[str]:
+def suggested_followups(answer: Answer) -> list[str]:
     """A counter-argument to the best claim of each perspective whose contrary has a case to reply with, two at most."""
     numbers: list[int] = []
     for perspective in answer.perspectives:

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from agent.answer.earlier import upgraded
+from agent.answer.earlier import upgrade_answer
 
 SCHEMA_VERSION: Literal["4.1"] = "4.1"
 
@@ -24,18 +24,18 @@ FOOTER_NOTE_KINDS = ("corrected", "skipped", "failed", "late", "unjudged", "degr
 _STRONG_SOURCES, _STRONG_SHOWN = 4, 2
 
 
-class Part(BaseModel):
+class AnswerModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def shared_fields(known: object, part: type[Part]) -> dict[str, Any]:
+def shared_fields(known: object, part: type[AnswerModel]) -> dict[str, Any]:
     """What the part takes over as it is, from a mapping or an object, by the names that both have."""
     if isinstance(known, Mapping):
         return {name: known[name] for name in part.model_fields if name in known}
     return {name: getattr(known, name) for name in part.model_fields if hasattr(known, name)}
 
 
-class AnswerClaim(Part):
+class AnswerClaim(AnswerModel):
     """A finished sentence and the numbers of the citations that it stands on.
 
     `quoted`: it stands in its source word for word; otherwise a model wrote it, or it is a crux, and the citations'
@@ -55,7 +55,7 @@ class AnswerClaim(Part):
     answered_by: list[str] = Field(default_factory=list, exclude_if=lambda texts: not texts)
 
 
-class ResponseSentence(Part):
+class ResponseSentence(AnswerModel):
     """A sentence that stands in its passage word for word, and the judge's probability for its side.
 
     `shown` is the same with what was changed in square brackets, empty where it stands alone; `speaker` says it.
@@ -68,7 +68,7 @@ class ResponseSentence(Part):
     support: float
 
 
-class DocumentResponse(Part):
+class DocumentResponse(AnswerModel):
     """What one document answers: a thesis, and up to three sentences of evidence for it, the most relevant first.
 
     `citation` is the number under which a claim cites the thesis's speaker in this document, else null.
@@ -84,14 +84,14 @@ class DocumentResponse(Part):
     evidence: list[ResponseSentence]
 
 
-class ResponseGroup(Part):
+class ResponseGroup(AnswerModel):
     """Documents whose theses are near each other, and how many independent sources stand behind them."""
 
     sources: int
     responses: list[DocumentResponse]
 
 
-class AnswerPerspective(Part):
+class AnswerPerspective(AnswerModel):
     """One side with its case. `status` counts evidence; `contrary` is the id of the side that says the opposite.
 
     `groups` are what its documents answer, those with the most sources behind them first. `objections` argue against a
@@ -114,7 +114,7 @@ class AnswerPerspective(Part):
         return [*self.claims, *self.objections]
 
 
-class Countered(Part):
+class Countered(AnswerModel):
     """What a follow-up asked to be argued against: a claim of the thread's earlier answer, or a whole side of it.
 
     `number` is the citation's in that answer, 0 for a side. The side says `statement`. `publisher`: or the speaker.
@@ -128,7 +128,7 @@ class Countered(Part):
     stance: Literal["supports", "opposes", "other"]
 
 
-class _Location(Part):
+class _Location(AnswerModel):
     """Where words stand in their document: `page` to `last_page`, 0 where it has none; the heading above them.
     `speaker` says them, or else the document's author; a name that is not certain begins with 'probably '."""
 
@@ -138,7 +138,7 @@ class _Location(Part):
     speaker: str = ""
 
 
-class SourceFacts(Part):
+class SourceFacts(AnswerModel):
     """What is known of a document."""
 
     collection: str
@@ -172,7 +172,7 @@ class Citation(SourceFacts, _Location):
     more: list[Quotation] = Field(default_factory=list)
 
 
-class DocumentStance(Part):
+class DocumentStance(AnswerModel):
     """What a document argues about one side. Against a side with a contrary one it argues for the contrary."""
 
     perspective: str
@@ -194,12 +194,12 @@ class AnswerDocument(SourceFacts):
     not_quoted: NotQuoted
 
 
-def in_order(documents: Iterable[AnswerDocument]) -> list[AnswerDocument]:
+def sort_documents(documents: Iterable[AnswerDocument]) -> list[AnswerDocument]:
     """The quoted ones by their numbers, then those that take a side, then the others."""
     return sorted(documents, key=lambda d: (get_args(NotQuoted).index(d.not_quoted), d.quoted))
 
 
-class CoverageLine(Part):
+class CoverageLine(AnswerModel):
     """The ledger's line of one side. passages, sources: the passages that its case cites, and their independent
     sources; where nothing was written, those that were found. strongest: the best support."""
 
@@ -212,7 +212,7 @@ class CoverageLine(Part):
     queries: list[str]
 
 
-class Note(Part):
+class Note(AnswerModel):
     """Something that the reader should know: what failed, what was not found, what was dropped, what a reader changed.
 
     `hint`: the part of the text that only helps at the keyboard of the machine that answered, such as a command to
@@ -229,7 +229,7 @@ class Note(Part):
     brief: str = Field(default="", exclude_if=lambda brief: not brief)
 
 
-class Usage(Part):
+class Usage(AnswerModel):
     """What the run spent. Embedded providers cost no tokens.
 
     `calls` are those to models and search engines, `pages` the web pages read. `cost_usd` is the price of the models'
@@ -244,7 +244,7 @@ class Usage(Part):
     pages: int = 0
 
 
-class Answer(Part):
+class Answer(AnswerModel):
     """The answer to one question.
 
     `neutral_question` is what was searched for: the question as it was typed, of a follow-up that of its thread, of one
@@ -277,7 +277,7 @@ class Answer(Part):
     @model_validator(mode="before")
     @classmethod
     def _upgrade(cls, stored: Any) -> Any:
-        return upgraded(stored, SCHEMA_VERSION)
+        return upgrade_answer(stored, SCHEMA_VERSION)
 
     @field_validator("perspectives")
     @classmethod
@@ -286,7 +286,7 @@ class Answer(Part):
         return sorted(sides, key=lambda side: STANCES.index(side.stance))
 
 
-def strength(sources: int, shown: int) -> Strength:
+def side_strength(sources: int, shown: int) -> Strength:
     """The word for how well a side is evidenced. weak: one source; strong: four independent sources and two claims or
     more; some: between. sources: of the claims shown. shown: claims of its case."""
     if not (sources and shown):

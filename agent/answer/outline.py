@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.answer import lines, words
+from agent.answer import attribution, words
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.summary import all_looked_into
+from agent.answer.summary import search_completed
 from tools.errors import as_installed
 
-Kind = (
+BlockKind = (
     Literal["title", "read_as", "summary", "tried", "crux", "also", "folded", "how_to"]
     | Literal["head", "strength", "thesis", "case", "looked_for", "against", "objection"]
     | Literal["source", "document", "row", "note", "more", "nearest", "unknown"]
@@ -21,7 +21,7 @@ _OMITTED_IF_EMPTY = ("read_as", "how_to", "looked_for", "note")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class OutlineBlock:
     """A heading, a paragraph or a list item.
 
     `citations`: the numbers that follow the text, None where there can be none. `quoted`: the text is a source's own
@@ -31,7 +31,7 @@ class Block:
     `answered`: who replies to it.
     """
 
-    kind: Kind
+    kind: BlockKind
     text: str
     citations: Sequence[int] | None = None
     quoted: bool = False
@@ -44,20 +44,22 @@ class Block:
 
     def __post_init__(self) -> None:
         for name in ("text", "label", "speaker", "answered"):  # no rendering shows what a terminal or a page would obey
-            object.__setattr__(self, name, words.plain(getattr(self, name)))
-        object.__setattr__(self, "said_by", [words.plain(line) for line in self.said_by])
+            object.__setattr__(self, name, words.strip_control_characters(getattr(self, name)))
+        object.__setattr__(self, "said_by", [words.strip_control_characters(line) for line in self.said_by])
 
     @property
-    def marked(self) -> str:
+    def labelled_text(self) -> str:
         """The text with its label, in quotation marks where it is quoted; without its citations, and with the speaker
         only where no line below tells it."""
-        text = words.by(words.in_quotes(self.text) if self.quoted else self.text, "" if self.said_by else self.speaker)
+        text = words.with_speaker(
+            words.in_quotes(self.text) if self.quoted else self.text, "" if self.said_by else self.speaker
+        )
         return f"{self.label}: {text}" if self.label and text else self.label or text
 
     @property
     def cited(self) -> str:
         """The numbers after the text."""
-        return words.numbers(self.citations or (), self.answers)
+        return words.citation_numbers(self.citations or (), self.answers)
 
     @property
     def below(self) -> list[str]:
@@ -65,101 +67,119 @@ class Block:
         return [*self.said_by, *filter(None, [self.answered[:1].upper() + self.answered[1:]])]
 
 
-def opening(answer: Answer) -> list[Block]:
+def lead_blocks(answer: Answer) -> list[OutlineBlock]:
     """The question, the summary and what the dispute turns on."""
-    return _shown(
-        Block("title", answer.question),
-        Block("read_as", words.read_as(answer)),
-        Block("summary", answer.summary),
-        *(Block("tried", note.text) for note in answer.notes if note.kind == "not_found"),
-        *(Block("tried", words.NEAREST) for _ in answer.nearest_questions[:1]),
-        *(Block("nearest", question) for question in answer.nearest_questions),
-        *(_claim(answer, "crux", c) for c in (answer.crux,) if c),
+    return _without_empty(
+        OutlineBlock("title", answer.question),
+        OutlineBlock("read_as", words.question_as_read(answer)),
+        OutlineBlock("summary", answer.summary),
+        *(OutlineBlock("tried", note.text) for note in answer.notes if note.kind == "not_found"),
+        *(OutlineBlock("tried", words.NEAREST_QUESTIONS) for _ in answer.nearest_questions[:1]),
+        *(OutlineBlock("nearest", question) for question in answer.nearest_questions),
+        *(_claim_block(answer, "crux", c) for c in (answer.crux,) if c),
     )
 
 
-def perspective(answer: Answer, side: AnswerPerspective) -> list[Block]:
+def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
     """One perspective: its statement and its strength first, then its case, and what is missing from it."""
-    line, own = words.line_of(answer, side), words.quoted_head(side)
+    line, own = words.coverage_line(answer, side), words.quoted_heading(side)
     cited, speaker = (own.citations, own.speaker) if own else (None, "")
-    said_by = lines.told_by(answer, own) if own else ()
-    return _shown(
-        Block("head", words.named(answer, side), cited, False, words.label(answer, side), None, speaker, (), said_by),
-        Block("strength", words.strength_of(answer, side)),
-        *(_claim(answer, "thesis", c) for c in words.case(side) if c.role == "thesis"),
-        *(_claim(answer, "case", c) for c in words.case(side) if c.role != "thesis"),
-        Block("looked_for", words.looked_for(answer, side, line)),
-        *(Block("against", words.AGAINST_IT) for _ in side.objections[:1]),
-        *(_claim(answer, "objection", c) for c in side.objections),
+    said_by = attribution.numbered_source_lines(answer, own) if own else ()
+    return _without_empty(
+        OutlineBlock(
+            "head",
+            words.side_heading(answer, side),
+            cited,
+            False,
+            words.side_label(answer, side),
+            None,
+            speaker,
+            (),
+            said_by,
+        ),
+        OutlineBlock("strength", words.evidence_counts(answer, side)),
+        *(_claim_block(answer, "thesis", c) for c in words.claims_below_heading(side) if c.role == "thesis"),
+        *(_claim_block(answer, "case", c) for c in words.claims_below_heading(side) if c.role != "thesis"),
+        OutlineBlock("looked_for", words.queries_tried(answer, side, line)),
+        *(OutlineBlock("against", words.AGAINST_IT) for _ in side.objections[:1]),
+        *(_claim_block(answer, "objection", c) for c in side.objections),
     )
 
 
-def also(answer: Answer, explain: bool = False) -> list[Block]:
+def sideless_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
     """What is on the question and stands under no side; explain: all of it."""
     first, folded = answer.also[: words.FIRST_ALSO], answer.also[words.FIRST_ALSO :]
     more = f"{len(folded)} more:" if explain else f"{len(folded)} more: {words.WHERE_MORE}"
-    return _shown(
-        *(Block("head", "", label=words.also_heading(answer)) for _ in first[:1] if answer.perspectives),
-        *(_claim(answer, "also", c) for c in first),
-        *(Block("folded", more) for _ in folded[:1]),
-        *(_claim(answer, "also", c) for c in folded if explain),
-        Block("how_to", words.how_to_get_sides(answer)),
+    return _without_empty(
+        *(OutlineBlock("head", "", label=words.also_heading(answer)) for _ in first[:1] if answer.perspectives),
+        *(_claim_block(answer, "also", c) for c in first),
+        *(OutlineBlock("folded", more) for _ in folded[:1]),
+        *(_claim_block(answer, "also", c) for c in folded if explain),
+        OutlineBlock("how_to", words.how_to_get_sides(answer)),
     )
 
 
-def body(answer: Answer, explain: bool = False) -> list[Block]:
+def body_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
     """All perspectives, and what is for none of them: below the sides, or first where no side has anything."""
-    sides = [block for side in answer.perspectives for block in perspective(answer, side)]
-    beside = also(answer, explain)
+    sides = [block for side in answer.perspectives for block in side_blocks(answer, side)]
+    beside = sideless_blocks(answer, explain)
     return [*beside, *sides] if words.is_sideless(answer) else [*sides, *beside]
 
 
-def sources(answer: Answer, explain: bool = False) -> list[Block]:
+def source_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
     """The citations of what is shown."""
     claims = [c for side in answer.perspectives for c in side.all_claims] + ([answer.crux] if answer.crux else [])
     claims += answer.also if explain else answer.also[: words.FIRST_ALSO]
     cited = {n for claim in claims for n in claim.citations}
-    return [Block("source", words.source_line(c), source=c) for c in answer.citations if c.number in cited]
+    return [OutlineBlock("source", words.source_line(c), source=c) for c in answer.citations if c.number in cited]
 
 
-def documents(answer: Answer) -> list[Block]:
+def document_blocks(answer: Answer) -> list[OutlineBlock]:
     """How many documents were read and quoted; then each that was read, those of one file below its name."""
-    listed = [Block("document", lines.headline(answer))] if (files := lines.by_file(answer)) else []
+    listed = (
+        [OutlineBlock("document", attribution.documents_headline(answer))]
+        if (files := attribution.documents_by_file(answer))
+        else []
+    )
     for name, rows in files:
-        listed += [Block("document", lines.file_line(name, rows))] if name else []
-        told = ((lines.document_line(answer, row, name), row.quoted or None) for row in rows)
-        listed += [Block("row" if name else "document", line, quoted) for line, quoted in told]
+        listed += [OutlineBlock("document", attribution.file_line(name, rows))] if name else []
+        told = ((attribution.document_line(answer, row, name), row.quoted or None) for row in rows)
+        listed += [OutlineBlock("row" if name else "document", line, quoted) for line, quoted in told]
     return listed
 
 
-def copied(answer: Answer, side: AnswerPerspective) -> str:
+def side_as_text(answer: Answer, side: AnswerPerspective) -> str:
     """A side as plain text, each claim with its numbers and below them the sources of these."""
-    blocks = [b for b in perspective(answer, side) if b.citations or b.kind == "against"]
+    blocks = [b for b in side_blocks(answer, side) if b.citations or b.kind == "against"]
     cited = {n for b in blocks for n in b.citations or ()}
     sources = [f"[{c.number}] {words.source_line(c)}" for c in answer.citations if c.number in cited]
-    head = f"{answer.neutral_question} {words.called(answer, side)}"
-    told = (line for b in blocks for line in (f"{b.marked} {b.cited}".rstrip(), *(f"  {said}" for said in b.below)))
+    head = f"{answer.neutral_question} {words.side_name(answer, side)}"
+    told = (
+        line for b in blocks for line in (f"{b.labelled_text} {b.cited}".rstrip(), *(f"  {said}" for said in b.below))
+    )
     return "\n".join([head, *told, "", *sources])
 
 
-def ending(answer: Answer, explain: bool = False) -> list[Block]:
+def note_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
     """What was not done, in one line; explain: with all that the notes tell."""
-    return _shown(
-        Block("note", words.undone(answer.notes)),
-        *(Block("more", text) for text in words.more_about(answer.notes) if explain),
+    return _without_empty(
+        OutlineBlock("note", words.problem_line(answer.notes)),
+        *(OutlineBlock("more", text) for text in words.folded_notes(answer.notes) if explain),
     )
 
 
-def _claim(answer: Answer, kind: Kind, claim: AnswerClaim) -> Block:
+def _claim_block(answer: Answer, kind: BlockKind, claim: AnswerClaim) -> OutlineBlock:
     text = words.decontextualised(claim) if claim.quoted else claim.text
-    why = words.CRUX if kind == "crux" else words.reason_of(claim)
-    speaker = lines.in_short(answer, claim)
-    said_by = () if kind == "crux" else lines.told_by(answer, claim)  # of a crux the numbers are enough
-    replied = lines.answered_by(answer, claim)
-    return Block(kind, text, claim.citations, claim.quoted, why, None, speaker, claim.answers, said_by, replied)
+    why = words.CRUX_LABEL if kind == "crux" else words.reason_label(claim)
+    speaker = attribution.short_attribution(answer, claim)
+    said_by = (
+        () if kind == "crux" else attribution.numbered_source_lines(answer, claim)
+    )  # of a crux the numbers are enough
+    replied = attribution.answered_by_line(answer, claim)
+    return OutlineBlock(kind, text, claim.citations, claim.quoted, why, None, speaker, claim.answers, said_by, replied)
 
 
-def _shown(*blocks: Block) -> list[Block]:
+def _without_empty(*blocks: OutlineBlock) -> list[OutlineBlock]:
     return [block for block in blocks if block.text or block.kind not in _OMITTED_IF_EMPTY]
 
 
@@ -181,7 +201,7 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
     explain: with what each document argues, and all that the notes tell.
     """
     page = _Page(max(_NARROWEST, min(width, _WIDEST)), bold)
-    title, *lead = opening(answer)
+    title, *lead = lead_blocks(answer)
     page.strong(*textwrap.wrap(title.text, page.width))
     page.blocks(*lead)
     first = words.is_sideless(answer)
@@ -193,7 +213,7 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
         _also(page, answer, explain)
     _sources(page, answer, explain)
     if explain:
-        _listed(page, words.DOCUMENTS, documents(answer))
+        _listed(page, words.DOCUMENTS, document_blocks(answer))
     _end(page, answer, explain)
     return "\n".join(page.lines) + "\n"
 
@@ -210,14 +230,14 @@ class _Page:
         wrapped = textwrap.wrap(text, self.width, initial_indent=first, subsequent_indent=" " * len(first))
         self.lines += wrapped or [first.rstrip()]
 
-    def blocks(self, *blocks: Block) -> None:
+    def blocks(self, *blocks: OutlineBlock) -> None:
         for block in blocks:
-            self.wrap(_text(block), _FIRST.get(block.kind, ""))
+            self.wrap(_terminal_text(block), _FIRST.get(block.kind, ""))
 
 
 def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
-    head, strength, *rest = perspective(answer, side)
-    tag, text = f"{head.label.upper():<{len(_INDENT)}}", _text(head)
+    head, strength, *rest = side_blocks(answer, side)
+    tag, text = f"{head.label.upper():<{len(_INDENT)}}", _terminal_text(head)
     page.lines.append("")
     if text:
         first, *more = textwrap.wrap(text, page.width - len(_INDENT) - 2)
@@ -229,7 +249,7 @@ def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
 
 
 def _also(page: _Page, answer: Answer, explain: bool) -> None:
-    for block in also(answer, explain):
+    for block in sideless_blocks(answer, explain):
         if block.kind in ("head", "how_to"):
             page.lines.append("")
         if block.kind == "head":
@@ -238,7 +258,7 @@ def _also(page: _Page, answer: Answer, explain: bool) -> None:
             page.blocks(block)
 
 
-def _listed(page: _Page, head: str, blocks: Sequence[Block]) -> None:
+def _listed(page: _Page, head: str, blocks: Sequence[OutlineBlock]) -> None:
     if blocks:
         page.lines.append("")
         page.strong(head.upper())
@@ -250,28 +270,28 @@ def _sources(page: _Page, answer: Answer, explain: bool) -> None:
         return
     page.lines.append("")
     page.strong("SOURCES")
-    for block in sources(answer, explain):
+    for block in source_blocks(answer, explain):
         if citation := block.source:
             first = f"  [{citation.number}] "
             page.wrap(block.text, first)
-            for said in words.words_behind(answer, citation):
+            for said in words.supporting_quotes(answer, citation):
                 page.wrap(_in_marks(said), " " * len(first))
 
 
 def _end(page: _Page, answer: Answer, explain: bool) -> None:
-    blocks = ending(answer, explain)
-    _listed(page, words.MORE, [b for b in blocks if b.kind == "more"])
+    blocks = note_blocks(answer, explain)
+    _listed(page, words.HOW_MADE, [b for b in blocks if b.kind == "more"])
     page.lines.append("")
-    page.blocks(*(Block("note", f"Note: {b.text}") for b in blocks if b.kind == "note"))
-    if not explain and not all_looked_into(note.kind for note in answer.notes if note.brief):
+    page.blocks(*(OutlineBlock("note", f"Note: {b.text}") for b in blocks if b.kind == "note"))
+    if not explain and not search_completed(note.kind for note in answer.notes if note.brief):
         page.wrap(as_installed(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain"))
     if answer.citations:
-        page.wrap(words.plain(words.closing(answer, run=answer.run_id[:6])))
+        page.wrap(words.strip_control_characters(words.closing_line(answer, run=answer.run_id[:6])))
     page.wrap(as_installed("More sources: python -m agent ingest YOUR_FOLDER --collection mine"))
 
 
-def _text(block: Block) -> str:
-    text = words.by(_in_marks(block.text) if block.quoted else block.text, block.speaker)
+def _terminal_text(block: OutlineBlock) -> str:
+    text = words.with_speaker(_in_marks(block.text) if block.quoted else block.text, block.speaker)
     reason = f"{block.label}: " if block.label and block.kind != "head" else ""
     replied = f" ({block.answered})" if block.answered else ""
     return f"{reason}{text} {block.cited}".rstrip() + replied

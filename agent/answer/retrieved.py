@@ -5,13 +5,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.answer.model import Answer, Note, Part, SourceFacts, Status, Strength, Usage, shared_fields, strength
+from agent.answer.model import (
+    Answer,
+    AnswerModel,
+    Note,
+    SourceFacts,
+    Status,
+    Strength,
+    Usage,
+    shared_fields,
+    side_strength,
+)
 from agent.state import Coverage, Perspective, RunState
 from tools.passages import Passage, interleave
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class JudgedPassage:
     """One passage as it was judged for one side.
 
     `support` is the judge's probability. `counts`: the side's coverage counts the passage; a copy, or one that supports
@@ -37,18 +47,18 @@ def judged_passages(state: RunState) -> set[int]:
     return {i for scores in state.get("support", {}).values() for i in scores}
 
 
-def evidence_of(state: RunState, passages: Mapping[int, Passage]) -> list[Evidence]:
+def judged_pairs(state: RunState, passages: Mapping[int, Passage]) -> list[JudgedPassage]:
     """A line for each judged (side, passage) pair: sides in their order, best support first.
 
     A passage that is not among `passages`, since it was deleted, is left out, and so are scores of a side that is no
     longer one of the run's.
     """
-    lines: list[Evidence] = []
+    lines: list[JudgedPassage] = []
     for side in state.get("perspectives", []):
         scores = state.get("support", {}).get(side["id"], {})
         counted = {*coverage_in(state, side)["ids"]}
         best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-        lines += [Evidence(side["id"], passages[i], s, i in counted) for i, s in best_first if i in passages]
+        lines += [JudgedPassage(side["id"], passages[i], s, i in counted) for i, s in best_first if i in passages]
     return lines
 
 
@@ -71,7 +81,7 @@ class RetrievedPassage(SourceFacts):
     counts: bool
 
 
-class RetrievedPerspective(Part):
+class RetrievedPerspective(AnswerModel):
     """One side with its passages, in the order of the selection."""
 
     id: str
@@ -86,7 +96,7 @@ class RetrievedPerspective(Part):
     passages: list[RetrievedPassage]
 
 
-class Retrieved(Part):
+class Retrieved(AnswerModel):
     """The sides of a question with what was found for each. `threshold`: the support from which a passage counts."""
 
     run_id: str
@@ -100,7 +110,7 @@ class Retrieved(Part):
     usage: Usage
 
 
-def retrieved_of(answer: Answer, state: RunState, passages: Mapping[int, Passage]) -> Retrieved:
+def retrieved_result(answer: Answer, state: RunState, passages: Mapping[int, Passage]) -> Retrieved:
     """What the run chose; a passage that is not among `passages`, since it was deleted, is left out."""
     sides = [_perspective(side, state, passages) for side in state.get("perspectives", [])]
     found = {"threshold": state.get("threshold"), "perspectives": sides}
@@ -118,7 +128,7 @@ def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Pass
     return RetrievedPerspective(
         **shared_fields(side, RetrievedPerspective),
         status=coverage["status"],
-        strength=strength(coverage["sources"], len(chosen)),
+        strength=side_strength(coverage["sources"], len(chosen)),
         sources=coverage["sources"],
         queries=state.get("queries", {}).get(side["id"], []),
         passages=[_passage(p, support.get(p.id), p.id in coverage["ids"]) for p in chosen],

@@ -8,14 +8,14 @@ from textwrap import shorten
 from typing import cast
 
 from agent.answer.model import Answer, AnswerDocument, AnswerPerspective, Note, Outcome
-from agent.state import RunState, Target
+from agent.state import CounterTarget, RunState
 from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
 from tools.language.question import ANSWERS, asks_yes_or_no
 from tools.language.words import count
 from tools.passages import Passage
 
-THOUGH = "though not all could be searched and read; the notes say what failed"
+SEARCH_INCOMPLETE = "though not all could be searched and read; the notes say what failed"
 """What stands beside 'nothing was found' where something failed."""
 _NAMED = 4  # answers of which each is named with its documents, at most
 _NOT_DONE = ("failed", "degraded", "late")
@@ -41,7 +41,7 @@ def summary_of(answer: Answer) -> str:
     return summarise(answer.outcome, cast(RunState, state), answer.documents)
 
 
-def all_looked_into(kinds: Iterable[str]) -> bool:
+def search_completed(kinds: Iterable[str]) -> bool:
     """Whether nothing failed or ran late, by the kinds of the notes: else 'nothing was found' may be for want of
     looking."""
     return not any(kind in _NOT_DONE for kind in kinds)
@@ -49,7 +49,7 @@ def all_looked_into(kinds: Iterable[str]) -> bool:
 
 def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument]) -> str:
     if "against" in state:
-        return _countering(outcome, state["against"])
+        return _counter_summary(outcome, state["against"])
     if outcome == "retrieved":
         covered = sum(c["passages"] > 0 for c in state["coverage"].values())
         return f"Passages for {covered} of {count(len(state['coverage']), 'side')}; nothing was written."
@@ -59,29 +59,29 @@ def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocume
         return f"Nothing on {about} was found{_where(documents)}{_what_was_not_done(state)}."
     if not state["perspectives"]:
         return "What the sources say on this:"
-    census = _census(state, documents)
+    census = _stance_counts(state, documents)
     return f"On {focus}, {census[:1].lower()}{census[1:]}" if focus else census
 
 
 def _where(documents: Sequence[AnswerDocument]) -> str:
     """' in the 14 documents that were read'"""
-    read = sum(map(is_read, documents))
+    read = sum(map(was_read, documents))
     return f" in the {count(read, 'document')} that {'was' if read == 1 else 'were'} read" if read else ""
 
 
 def _what_was_not_done(state: RunState) -> str:
     """The end of a sentence that says that nothing was found, where that may be for want of looking."""
-    done = all_looked_into(f.get("kind", "failed") for f in state.get("notes", []))
-    return "" if done and not state.get("unread_pages") else f", {THOUGH}"
+    done = search_completed(f.get("kind", "failed") for f in state.get("notes", []))
+    return "" if done and not state.get("unread_pages") else f", {SEARCH_INCOMPLETE}"
 
 
-def _census(state: RunState, documents: Sequence[AnswerDocument]) -> str:
+def _stance_counts(state: RunState, documents: Sequence[AnswerDocument]) -> str:
     """'Of 14 documents on this, 5 argue yes and 4 no; for 5 Steelman could not tell.' Copies count once. Of a follow-up
     on a focus those count that are quoted."""
     left_out = ("repeats", "off_question", "unread", *(["no_claim"] if state["framing"]["focus"] else []))
     on_question = [d for d in documents if d.not_quoted not in left_out]
     where = "quoted here" if state["framing"]["focus"] else "on this"
-    argued = Counter(_argued(d, state) for d in on_question if d.stances)
+    argued = Counter(_stance_class(d, state) for d in on_question if d.stances)
     untold, whole = len(on_question) - argued.total(), count(len(on_question), "document")
     if not argued:
         found, which = ("is", "which side it takes") if untold == 1 else ("are", "which side any of them takes")
@@ -93,11 +93,11 @@ def _census(state: RunState, documents: Sequence[AnswerDocument]) -> str:
     return f"Of {whole} {where}, {listed}" + (f"; for {untold} Steelman could not tell." if untold else ".")
 
 
-def is_read(document: AnswerDocument) -> bool:
+def was_read(document: AnswerDocument) -> bool:
     return document.not_quoted != "unread"
 
 
-def _argued(document: AnswerDocument, state: RunState) -> tuple[int, str]:
+def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:
     """The one class of a document that takes a side, after its place in the sentence: yes or no before other ways."""
     sides, supported = state["perspectives"], {s.perspective for s in document.stances if s.argues == "for"}
     mine = [(place, p) for place, p in enumerate(sides) if p["id"] in supported]
@@ -118,7 +118,7 @@ def _argued(document: AnswerDocument, state: RunState) -> tuple[int, str]:
     return (place, f"for ‘{shorten(only['name'], 60, placeholder=' …')}’") if named else (0, "for one of the answers")
 
 
-def _countering(outcome: Outcome, against: Target) -> str:
+def _counter_summary(outcome: Outcome, against: CounterTarget) -> str:
     """To what the answer replies, and whether anything was found to reply with."""
     what = f"“{against['text'].rstrip('. ')}”" + (f" ({against['publisher']})" if against["publisher"] else "")
     if outcome == "answered":

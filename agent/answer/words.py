@@ -36,11 +36,11 @@ HOW_TO_GET_SIDES = (
     "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
     "judge (STEELMAN_JUDGE=hub:NAME, from 0.7 GB): docs/providers.md says how."
 )
-CRUX = "What it turns on"
+CRUX_LABEL = "What it turns on"
 DOCUMENTS = "Documents"
-NEAREST = "The nearest questions that the samples answer:"
+NEAREST_QUESTIONS = "The nearest questions that the samples answer:"
 REMINDER = "Check what matters to you against the sources."
-MORE = "More about how this was made"
+HOW_MADE = "More about how this was made"
 """What stands above the notes that are shown to those who ask for them."""
 _QUOTED = re.compile(r'["“]([^"“”]+)["”]')
 _VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
@@ -66,14 +66,14 @@ def stance_labels(question: str) -> dict[Stance, str]:
     return {**_LABELS, "supports": yes, "opposes": no} if asks_yes_or_no(question) else _LABELS
 
 
-def plain(text: str) -> str:
+def strip_control_characters(text: str) -> str:
     """The text on one line without what a terminal or a page would obey: control, direction and other unseen marks."""
     if not text.isprintable():  # most is, and to look at each letter of long texts takes seconds
         text = "".join(c for c in text if c.isspace() or c in _JOINERS or unicodedata.category(c) not in _OBEYED)
     return " ".join(text.split())
 
 
-def label(answer: Answer, side: AnswerPerspective) -> str:
+def side_label(answer: Answer, side: AnswerPerspective) -> str:
     """What stands above a side: where it stands on the question, or its number among the answers to one
     without yes and no, by which the commands know it, too."""
     if side.id == OTHER_WAYS or is_answer(side.name, side.statement):
@@ -84,12 +84,12 @@ def label(answer: Answer, side: AnswerPerspective) -> str:
     return labels[side.stance] if sided else f"Answer{number}"
 
 
-def called(answer: Answer, side: AnswerPerspective) -> str:
+def side_name(answer: Answer, side: AnswerPerspective) -> str:
     """What a side is called away from its head: where it stands on the question, or its own name."""
-    return side.name if side.stance == "other" else label(answer, side)
+    return side.name if side.stance == "other" else side_label(answer, side)
 
 
-def named(answer: Answer, side: AnswerPerspective) -> str:
+def side_heading(answer: Answer, side: AnswerPerspective) -> str:
     """The side's statement, after its name where it does not begin with it; empty for a word that answers the question,
     which stands above all sides, and for the other ways."""
     if is_answer(side.name, side.statement):
@@ -103,26 +103,26 @@ def named(answer: Answer, side: AnswerPerspective) -> str:
     return side.statement if includes_name else f"{side.name}: {side.statement}"
 
 
-def quoted_head(side: AnswerPerspective) -> AnswerClaim | None:
+def quoted_heading(side: AnswerPerspective) -> AnswerClaim | None:
     """The claim that is the statement itself, a sentence quoted from a source."""
     return next((c for c in side.claims if c.text == side.statement), None)
 
 
-def read_as(answer: Answer) -> str:
+def question_as_read(answer: Answer) -> str:
     """The question as it was searched for, where that is not how it was asked."""
     read = answer.neutral_question
     if answer.against is not None or answer.focus:
         return f"Goes on from: {read}"
-    return f"Read as: {read}" if read and not same(answer.question, read) else ""
+    return f"Read as: {read}" if read and not same_question(answer.question, read) else ""
 
 
-def same(one: str, other: str) -> bool:
+def same_question(one: str, other: str) -> bool:
     """Whether two questions differ in signs and capitals at most."""
     first, second = ("".join(filter(str.isalnum, text.casefold())) for text in (one, other))
     return first == second
 
 
-def case(side: AnswerPerspective) -> list[AnswerClaim]:
+def claims_below_heading(side: AnswerPerspective) -> list[AnswerClaim]:
     """The claims of the case to show under the head: all but the one that the head quotes already."""
     return [c for c in side.claims if c.text != side.statement]
 
@@ -147,7 +147,7 @@ def claim_text(claim: AnswerClaim, speaker: str | None = None) -> str:
     """The claim's words: in quotation marks and with their speaker where they are the source's own, else without.
     speaker: another form of it, or an empty one where it stands elsewhere."""
     who = claim.speaker if speaker is None else speaker
-    return by(in_quotes(decontextualised(claim)), who) if claim.quoted else claim.text
+    return with_speaker(in_quotes(decontextualised(claim)), who) if claim.quoted else claim.text
 
 
 def in_quotes(text: str) -> str:
@@ -156,12 +156,12 @@ def in_quotes(text: str) -> str:
     return f"“{whole[1] if whole else text}”"
 
 
-def reason_of(claim: AnswerClaim) -> str:
+def reason_label(claim: AnswerClaim) -> str:
     """'Cost': a label to stand before the claim."""
     return claim.reason[:1].upper() + claim.reason[1:]
 
 
-def by(words: str, speaker: str) -> str:
+def with_speaker(words: str, speaker: str) -> str:
     """'“Phones distract.” – Cllr Faulds'"""
     return " – ".join(filter(None, (words, shorten(speaker, _LONGEST_SPEAKER, placeholder=" …"))))
 
@@ -171,28 +171,28 @@ def decontextualised(sentence: AnswerClaim | ResponseSentence) -> str:
     return sentence.shown or sentence.text
 
 
-def words_behind(answer: Answer, citation: Citation) -> list[str]:
+def supporting_quotes(answer: Answer, citation: Citation) -> list[str]:
     """The source's own words behind claims that a model wrote; what a claim quotes is to be read there."""
     quoted = {c.text for c in (*answer.also, *(c for s in answer.perspectives for c in s.all_claims)) if c.quoted}
     quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)])
-    return [plain(q) for q in quotes if q not in quoted] if citation.support is not None else []
+    return [strip_control_characters(q) for q in quotes if q not in quoted] if citation.support is not None else []
 
 
-def numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> str:
+def citation_numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> str:
     """'[1] [4]', or with the numbers of what is replied to '[1] (answers [3])'"""
-    replying = [f"(answers {numbers(answers)})"] if answers else []
+    replying = [f"(answers {citation_numbers(answers)})"] if answers else []
     return " ".join([*(f"[{n}]" for n in citations), *replying])
 
 
-def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
+def coverage_line(answer: Answer, side: AnswerPerspective) -> CoverageLine:
     """The side's line of the ledger."""
     return next(line for line in answer.coverage if line.perspective == side.id)
 
 
-def strength_of(answer: Answer, side: AnswerPerspective) -> str:
+def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
     """'5 quotations from 4 sources', or that nothing is sure enough. A side that rests on one source names it, or says
     how many documents count as that one."""
-    line, shown = line_of(answer, side), side.claims
+    line, shown = coverage_line(answer, side), side.claims
     if answer.outcome == "retrieved":
         return f"{count(line.passages, 'passage')} from {count(line.sources, 'source')}"
     if not shown:
@@ -207,10 +207,12 @@ def strength_of(answer: Answer, side: AnswerPerspective) -> str:
 
 def _owner(source: Citation) -> str:
     name = source.publisher or source.title or source.document_id
-    return shorten(plain(", ".join(filter(None, (source.speaker, name)))), _LONGEST_NAME, placeholder=" …")
+    return shorten(
+        strip_control_characters(", ".join(filter(None, (source.speaker, name)))), _LONGEST_NAME, placeholder=" …"
+    )
 
 
-def looked_for(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:
+def queries_tried(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:
     """What was tried for a side that is not covered, its own statement and the question apart; empty for a covered
     one."""
     asked = with_focus(answer.neutral_question, answer.focus)
@@ -218,19 +220,19 @@ def looked_for(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> s
     return "Looked for: " + " · ".join(tried) if tried and line.status != "supported" else ""
 
 
-def place_of(words: Citation | Quotation | Passage) -> str:
+def location_in_source(words: Citation | Quotation | Passage) -> str:
     """'p. 14, “Costs”': where quoted words stand in their document; empty where that is not known."""
     section = f"“{shorten(words.section, _LONGEST_NAME, placeholder=' …')}”" if words.section else ""
-    return ", ".join(filter(None, (pages_of(words), section)))
+    return ", ".join(filter(None, (page_numbers(words), section)))
 
 
-def pages_of(words: Citation | Quotation | Passage) -> str:
+def page_numbers(words: Citation | Quotation | Passage) -> str:
     """'p. 14' or 'pp. 14–15'; empty where the document has no pages."""
     pages = f"pp. {words.page}–{words.last_page}" if words.last_page > words.page else f"p. {words.page}"
     return pages if words.page else ""
 
 
-def kind_of(source: Citation | AnswerDocument, own: str = "") -> str:
+def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
     """'opinion (sample)'; of an unknown kind the file's ('e-mail'), or nothing. own: the document's id, if its file is
     not named beside the kind."""
     file = source.file or own
@@ -241,9 +243,9 @@ def kind_of(source: Citation | AnswerDocument, own: str = "") -> str:
 
 def source_line(citation: Citation) -> str:
     """Speaker, title, publisher, kind, date and place of a source in one line."""
-    on = day_beside(citation.title, citation.date)
-    about = ", ".join(filter(None, [citation.publisher, kind_of(citation), on]))
-    places = [place_of(citation), *(place_of(quotation) for quotation in citation.more)]
+    on = date_unless_in_title(citation.title, citation.date)
+    about = ", ".join(filter(None, [citation.publisher, source_kind(citation), on]))
+    places = [location_in_source(citation), *(location_in_source(quotation) for quotation in citation.more)]
     where = "; ".join(dict.fromkeys(filter(None, places)))
     named = f"{citation.file}, {citation.document_id}" if citation.file else citation.document_id
     place = ", ".join(filter(None, (citation.url or named, where)))
@@ -254,13 +256,13 @@ def source_line(citation: Citation) -> str:
     )
 
 
-def undone(notes: Sequence[Note]) -> str:
+def problem_line(notes: Sequence[Note]) -> str:
     """What failed, was not looked at or was left out, each once and all in one line; empty where nothing was."""
     ordered = (note for kind in FOOTER_NOTE_KINDS for note in notes if note.kind == kind)
     return " ".join(dict.fromkeys(_brief(note) for note in ordered))
 
 
-def more_about(notes: Sequence[Note]) -> list[str]:
+def folded_notes(notes: Sequence[Note]) -> list[str]:
     """The notes that the one line does not tell in full, for those who ask."""
     return [n.text for n in notes if n.kind not in FOOTER_NOTE_KINDS or _brief(n) != as_sentence(n.text)]
 
@@ -269,9 +271,9 @@ def _brief(note: Note) -> str:
     return as_sentence(note.brief or shorten(note.text, _LONGEST_BRIEF, placeholder=" …"))
 
 
-def closing(answer: Answer, *, run: str = "", asked: str = "") -> str:
+def closing_line(answer: Answer, *, run: str = "", asked: str = "") -> str:
     """When it was asked, how long it took and by whom, what it cost; and the id of the run where that is of use."""
-    when = f"on {day(datetime.fromisoformat(asked).astimezone().date().isoformat())} " if asked else ""
+    when = f"on {format_date(datetime.fromisoformat(asked).astimezone().date().isoformat())} " if asked else ""
     served = sorted(provider_kinds(answer), key="embedded".__eq__) or ["embedded"]
     by_whom = " and ".join(served).replace("embedded", "Steelman's built-in models")
     said = f"{REMINDER} Answered {when}in {answer.timings['total']:.1f} s by {by_whom}"
@@ -295,12 +297,12 @@ def provider_name(name: str) -> str:
 def document_facts(row: Any) -> list[str]:
     """['by A. Moen (PDF metadata)', '14 March 2025 (byline)', '3 speakers'] of a row of `Store.documents`."""
     read = dict(note.split(": ", 1) for note in row["provenance"].split("; ") if ": " in note)
-    told = {"author": row["author"] and f"by {row['author']}", "date": day(row["date"])}
+    told = {"author": row["author"] and f"by {row['author']}", "date": format_date(row["date"])}
     facts = [f"{said} ({read[field]})" if field in read else said for field, said in told.items() if said]
     return [*facts, *([count(row["speakers"], "speaker")] if row["speakers"] > 1 else [])]
 
 
-def day(iso: str) -> str:
+def format_date(iso: str) -> str:
     """'2026-03-12' as '12 March 2026' and '2026-03' as 'March 2026'; a date of another form is left as it is."""
     try:
         on = date.fromisoformat(f"{iso}-01" if len(iso) == 7 else iso)
@@ -309,6 +311,6 @@ def day(iso: str) -> str:
     return f"{on:%B %Y}" if len(iso) == 7 else f"{on.day} {on:%B %Y}"
 
 
-def day_beside(title: str, iso: str) -> str:
+def date_unless_in_title(title: str, iso: str) -> str:
     """The same; empty where the title tells it: 'Minutes, 20 March 2025'."""
-    return "" if any(told.startswith(iso) for told in dates_in(title)) else day(iso)
+    return "" if any(told.startswith(iso) for told in dates_in(title)) else format_date(iso)

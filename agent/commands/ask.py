@@ -10,36 +10,36 @@ from textwrap import shorten
 from typing import Any
 
 from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
-from agent.answer.commands import HELP, Reply, Search, run_command
 from agent.answer.files import check_ending, write_answer
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
-from agent.answer.summary import all_looked_into
-from agent.answer.words import plain
+from agent.answer.slash_commands import HELP, CommandReply, CommandSearch, run_command
+from agent.answer.summary import search_completed
+from agent.answer.words import strip_control_characters
 from agent.options import Depth, RunOptions
+from agent.runs.bootstrap import default_options
 from agent.runs.executor import RunCrashedError, resume_command
-from agent.runs.parts import usual_options
 from agent.runs.progress import Progress
 from agent.runs.service import Runs, open_runs
-from agent.runs.store import Event
+from agent.runs.store import RunEvent
 from agent.settings import Settings, load_settings
 from tools.errors import GreetingError, InputError, RunAbandonedError, RunCancelledError, RunError, SteelmanError
 from tools.web.addresses import host_of
 
 
-def settings_of(args: argparse.Namespace) -> Settings:
+def settings_from_args(args: argparse.Namespace) -> Settings:
     """The settings in force with what the command line changes of them."""
     return load_settings(**({"judge_prompt": args.judge_prompt} if args.judge_prompt else {}))
 
 
-def options_of(args: argparse.Namespace, runs: Runs, depth: Depth | None = None) -> RunOptions:
+def options_from_args(args: argparse.Namespace, runs: Runs, depth: Depth | None = None) -> RunOptions:
     """The run's options from the command line; `depth`: in place of the one there."""
     changes: dict[str, Any] = {"web": not args.no_web, "domains": _domains(args)}
     if args.collection:
         changes["collections"] = tuple(args.collection)
     if args.deadline is not None:
         changes["deadline_seconds"] = args.deadline
-    return usual_options(runs, depth or args.depth, **changes)
+    return default_options(runs, depth or args.depth, **changes)
 
 
 def _domains(args: argparse.Namespace) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class TerminalProgress:
         self._progress = Progress() if sys.stderr.isatty() else None
         self._began = time.monotonic()
 
-    def show(self, event: Event) -> None:
+    def show(self, event: RunEvent) -> None:
         """Takes in one event."""
         if self._progress is None:
             return
@@ -68,7 +68,7 @@ class TerminalProgress:
             told = step[1]
         if told:
             line = "\n" if event.kind == "stage" else ""
-            shown = shorten(plain(told), 78, placeholder=" …")
+            shown = shorten(strip_control_characters(told), 78, placeholder=" …")
             sys.stderr.write(f"{line}\r\x1b[2K  {shown:<78} {time.monotonic() - self._began:5.1f} s")
         if event.kind in ("done", "failed", "cancelled", "waiting"):
             sys.stderr.write("\n")
@@ -90,9 +90,11 @@ def ask(args: argparse.Namespace) -> int:
 
 
 async def _ask(args: argparse.Namespace) -> int:
-    async with open_runs(settings_of(args), offline=args.no_web) as runs:
-        run_id = await (runs.resume(args.resume) if args.resume else runs.start(args.question, options_of(args, runs)))
-        answer, asked = await follow(runs, run_id), (await runs.run(run_id)).created_at
+    async with open_runs(settings_from_args(args), offline=args.no_web) as runs:
+        run_id = await (
+            runs.resume(args.resume) if args.resume else runs.start(args.question, options_from_args(args, runs))
+        )
+        answer, asked = await follow_run(runs, run_id), (await runs.run(run_id)).created_at
     print_answer(answer, as_json=args.json, explain=args.explain)
     if args.out:
         write_answer(answer, Path(args.out), explain=args.explain, asked=asked)
@@ -104,12 +106,12 @@ async def _ask(args: argparse.Namespace) -> int:
 def exit_status(answer: Answer) -> int:
     """What the answer amounts to for a script."""
     kinds = {note.kind for note in answer.notes}
-    if "degraded" in kinds or (answer.outcome in ("nothing_found", "no_sides") and not all_looked_into(kinds)):
+    if "degraded" in kinds or (answer.outcome in ("nothing_found", "no_sides") and not search_completed(kinds)):
         return DEGRADED
     return NOTHING_FOUND if answer.outcome == "nothing_found" else OK
 
 
-async def follow(runs: Runs, run_id: str) -> Answer:
+async def follow_run(runs: Runs, run_id: str) -> Answer:
     """The run's answer, with its progress shown; Ctrl-C leaves the run resumable and says how."""
     progress = TerminalProgress()
     try:
@@ -147,7 +149,7 @@ def chat(args: argparse.Namespace) -> int:
         )
     # The event loop rests while a line is read, so that Ctrl-C at the prompt ends the chat at once.
     with asyncio.Runner() as runner:
-        opening = open_runs(settings_of(args), offline=args.no_web)
+        opening = open_runs(settings_from_args(args), offline=args.no_web)
         runs = runner.run(opening.__aenter__())
         try:
             _converse(runner, runs, args, terminal)
@@ -168,22 +170,22 @@ def _converse(runner: asyncio.Runner, runs: Runs, args: argparse.Namespace, term
         except GreetingError as exc:
             print(exc)
         except SteelmanError as exc:
-            print(f"steelman: {plain(str(exc))}", file=sys.stderr)
+            print(f"steelman: {strip_control_characters(str(exc))}", file=sys.stderr)
 
 
 async def _reply(runs: Runs, typed: str, args: argparse.Namespace, thread: str | None) -> str | None:
     """Prints the answer, or what a command makes of the answer before; returns the thread for what follows."""
-    asked: Reply | Search = Search(typed)
+    asked: CommandReply | CommandSearch = CommandSearch(typed)
     if typed.startswith("/"):
         before = await asyncio.to_thread(runs.run_store.thread_answers, thread) if thread else []
         if not before and typed != "/help":
             raise InputError("a command needs an answer to work on. Ask a question first; /help lists the commands.")
-        asked = run_command(typed, Answer.model_validate_json(before[-1])) if before else Reply(HELP)
-    if isinstance(asked, Reply):
+        asked = run_command(typed, Answer.model_validate_json(before[-1])) if before else CommandReply(HELP)
+    if isinstance(asked, CommandReply):
         print(asked.text)
         return thread
-    run_id = await runs.start(asked.question, options_of(args, runs, asked.depth), thread)
-    print_answer(await follow(runs, run_id), as_json=False)
+    run_id = await runs.start(asked.question, options_from_args(args, runs, asked.depth), thread)
+    print_answer(await follow_run(runs, run_id), as_json=False)
     return thread or run_id
 
 

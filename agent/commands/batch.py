@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agent.__main__ import DEGRADED, FAILED, OK
-from agent.commands.ask import exit_status, options_of, settings_of
+from agent.commands.ask import exit_status, options_from_args, settings_from_args
 from agent.options import RunOptions
 from agent.runs.service import Runs, open_runs
 from tools.documents.document import read_decoded
@@ -33,8 +33,8 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
 
     failed = replaced = 0
     path, total = Path(args.out), len(waiting) + already
-    async with open_runs(settings_of(args), offline=args.no_web) as runs:
-        options, turn = options_of(args, runs), asyncio.Semaphore(args.parallel)
+    async with open_runs(settings_from_args(args), offline=args.no_web) as runs:
+        options, turn = options_from_args(args, runs), asyncio.Semaphore(args.parallel)
         with (
             database_errors(path),
             path.open("a", encoding="utf-8", errors="backslashreplace") as out,

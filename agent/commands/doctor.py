@@ -1,8 +1,8 @@
-"""What is on, whether it works, and how to turn on the rest: what `doctor` prints and the page's settings show.
+"""Checks of every configured part, for `doctor` and the page's settings.
 
-`parts` lists what there is to look at, `examine` tries one of them, in a thread without a running event loop. What
-holds weights or files is taken from a service that is open in the process; clients of servers are made anew, since they
-belong to one event loop. Whatever is said holds no key and no password.
+`doctor_checks` lists them; `run_check` runs one, in a thread without a running event loop. Models and stores come
+from the service that is open in the process, if there is one. Clients of servers are made anew, because each belongs
+to one event loop. No message contains a key or a password.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from agent.models.from_settings import (
     uses_chat,
 )
 from agent.models.providers import Providers
-from agent.runs.parts import build_own_judge
+from agent.runs.bootstrap import build_own_judge
 from agent.settings import Settings
 from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError
 from tools.models.judges.judge import Pair
@@ -49,7 +49,7 @@ _PAIR = Pair(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DoctorCheck:
     """Something to look at: `check` tries it and says what it is; None for what is off, as `turned_on` says how to
     change."""
 
@@ -60,7 +60,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """What came of trying a part: what it is, what failed and what to do next, or how it is turned on."""
 
     name: str
@@ -69,7 +69,7 @@ class Finding:
     seconds: float = 0.0
 
 
-def parts(settings: Settings, *, ask: bool = False, opened: Providers | None = None) -> list[Part]:
+def doctor_checks(settings: Settings, *, ask: bool = False, opened: Providers | None = None) -> list[DoctorCheck]:
     """What is on, and then what is off. Nothing is tried yet.
 
     `ask`: what costs something is to be tried too. `opened`: the providers of a service that is open in this process;
@@ -77,14 +77,14 @@ def parts(settings: Settings, *, ask: bool = False, opened: Providers | None = N
     Raises what building the judge or the search engine raises for settings that cannot be used.
     """
     secrets = _secrets(settings)
-    on = [Part(name, check, secrets=secrets) for name, check in _on(_Checks(settings, opened), ask=ask)]
-    return [*on, *(Part(name, turned_on=f"on with {how}") for name, how in _off(settings))]
+    on = [DoctorCheck(name, check, secrets=secrets) for name, check in _on(_Checks(settings, opened), ask=ask)]
+    return [*on, *(DoctorCheck(name, turned_on=f"on with {how}") for name, how in _off(settings))]
 
 
-def examine(part: Part) -> Finding:
+def run_check(part: DoctorCheck) -> DoctorFinding:
     """Tries the part, which may take up to half a minute where a server is silent."""
     if part.check is None:
-        return Finding(part.name, "off", part.turned_on)
+        return DoctorFinding(part.name, "off", part.turned_on)
     began = time.monotonic()
     state: CheckState = "ok"
     try:
@@ -93,7 +93,7 @@ def examine(part: Part) -> Finding:
         state, detail = "fails", str(exc)
     for secret in part.secrets:
         detail = detail.replace(secret, "…")
-    return Finding(part.name, state, detail, time.monotonic() - began)
+    return DoctorFinding(part.name, state, detail, time.monotonic() - began)
 
 
 def _secrets(settings: Settings) -> tuple[str, ...]:

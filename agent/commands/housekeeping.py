@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import cast
 
 from agent.__main__ import FAILED, OK
-from agent.answer.words import document_facts, plain
+from agent.answer.words import document_facts, strip_control_characters
 from agent.forms import find_env_file
 from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
@@ -21,17 +21,21 @@ from tools.store.store import SAMPLES
 def collections(args: argparse.Namespace) -> int:
     """A line a collection, or a line a document of one collection."""
     from agent.commands.ingest import outdated_line
-    from agent.runs.parts import open_store
+    from agent.runs.bootstrap import open_store
 
     store, settings = open_store()
     if args.name:
         for row in store.documents(args.name):
             about = ", ".join(filter(None, [row["title"], row["publisher"], *document_facts(row)]))
-            print(plain(f"{row['shown_id']} ({row['passages']} passages) {about}"))
+            print(strip_control_characters(f"{row['shown_id']} ({row['passages']} passages) {about}"))
         print(outdated_line(store, args.name), end="")
         return OK
     for c in store.collections():
-        print(plain(f"{c.name}: {count(c.documents, 'document')}, {count(c.passages, 'passage')}, encoder {c.encoder}"))
+        print(
+            strip_control_characters(
+                f"{c.name}: {count(c.documents, 'document')}, {count(c.passages, 'passage')}, encoder {c.encoder}"
+            )
+        )
     print("".join(outdated_line(store, c.name) for c in store.collections()), end="")
     print(f"Kept in {settings.data_dir}")
     return OK
@@ -39,7 +43,7 @@ def collections(args: argparse.Namespace) -> int:
 
 def delete(args: argparse.Namespace) -> int:
     """Removes a collection or one of its documents, with every trace of it in the indexes; says how many passages."""
-    from agent.runs.parts import open_indexes
+    from agent.runs.bootstrap import open_indexes
 
     if args.name == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
@@ -67,7 +71,7 @@ def delete(args: argparse.Namespace) -> int:
 def rebuild(_: argparse.Namespace) -> int:
     """Both indexes again from the store. One that was stopped is finished by whoever searches next; a second call
     starts over and loses nothing."""
-    from agent.runs.parts import open_indexes
+    from agent.runs.bootstrap import open_indexes
 
     store, search, _encoder = open_indexes()
     taken: dict[str, int] = {}
@@ -100,7 +104,8 @@ def runs(args: argparse.Namespace) -> int:
         store.close_abandoned()
         shown = store.latest(args.limit)
         for row in shown:
-            print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.state:<11}  {plain(row.question)}")
+            question = strip_control_characters(row.question)
+            print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.state:<11}  {question}")
         if stopped := [row.id for row in shown if row.interrupted]:
             print(f"Go on with an interrupted run: {resume_command(stopped[0])}", file=sys.stderr)
     return OK
@@ -116,12 +121,12 @@ async def _delete_run(settings: Settings, store: RunStore, run_id: str) -> None:
 
 def doctor(args: argparse.Namespace) -> int:
     """Tries each part; exit status 1 when one that is on does not work."""
-    from agent.commands.doctor import examine, parts
+    from agent.commands.doctor import doctor_checks, run_check
 
     failed = False
     print(f"{'':<6} {'settings':<14} {find_env_file() or 'the environment alone; there is no file .env'}")
-    for part in parts(load_settings(), ask=args.ask):
-        found = examine(part)
+    for part in doctor_checks(load_settings(), ask=args.ask):
+        found = run_check(part)
         failed = failed or found.state == "fails"
         took = "" if found.state == "off" else f"  ({found.seconds:.1f} s)"
         state = "FAILS" if found.state == "fails" else found.state

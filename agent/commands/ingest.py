@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent.__main__ import FAILED, OK
-from agent.runs.parts import open_indexes, open_store, reading_limits
+from agent.runs.bootstrap import open_indexes, open_store, reading_limits
 from agent.settings import load_settings
 from tools.documents.document import FIELDS, Columns, InputFile, printable
 from tools.documents.files import HIDDEN, find_files

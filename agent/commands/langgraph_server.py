@@ -24,12 +24,12 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.applications import Starlette
 from typing_extensions import TypedDict
 
-from agent.answer.assemble import answer_of
+from agent.answer.assemble import build_answer
 from agent.answer.files import to_markdown
 from agent.answer.model import Answer
 from agent.options import RunOptions, check_names
-from agent.runs.executor import RECURSION, traced_of
-from agent.runs.parts import Parts, first_state, open_parts, usual_options
+from agent.runs.bootstrap import AgentParts, default_options, open_parts, prepare_run
+from agent.runs.executor import RECURSION, trace_attributes
 from agent.settings import load_settings
 from agent.stages.stage import run_id
 from agent.state import RunState
@@ -46,7 +46,7 @@ _KINDS = {name: kind for name, kind in get_type_hints(RunOptions).items() if nam
 Options = TypedDict("Options", _KINDS, total=False)  # type: ignore[misc]  # the server makes Studio's form of it
 
 
-class Question(TypedDict, total=False):
+class ServedQuestion(TypedDict, total=False):
     """What is asked. `earlier`: questions asked before in the same conversation, oldest first.
 
     A further run of one of the server's threads is a follow-up without them: it is read with the thread's last answer.
@@ -56,14 +56,14 @@ class Question(TypedDict, total=False):
     earlier: list[str]
 
 
-class Output(TypedDict, total=False):
+class ServedAnswer(TypedDict, total=False):
     """The public answer (`docs/answer.schema.json`), and the same as Markdown."""
 
     answer: dict[str, Any]
     markdown: str
 
 
-class Served(Question, Output, total=False):
+class ServedState(ServedQuestion, ServedAnswer, total=False):
     """The state of the served graph."""
 
     options: dict[str, Any]  # check: what the run may do, as it is stored
@@ -76,12 +76,12 @@ class RefusedError(ValueError):
     """An error of Steelman's on its way to a client: of another type the server would keep its text to itself."""
 
 
-class Host:
+class GraphHost:
     """What this process serves: built by the first request that wants it, closed with the server."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._parts: Parts | None = None
+        self._parts: AgentParts | None = None
         self._graph: Graph | None = None
 
     def open(self) -> "Graph":
@@ -99,7 +99,7 @@ class Host:
             await parts.aclose()
 
 
-_HOST = Host()
+_HOST = GraphHost()
 
 
 @asynccontextmanager
@@ -142,26 +142,26 @@ def read_options(make: Callable[..., RunOptions], context: Mapping[str, Any] | N
         raise SettingsError(f"the option '{first['loc'][0]}' cannot be {first['input']!r}: {first['msg']}.") from exc
 
 
-def build_served(parts: Parts) -> "Graph":
+def build_served(parts: AgentParts) -> "Graph":
     """The graph over the parts, without a checkpointer of its own."""
     from agent.graph import build_graph
 
-    graph = StateGraph(Served, context_schema=Options, input_schema=Question, output_schema=Output)
+    graph = StateGraph(ServedState, context_schema=Options, input_schema=ServedQuestion, output_schema=ServedAnswer)
     stages = _stages(parts, build_graph(parts.providers))
     graph.add_sequence([("check", _check(parts)), ("stages", stages), ("answer", _answer(parts))])
     graph.add_edge(START, "check")
     return graph.compile(name="steelman")
 
 
-Node = Callable[..., Awaitable[Served]]
+Node = Callable[..., Awaitable[ServedState]]
 
 
-def _check(parts: Parts) -> Node:
+def _check(parts: AgentParts) -> Node:
     """Refuses what cannot be answered before anything is searched, and makes the agent's first state."""
 
-    async def check(state: Served, runtime: Runtime[Any]) -> Served:
+    async def check(state: ServedState, runtime: Runtime[Any]) -> ServedState:
         with _refusing():
-            options = await asyncio.to_thread(read_options, partial(usual_options, parts), runtime.context)
+            options = await asyncio.to_thread(read_options, partial(default_options, parts), runtime.context)
             question, earlier = cast(object, state.get("question")), cast(object, state.get("earlier", []))
             if not isinstance(question, str):
                 raise InputError('the input has no question. Send {"question": "…"}.')
@@ -169,7 +169,7 @@ def _check(parts: Parts) -> Node:
                 told = 'the earlier questions have to be a list of texts. Send {"earlier": ["…"]}, or leave it out.'
                 raise InputError(told)
             last = [Answer.model_validate(state["answer"])] if state.get("answer") else []
-            opening = await first_state(
+            opening = await prepare_run(
                 question,
                 options,
                 parts.providers,
@@ -177,19 +177,19 @@ def _check(parts: Parts) -> Node:
                 answers=lambda: last,
                 in_thread=asyncio.to_thread,
             )
-        return Served(opening=opening, options=options.to_dict())
+        return ServedState(opening=opening, options=options.to_dict())
 
     return check
 
 
-def _stages(parts: Parts, agent: "Graph") -> Node:
+def _stages(parts: AgentParts, agent: "Graph") -> Node:
     """The agent's graph. LangGraph finds it in the closure: so it draws it, streams it and resumes it as a subgraph."""
 
-    async def stages(state: Served, runtime: Runtime[Any]) -> Served:
+    async def stages(state: ServedState, runtime: Runtime[Any]) -> ServedState:
         began, options = time.time(), RunOptions.from_dict(state["options"])  # a resume brings none
         options = replace(options, deadline_at=began + options.deadline_seconds)
         try:
-            with _refusing(), run_span(_run_id(runtime), **traced_of(options)) as traced:
+            with _refusing(), run_span(_run_id(runtime), **trace_attributes(options)) as traced:
                 ended = await agent.ainvoke(state["opening"], {"recursion_limit": RECURSION}, context=options)
                 traced.done("", parts.providers.names | ended.get("served_by", {}))
         except GraphBubbleUp:
@@ -197,20 +197,20 @@ def _stages(parts: Parts, agent: "Graph") -> Node:
         except BaseException:
             await asyncio.shield(asyncio.to_thread(_forget, parts.store, run_id()))
             raise
-        return Served(began=began, ended=cast(RunState, ended))
+        return ServedState(began=began, ended=cast(RunState, ended))
 
     return stages
 
 
-def _answer(parts: Parts) -> Node:
+def _answer(parts: AgentParts) -> Node:
     """Makes the public answer, after which nobody needs what was read for it."""
 
-    async def answer(state: Served, runtime: Runtime[Any]) -> Served:
+    async def answer(state: ServedState, runtime: Runtime[Any]) -> ServedState:
         options = RunOptions.from_dict(state["options"])
         took = time.time() - state["began"]
-        made = await answer_of(_run_id(runtime), state["ended"], options, parts.providers, took)
+        made = await build_answer(_run_id(runtime), state["ended"], options, parts.providers, took)
         await asyncio.to_thread(_forget, parts.store, run_id())
-        return Served(answer=made.model_dump(mode="json"), markdown=to_markdown(made))
+        return ServedState(answer=made.model_dump(mode="json"), markdown=to_markdown(made))
 
     return answer
 

@@ -66,7 +66,7 @@ def _on_question(near: NDArray[np.float32], held: float, *, samples: bool) -> bo
     return known or bool(near.max() >= _SURE)
 
 
-def without_side(state: RunState) -> set[int]:
+def sideless_passages(state: RunState) -> set[int]:
     """The passages that the judge found on the question and for no side."""
     support, sides = state.get("support", {}), {p["id"]: p["contrary"] for p in state["perspectives"]}
     against = (s for p, s in state.get("opposition", {}).items() if sides.get(p) not in sides)

@@ -17,7 +17,7 @@ from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
 from agent.models.providers import Brief, Providers, SentenceScores
-from agent.state import Claim, Dropped, Perspective, Response, RunState, contrary_statements, quotes_of
+from agent.state import Claim, DroppedClaim, Perspective, RunState, ScoredResponse, contrary_statements, quotes_of
 from tools.budget import current_log
 from tools.limits import CLEAR
 from tools.passages import Passage
@@ -50,14 +50,14 @@ async def briefs_of(providers: Providers, state: RunState, limit: int) -> list[B
             limit=limit,
             judge=models.judge(models.own_judge.name) if providers.quote or read else judge,
             opposing=state.get("opposition", {}).get(p["id"], {}),
-            well_judged=read,
+            passage_scores_trusted=read,
         )
         for p in state["perspectives"]
     ]
-    return await _as_documents_were_read(models, state, briefs, passages) if read else briefs
+    return await _with_opposing_passages(models, state, briefs, passages) if read else briefs
 
 
-async def _as_documents_were_read(
+async def _with_opposing_passages(
     models: Models, state: RunState, briefs: Sequence[Brief], passages: dict[int, Passage]
 ) -> list[Brief]:
     """The briefs with the passages against each perspective, and each text once. passages: all that were found."""
@@ -147,7 +147,7 @@ def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> l
     return chosen
 
 
-def _groups(reading: SentenceScores, responses: Sequence[Response]) -> list[int | None]:
+def _groups(reading: SentenceScores, responses: Sequence[ScoredResponse]) -> list[int | None]:
     """For each quotable part the group of its speaker's response."""
     known = {r["thesis"]["passage"]: r["group"] for r in responses}
     speeches = [(u.passage.document, u.passage.speaker) for u in reading.units]
@@ -172,7 +172,7 @@ NOT_WRITTEN = "The answer was not written"
 
 
 async def add_quotations(
-    checks: ClaimVerifier, held: Sequence[Claim], dropped: Sequence[Dropped], limit: int
+    checks: ClaimVerifier, held: Sequence[Claim], dropped: Sequence[DroppedClaim], limit: int
 ) -> list[Claim]:
     """Up to `limit` quotations for each perspective of whose written claims none held; the log says so."""
     state, shown = checks.state, {c["perspective"] for c in held if not c.get("objection")}
@@ -207,7 +207,7 @@ _ALIKE = 0.4  # mean cosine, without what the question says, from which two make
 _EVIDENCE = 3  # sentences that are shown for one thesis
 
 
-def document_responses(brief: Brief, reading: SentenceScores) -> list[Response]:
+def document_responses(brief: Brief, reading: SentenceScores) -> list[ScoredResponse]:
     """A response of each speaker of a document who says a sentence which may be quoted for the perspective.
 
     Groups with more independent sources come first, of equals those with the surer thesis; in a group the response
@@ -216,10 +216,12 @@ def document_responses(brief: Brief, reading: SentenceScores) -> list[Response]:
     speeches: dict[tuple[tuple[str, str], str], list[int]] = {}
     for i, unit in enumerate(reading.units):  # one speaker's words are no evidence for another's thesis
         speeches.setdefault((unit.passage.document, unit.passage.speaker), []).append(i)
-    return _grouped(brief, reading, [r for here in speeches.values() if (r := _document(reading, np.array(here)))])
+    return _grouped(
+        brief, reading, [r for here in speeches.values() if (r := _thesis_and_evidence(reading, np.array(here)))]
+    )
 
 
-def under_one_perspective(responses: Sequence[Response], drafts: Sequence[Claim]) -> list[Response]:
+def under_one_perspective(responses: Sequence[ScoredResponse], drafts: Sequence[Claim]) -> list[ScoredResponse]:
     """The responses with every sentence under one perspective only: that of the draft that it is, or else the one that
     it supports most. A response without its thesis is none."""
     owner = {c["text"]: c["perspective"] for c in drafts}
@@ -227,13 +229,13 @@ def under_one_perspective(responses: Sequence[Response], drafts: Sequence[Claim]
     for quote, perspective in sorted(quotes, key=lambda pair: -pair[0]["support"]):
         owner.setdefault(quote["text"], perspective)
     return [
-        Response(**{**r, "evidence": [q for q in r["evidence"] if owner[q["text"]] == r["perspective"]]})
+        ScoredResponse(**{**r, "evidence": [q for q in r["evidence"] if owner[q["text"]] == r["perspective"]]})
         for r in responses
         if owner[r["thesis"]["text"]] == r["perspective"]
     ]
 
 
-def _document(reading: SentenceScores, here: NDArray[np.int_]) -> list[int]:
+def _thesis_and_evidence(reading: SentenceScores, here: NDArray[np.int_]) -> list[int]:
     """The positions of the document's thesis and of the evidence for it, the most relevant first, among what was read;
     empty where it has no thesis. here: the document's quotable parts. No two of them overlap."""
     vectors, case = reading.vectors[here], reading.case[here]
@@ -253,7 +255,7 @@ def _overlap(reading: SentenceScores, one: int, other: int) -> bool:
     return a.passage.id == b.passage.id and bool(set(a.positions) & set(b.positions))
 
 
-def _grouped(brief: Brief, reading: SentenceScores, found: Sequence[list[int]]) -> list[Response]:
+def _grouped(brief: Brief, reading: SentenceScores, found: Sequence[list[int]]) -> list[ScoredResponse]:
     """The responses, those near each other together; where one lies is the mean of its thesis and evidence, since a
     thesis alone tells less of what it is about."""
     if not found:
@@ -267,7 +269,7 @@ def _grouped(brief: Brief, reading: SentenceScores, found: Sequence[list[int]]) 
 
     ordered = sorted(group_theses(vectors, reading.question_vector, threshold=_ALIKE), key=weight)
     return [
-        Response(
+        ScoredResponse(
             perspective=brief.perspective["id"],
             group=number,
             thesis=reading.quote(found[m][0]),

@@ -17,9 +17,9 @@ from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Providers
 from agent.state import (
     OF_NO_PERSPECTIVE,
-    Check,
     Claim,
-    Dropped,
+    DroppedClaim,
+    FailedCheck,
     Perspective,
     RunState,
     contrary_statements,
@@ -49,7 +49,7 @@ FOOLED = (
 Key = tuple[str, str]  # a claim's perspective and text
 
 
-def key_of(claim: Claim) -> Key:
+def claim_identity(claim: Claim) -> Key:
     return claim["perspective"], claim["text"]
 
 
@@ -117,7 +117,7 @@ class _Draft:
         said = 1.0 if vote.answered and self.is_verbatim else vote.said
         return said >= ACCEPTED and (not self.side or vote.serves >= ACCEPTED)
 
-    def verdict(self, trusted: bool) -> "Claim | Check":
+    def verdict(self, trusted: bool) -> "Claim | FailedCheck":
         """The claim as it holds, or the check that it failed: one acceptance is enough for a claim that nothing speaks
         against, any other needs two."""
         answered = [v for v in self.votes if v.answered]
@@ -129,12 +129,12 @@ class _Draft:
         ids, support = [p.id for p in self.passages], accepting[0].serves if self.side else 0.0
         if self.is_verbatim:
             return Claim(**{**self.claim, "passages": ids, "support": support, "written": False})
-        saying = self.passages if self.is_crux else _saying(self.claim["text"], self.passages)
+        saying = self.passages if self.is_crux else _passages_saying(self.claim["text"], self.passages)
         ids, words = [p.id for p in saying], [evidence(self.claim["text"], p.text) for p in saying]
         return Claim(**{**self.claim, "passages": ids, "support": support, "evidence": words})
 
 
-def _saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
+def _passages_saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
     """The passages without those that a model cites for the same view in other words, where one says the claim itself:
     readers would look there for what it says."""
     overlaps = [content_overlap(claim, p.text) for p in passages]
@@ -161,22 +161,24 @@ class ClaimVerifier:
         models = self.providers.models
         return models.judge(models.own_judge.name) if self.judge.reads_documents else self.judge
 
-    async def verify_claims(self, claims: Sequence[Claim]) -> tuple[list[Claim], list[Dropped]]:
+    async def verify_claims(self, claims: Sequence[Claim]) -> tuple[list[Claim], list[DroppedClaim]]:
         """The claims that hold, with the evidence of written ones filled in, and those that do not."""
         passages = await asyncio.to_thread(self.providers.passages, {i for c in claims for i in c["passages"]})
         quoted = [c for c in claims if not c.get("written") and passages.keys() & c["passages"][:1]]
         serving = await self._serving([c for c in quoted if c["role"] not in OF_NO_PERSPECTIVE], passages)
         checked = iter(await self._check_written([c for c in claims if c.get("written")], passages))
-        held, dropped = list[Claim](), list[Dropped]()
+        held, dropped = list[Claim](), list[DroppedClaim]()
         for claim in claims:
             verdict = next(checked) if claim.get("written") else _quoted(claim, passages, serving)
             if isinstance(verdict, str):
-                dropped.append(Dropped(perspective=claim["perspective"], text=claim["text"], check=verdict))
+                dropped.append(DroppedClaim(perspective=claim["perspective"], text=claim["text"], check=verdict))
             else:
                 held.append(verdict)
         return held, dropped
 
-    async def _check_written(self, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> list["Claim | Check"]:
+    async def _check_written(
+        self, claims: Sequence[Claim], passages: Mapping[int, Passage]
+    ) -> list["Claim | FailedCheck"]:
         every = await asyncio.to_thread(self._drafts, claims, passages)
         drafts = [d for d in every if not d.is_at_fault]
         with share_of_time(_CHECKING):
@@ -262,7 +264,7 @@ class ClaimVerifier:
             read, opposed = with_denial(perspective, contrary[perspective["id"]])
             shown = [(c["text"], decontextualised(c), passages[c["passages"][0]]) for c in mine]
             serving = supports_perspective(await closer_stances(self._reader, read, opposed, shown))
-            found.update(key_of(c) for c, yes in zip(mine, serving, strict=True) if yes)
+            found.update(claim_identity(c) for c, yes in zip(mine, serving, strict=True) if yes)
 
         await asyncio.gather(*map(of, self.state.get("perspectives", [])))
         return found
@@ -284,10 +286,10 @@ async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck 
     return ClaimCheck(draft.claim["text"], draft.side, (wrong,), bool(draft.claim.get("objection")))
 
 
-def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) -> "Claim | Check":
+def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) -> "Claim | FailedCheck":
     """The claim, if every passage that it cites holds it word for word, it gives the answer's writer no orders, and it
     serves its perspective."""
     held = [i in passages and verbatim(claim["text"], passages[i].text) for i in claim["passages"]]
     if not held or not all(held) or has_prompt_injection(claim["text"]):
         return "source"
-    return claim if claim["role"] in OF_NO_PERSPECTIVE or key_of(claim) in serving else "side"
+    return claim if claim["role"] in OF_NO_PERSPECTIVE or claim_identity(claim) in serving else "side"

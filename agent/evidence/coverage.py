@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Providers, SentenceScores
 from agent.options import RunOptions
-from agent.state import Coverage, CoverageStatus, Evidence, RunState, SentenceEvidence, StageNote
+from agent.state import Coverage, CoverageStatus, PassageEvidence, RunState, SentenceEvidence, StageNote
 from tools.budget import in_time
 from tools.errors import SteelmanError
 from tools.language.copies import copy_groups, group_paraphrases, reason_of
@@ -74,7 +74,7 @@ def originals_of(passages: dict[int, Passage]) -> dict[int, int]:
 
 
 def coverage_of(
-    evidence: Evidence,
+    evidence: PassageEvidence,
     passages: Mapping[int, Passage],
     *,
     read: SentenceEvidence | None = None,
@@ -90,7 +90,7 @@ def coverage_of(
     if there is any.
     """
     if read is not None:
-        evidence = Evidence(ids=read["case"], strongest=read["strongest"], copies=0, reworded=0)
+        evidence = PassageEvidence(ids=read["case"], strongest=read["strongest"], copies=0, reworded=0)
     if cited is not None:
         evidence = _with_cited(evidence, cited, same)
     ids = evidence["ids"]
@@ -100,14 +100,14 @@ def coverage_of(
     return {**evidence, "status": "supported" if enough else weak, "passages": len(ids), "sources": sources}
 
 
-def _with_cited(evidence: Evidence, cited: Sequence[int], same: Mapping[int, int]) -> Evidence:
+def _with_cited(evidence: PassageEvidence, cited: Sequence[int], same: Mapping[int, int]) -> PassageEvidence:
     counted = list(dict.fromkeys([*evidence["ids"], *cited]))
     kept = _distinct_texts([*cited, *counted], same)
     ids = [i for i in counted if i in kept]
-    return Evidence(**{**evidence, "ids": ids, "reworded": max(evidence["reworded"], len(counted) - len(ids))})
+    return PassageEvidence(**{**evidence, "ids": ids, "reworded": max(evidence["reworded"], len(counted) - len(ids))})
 
 
-def favouring(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
+def favouring_passages(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
     """The passages that support a perspective at least as much as they support its contrary."""
     return {i: s for i, s in support.items() if s >= contrary.get(i, 0.0)}
 
@@ -118,7 +118,7 @@ def judged_evidence(
     passages: Mapping[int, Passage],
     originals: Mapping[int, int],
     same: Mapping[int, int] = MappingProxyType({}),
-) -> Evidence:
+) -> PassageEvidence:
     """The passages that the judge puts at or above the threshold, copies counted once, and so those that say the `same`
     as another."""
     above = sorted((i for i, s in support.items() if s >= threshold and i in passages), key=lambda i: (-support[i], i))
@@ -127,7 +127,7 @@ def judged_evidence(
     copies = sum(first in known for first in originals.values()) - len(best)
     ids = _distinct_texts(best, same)
     strongest = max((support[i] for i in ids), default=0.0)
-    return Evidence(ids=ids, strongest=strongest, copies=copies, reworded=len(best) - len(ids))
+    return PassageEvidence(ids=ids, strongest=strongest, copies=copies, reworded=len(best) - len(ids))
 
 
 def sentence_evidence(reading: SentenceScores) -> SentenceEvidence:
@@ -199,7 +199,7 @@ async def build_pool(
     pool = Pool(
         cosine=cosine,
         vectors=vectors,
-        words=_words(ids, known),
+        words=_word_score_array(ids, known),
         support=np.array(judged).reshape(len(judged), len(ids)),
         sources=[passages[i].source for i in ids],
     )
@@ -237,7 +237,7 @@ async def _word_scores(
         return {}, [StageNote(stage="select", message=message, hint=exc.hint)]
 
 
-def _words(ids: Sequence[int], known: dict[int, float]) -> NDArray[np.float64]:
+def _word_score_array(ids: Sequence[int], known: dict[int, float]) -> NDArray[np.float64]:
     """BM25 scores; web pages are not in the index, and count as the others do on average."""
     stored = [known.get(i, 0.0) for i in ids if i > 0]
     usual = float(np.mean(stored)) if stored else 0.0

@@ -16,7 +16,7 @@ from agent.evidence.coverage import counter_rank
 from agent.evidence.stances import closer_stances, stances_to, supports_perspective, with_denial
 from agent.models.inference import Models
 from agent.models.providers import Brief, SentenceScores
-from agent.state import form_of
+from agent.state import judge_form
 from tools.budget import current_log, share_of_time
 from tools.language.polarity import plain_answer, takes_no_side
 from tools.language.quotable import QuotablePart, quotable_parts
@@ -62,14 +62,14 @@ async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[Sente
         passages = {p.id: p for i in places for p in briefs[i].passages}
         units = [unit for passage in passages.values() for unit in quotable_parts(passage)]
         shown = [unit.shown for unit in units]
-        unread = brief.judge.essays_only and not brief.well_judged and people_speak(shown)
+        unread = brief.judge.essays_only and not brief.passage_scores_trusted and people_speak(shown)
         if unread:
             current_log().note("skipped", PEOPLE_SPEAK)
             stances = np.full((len(units), 2), 0.5)
         else:
             stances = await stances_to(brief.judge, brief.perspective, brief.contrary, shown)
         vectors = await part_vectors(models, units)
-        views = [await _view(models, briefs[i], units, vectors) for i in places]
+        views = [await _unscored(models, briefs[i], units, vectors) for i in places]
         disputes.append(_ScoringGroup(places, views, stances, closely=brief.judge.reads_closely and not unread))
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
     closely = [d for d in disputes if d.closely]
@@ -101,7 +101,9 @@ def _likeliest(readings: Sequence[SentenceScores], most: int) -> list[int]:
     return sorted(chosen)
 
 
-def _as_judged(features: NDArray[np.float64], brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.float64]:
+def _with_passage_scores(
+    features: NDArray[np.float64], brief: Brief, units: Sequence[QuotablePart]
+) -> NDArray[np.float64]:
     """The leanings with those of passages and documents by what was said of the passages, where that is known."""
     said = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in units]
     lean, weight = stance_log_odds(np.array(said, np.float64).reshape(len(units), 2))
@@ -160,14 +162,14 @@ class _ScoringGroup:
         return [_scored(view, self.stances, read, turned=i > 0) for i, view in enumerate(self.views)]
 
 
-async def _view(models: Models, brief: Brief, units: list[QuotablePart], vectors: NDArray[np.float32]) -> _Unscored:
+async def _unscored(models: Models, brief: Brief, units: list[QuotablePart], vectors: NDArray[np.float32]) -> _Unscored:
     statement, focus, question = brief.perspective["statement"], brief.framing["focus"], brief.framing["question"]
     known = await models.encode([statement, focus or statement, question])
     nearness = vectors @ known.T
     near = np.maximum(nearness[:, 0], nearness[:, 2])
     best = best_of_passage(units, near)
-    grounds = _grounds(brief, units, vectors, best, best_of_passage(units, nearness[:, 2]))
-    about = _about(brief, units, nearness, (near >= ON_TOPIC) | ((best >= ON_TOPIC) & (near >= _ABOUT_WITHIN)))
+    grounds = _relevance_features(brief, units, vectors, best, best_of_passage(units, nearness[:, 2]))
+    about = _is_on_topic(brief, units, nearness, (near >= ON_TOPIC) | ((best >= ON_TOPIC) & (near >= _ABOUT_WITHIN)))
     return _Unscored(brief, units, vectors, known[2], nearness, grounds, about)
 
 
@@ -178,11 +180,11 @@ def _scored(
     the view is the other one's."""
     brief, units, quoting = view.brief, view.units, view.brief.judge.quoting
     features = _features(stances, units) * (-1 if turned else 1)
-    if brief.well_judged:
-        features = _as_judged(features, brief, units)
+    if brief.passage_scores_trusted:
+        features = _with_passage_scores(features, brief, units)
     stances = stances[:, ::-1] if turned else stances
     sure = side_probability(features, quoting)
-    if not brief.well_judged:  # else the judge of documents found the passages on the question
+    if not brief.passage_scores_trusted:  # else the judge of documents found the passages on the question
         sure = sure * relevance_probability(view.grounds, quoting)
     # A mined statement is itself a sentence of a source, and surely for itself.
     stated = np.array([f"Yes: {u.text}" == brief.perspective["statement"] for u in units], bool)
@@ -190,21 +192,23 @@ def _scored(
     fit = view.on_topic & rescored & ~_contradicting(brief, units) & supports_perspective(stances)
     fit &= ~np.array([takes_no_side(u.shown) for u in units], bool)
     case = fit & case_of(sure, features, quoting) | stated & view.on_topic
-    case &= np.isin([u.passage.id for u in units], [p.id for p in brief.passages]) if brief.well_judged else True
-    rank = _ranked(brief, units, sure, view.nearness)
+    case &= (
+        np.isin([u.passage.id for u in units], [p.id for p in brief.passages]) if brief.passage_scores_trusted else True
+    )
+    rank = _quotation_quality(brief, units, sure, view.nearness)
     about, vectors, question = view.on_topic, view.vectors, view.question_vector
     return SentenceScores(units, features, view.grounds, sure, about, rescored, case, rank, vectors, question)
 
 
 def _contradicting(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.bool_]:
     """The parts that say the opposite of an answer in the question's own words, whatever the judge takes them for."""
-    if form_of(brief.perspective) != "answer":
+    if judge_form(brief.perspective) != "answer":
         return np.zeros(len(units), bool)
     word, _, question = brief.perspective["statement"].partition(": ")
     return np.array([plain_answer(u.text, question) == ("no" if word in AFFIRMING else "yes") for u in units], bool)
 
 
-def _grounds(
+def _relevance_features(
     brief: Brief,
     units: Sequence[QuotablePart],
     vectors: NDArray[np.float32],
@@ -243,7 +247,7 @@ def best_of_passage(units: Sequence[QuotablePart], near: NDArray[np.float32]) ->
     return np.array([best[u.passage.id] for u in units], np.float32)
 
 
-def _about(
+def _is_on_topic(
     brief: Brief, units: Sequence[QuotablePart], nearness: NDArray[np.float32], about: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Which parts speak of what is asked: those that are `about` it by themselves, or within a passage that is."""
@@ -252,7 +256,7 @@ def _about(
     return np.asarray(about)
 
 
-def _ranked(
+def _quotation_quality(
     brief: Brief, units: Sequence[QuotablePart], sure: NDArray[np.float64], nearness: NDArray[np.float32]
 ) -> NDArray[np.float64]:
     """How good a quotation each part makes: clearly on the perspective, about the statement, understood by itself."""

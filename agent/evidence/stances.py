@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.models.inference import CachedJudge
-from agent.state import Perspective, form_of
+from agent.state import Perspective, judge_form
 from tools.language.sentences import split_sentences
 from tools.models.judges.judge import AFFIRMING, Pair, in_context
 from tools.models.judges.quoting import AGAINST_ITSELF, stance_log_odds
@@ -23,7 +23,7 @@ def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, s
     that one all the same.
     """
     said, other = perspective["statement"], "No" if perspective["name"] in AFFIRMING else "Yes"
-    answers = form_of(perspective) == "answer"
+    answers = judge_form(perspective) == "answer"
     if perspective["origin"] == "person" or not (contrary or answers):
         alone = Perspective(**perspective | {"name": "Yes", "statement": f"Yes: {said}", "origin": "question"})
         return alone, f"No: {said}"
@@ -38,12 +38,12 @@ async def closer_stances(
 ) -> NDArray[np.float64]:
     """As `stances_to`, by the judge's closer reading of each text among its neighbours. parts: the text, the text as it
     is shown, its passage."""
-    placed = [_in_its_place(*part) for part in parts]
+    placed = [_text_in_context(*part) for part in parts]
     texts = [shown for _, shown, _ in parts]
     return await stances_to(judge, perspective, contrary, texts, closely=True, placed=placed)
 
 
-def _in_its_place(text: str, shown: str, passage: Passage) -> str:
+def _text_in_context(text: str, shown: str, passage: Passage) -> str:
     """The text with its document's title and the sentences of its passage before and after it."""
     around = split_sentences(passage.text)
     own = [i for i, sentence in enumerate(around) if sentence in text or text in sentence] or [0]
@@ -68,7 +68,7 @@ async def stances_to(
         perspective["stance"] == "other" and perspective["contrary"] < perspective["id"]
     )
     first, second = (contrary, perspective["statement"]) if turned else (perspective["statement"], contrary)
-    form, places = form_of(perspective), placed or [""] * len(texts)
+    form, places = judge_form(perspective), placed or [""] * len(texts)
     pairs = [Pair(first, text, second, form=form, placed=p) for text, p in zip(texts, places, strict=True)]
     probabilities = await judge.stances(pairs, closely)
     late = np.flatnonzero(np.isnan(probabilities).any(axis=1))

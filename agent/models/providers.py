@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.models.inference import CachedJudge, Models
-from agent.state import Claim, FramingState, Perspective, Quote, Response
+from agent.state import Claim, FramingState, Perspective, ScoredQuote, ScoredResponse
 from tools.errors import ProviderError, SettingsError
 from tools.language.quotable import QuotablePart
 from tools.passages import Passage, Sentence
@@ -47,26 +47,26 @@ class SentenceScores:
     vectors: NDArray[np.float32]
     question_vector: NDArray[np.float32]
 
-    def quote(self, at: int) -> Quote:
+    def quote(self, at: int) -> ScoredQuote:
         """The quotable part at that index, 0 to n - 1, as it is quoted."""
         unit = self.units[at]
         shown = unit.shown if unit.shown != unit.text else ""
-        return Quote(text=unit.text, shown=shown, passage=unit.passage.id, support=float(self.confidence[at]))
+        return ScoredQuote(text=unit.text, shown=shown, passage=unit.passage.id, support=float(self.confidence[at]))
 
 
 @dataclass(frozen=True)
 class Brief:
-    """What a writer is given for one perspective: its passages, best first, and the judge's scores of some of them.
+    """The input of a writer for one perspective.
 
-    `contrary` is the statement of the contrary perspective, or empty. `support` and `opposing` are the judge's
-    probabilities by passage id, for the perspective and for its contrary. `limit` is the number of quotations wanted.
-    `reading` are the quotable parts of both perspectives' passages with their scores, and `responses` what the
-    perspective's documents answer, the groups with the most independent sources first.
+    passages: best first. contrary: the statement of the contrary perspective, or empty. support, opposing: the judge's
+    probabilities by passage id, for the perspective and for its contrary. limit: number of quotations wanted. reading:
+    the scored sentences of both perspectives' passages. responses: what the perspective's documents answer; groups with
+    the most independent sources come first.
 
-    `well_judged`: the scores are of a judge that reads passages better than `judge` reads their sentences. Its verdicts
-    decide: `passages` are those that it found for the perspective, nothing else is quoted, and the context of a
-    sentence takes the stance that they give. `against` are passages that it found against the perspective, strongest
-    first. `copies` are the ids of passages that say the same as one of these, by its id.
+    passage_scores_trusted: the scores come from a judge that reads passages better than `judge` reads sentences.
+    Then only passages that it found for the perspective are in `passages`, nothing else is quoted, and its verdicts
+    give the context of a sentence its stance. against: passages that it found against the perspective, strongest
+    first. copies: by passage id, the ids of passages with the same text.
     """
 
     perspective: Perspective
@@ -77,9 +77,9 @@ class Brief:
     limit: int
     judge: CachedJudge
     opposing: dict[int, float] = field(default_factory=dict)
-    responses: Sequence[Response] = ()
+    responses: Sequence[ScoredResponse] = ()
     reading: SentenceScores | None = None
-    well_judged: bool = False
+    passage_scores_trusted: bool = False
     against: Sequence[Passage] = ()
     copies: Mapping[int, Sequence[int]] = field(default_factory=dict)
 

@@ -40,7 +40,7 @@ _WORD = re.compile(r"\w{4,}")
 
 
 @dataclass
-class _Fetch:
+class _SharedFetch:
     """A page that is being read, and how many wait for it."""
 
     task: "asyncio.Task[SourceDocument]"
@@ -58,7 +58,7 @@ class WebSearch:
     models: Models
     cache: TextCache
     required: bool = False
-    _reading: dict[str, _Fetch] = field(default_factory=dict)
+    _reading: dict[str, _SharedFetch] = field(default_factory=dict)
 
     async def find(
         self, run_id: str, queries: Sequence[str], pages: int, k: int, domains: Sequence[str] = ()
@@ -137,7 +137,7 @@ class WebSearch:
                     break
                 for task in done:
                     rank = tasks.pop(task)
-                    if problem := _problem(task):
+                    if problem := _read_failure(task):
                         found.unread[results[rank].url] = problem
                     else:
                         read[rank] = task.result()
@@ -152,7 +152,7 @@ class WebSearch:
         """The page, read once for all who want it at the same time, and given up when nobody waits any more."""
         url = normalise_url(result.url)
         if (shared := self._reading.get(url)) is None:
-            shared = self._reading[url] = _Fetch(asyncio.create_task(self._fetch(result)))
+            shared = self._reading[url] = _SharedFetch(asyncio.create_task(self._fetch(result)))
             shared.task.add_done_callback(lambda task: task.cancelled() or task.exception())
         shared.waiting += 1
         try:
@@ -209,7 +209,7 @@ def _until(end: float) -> float | None:
     return None if math.isinf(end) else max(0.0, end - time.time())
 
 
-def _problem(task: "asyncio.Task[SourceDocument]") -> str:
+def _read_failure(task: "asyncio.Task[SourceDocument]") -> str:
     """Why the page could not be read; empty when it could."""
     if task.cancelled():
         return "took too long"

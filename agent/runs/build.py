@@ -17,14 +17,14 @@ from agent.models.from_settings import (
 )
 from agent.models.inference import Models
 from agent.models.providers import CruxWriter, Providers, RemoteService
-from agent.runs.parts import build_own_judge
+from agent.runs.bootstrap import build_own_judge
 from agent.samples import sample_question_for
 from agent.settings import Settings
 from agent.stages.expand import counter_by_chat, expand_by_rules, plan_by_chat, with_embedded_plan
 from agent.stages.frame import frame_by_classifier
 from agent.stages.lookup import pick_by_chat, pick_none
 from agent.stages.requery import queries_by_chat, queries_by_rules
-from agent.stages.stage import EMBEDDED, Fallback, with_fallback
+from agent.stages.stage import EMBEDDED, ModelFallback, with_fallback
 from agent.stages.write import crux_by_chat, write_by_chat
 from agent.state import Claim, FramingState, Perspective
 from tools.budget import current_budget, current_log
@@ -73,8 +73,8 @@ def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, requi
     """The providers with the stages by chat model, the embedded ones as their fallbacks unless models are required."""
     planner, queries, write = (chats[stage] for stage in STAGES)
 
-    def falling_back(stage: str, model: ChatModel) -> Fallback:
-        return Fallback(stage, model, stands_in=not required)
+    def falling_back(stage: str, model: ChatModel) -> ModelFallback:
+        return ModelFallback(stage, model, stands_in=not required)
 
     by_chat = partial(plan_by_chat, planner, embedded.models)
     return replace(

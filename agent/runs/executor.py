@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from agent.answer.assemble import answer_of
+from agent.answer.assemble import build_answer
 from agent.models.providers import Providers
 from agent.options import RunOptions
 from agent.runs.store import RunStatus, RunStore, new_owner
@@ -96,7 +96,7 @@ HEARTBEAT_SECONDS = 2.0
 _POLL_SECONDS = 0.2
 RECURSION = 100
 """Steps of the graph in one run, past which LangGraph takes it for a loop."""
-Begin = Callable[[], Awaitable[tuple[Any, Any]]]
+PrepareInput = Callable[[], Awaitable[tuple[Any, Any]]]
 """Finds out what the graph is given, and the LangGraph config (thread, checkpoint) with which it begins."""
 
 
@@ -118,7 +118,7 @@ class RunExecutor:
         self._run_store, self._in_thread = run_store, thread
         self._news: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()  # alive while somebody follows
 
-    def launch(self, run_id: str, begin: Begin, options: RunOptions) -> None:
+    def launch(self, run_id: str, begin: PrepareInput, options: RunOptions) -> None:
         """Works on a run of this process's own, in a task of its own."""
         self.unrecorded.pop(run_id, None)
         task = asyncio.create_task(self._work(run_id, begin, options), name=f"run-{run_id}")
@@ -154,14 +154,14 @@ class RunExecutor:
         await self._in_thread(self._run_store.add_event, run_id, self.owner, kind, data)
         self._wake(run_id)
 
-    async def _work(self, run_id: str, begin: Begin, options: RunOptions) -> None:
+    async def _work(self, run_id: str, begin: PrepareInput, options: RunOptions) -> None:
         heart = asyncio.create_task(self._beat(run_id))
         try:
             if self.turns.locked():
                 await self.record(run_id, "queued", {"ahead": list(self.tasks).index(run_id)})
             async with self.turns:
                 options = replace(options, deadline_at=time.time() + options.deadline_seconds)
-                with run_span(run_id, **traced_of(options)) as traced:
+                with run_span(run_id, **trace_attributes(options)) as traced:
                     await self._carry_out(run_id, *await begin(), options, traced)
         except asyncio.CancelledError:
             await asyncio.shield(self._end(run_id, "cancelled", {}))
@@ -187,13 +187,13 @@ class RunExecutor:
                 async for event in stream:
                     data = dict(event)
                     await self.record(run_id, data.pop("kind"), data)
-        snapshot = await self._graph.aget_state(config_of(run_id))
+        snapshot = await self._graph.aget_state(graph_config(run_id))
         if snapshot.next:
             traced.note(status="waiting")
             await self._end(run_id, "waiting", {"sides": snapshot.values["perspectives"]})
         else:
             state, took = cast(RunState, snapshot.values), time.monotonic() - began
-            answer = await answer_of(run_id, state, options, self._providers, took)
+            answer = await build_answer(run_id, state, options, self._providers, took)
             traced.done(answer.outcome, answer.providers)
             await self._end(run_id, "done", {"outcome": answer.outcome}, answer=answer.model_dump_json())
 
@@ -213,7 +213,7 @@ class RunExecutor:
         while alive:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             with contextlib.suppress(StoreError):  # the next beat may come through
-                alive = await self._in_thread(self._run_store.beat, run_id, self.owner)
+                alive = await self._in_thread(self._run_store.record_heartbeat, run_id, self.owner)
         if task := self.tasks.get(run_id):  # cancelled from another process, or taken over by one
             task.cancel()
 
@@ -222,12 +222,12 @@ class RunExecutor:
             news.set()
 
 
-def traced_of(options: RunOptions) -> dict[str, Any]:
+def trace_attributes(options: RunOptions) -> dict[str, Any]:
     """What a run's span tells of its options."""
     told = {name: getattr(options, name) for name in ("depth", "web", "deadline_seconds")}
     return {**told, "collections": len(options.collections)}
 
 
-def config_of(run_id: str) -> Any:
+def graph_config(run_id: str) -> Any:
     """LangGraph's config of a run: its checkpoints are a thread of the run's id."""
     return {"configurable": {"thread_id": run_id}, "recursion_limit": RECURSION}

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agent.runs.store import Event
+from agent.runs.store import RunEvent
 from tools.language.words import count
 
-WHOLE = 100.0
+COMPLETE = 100.0
 _STAGES = {
     "frame": (2, "Reading the question."),
     "expand": (8, "Planning the sides."),
@@ -31,17 +31,17 @@ class Progress:
         self._told: set[str] = set()
         self._names: dict[str, str] = {}
 
-    def step(self, event: Event) -> tuple[float, str] | None:
+    def step(self, event: RunEvent) -> tuple[float, str] | None:
         """How far the run is, in hundredths, and what has happened; None where there is nothing new to say."""
         words = self._words(event)
         if not words or words in self._told:
             return None
-        at_least = WHOLE if event.kind == "done" else _STAGES[event.data["stage"]][0] if event.kind == "stage" else 0
+        at_least = COMPLETE if event.kind == "done" else _STAGES[event.data["stage"]][0] if event.kind == "stage" else 0
         self._told.add(words)
-        self._reached = max(at_least, self._reached + (WHOLE - self._reached) * _STEP)
+        self._reached = max(at_least, self._reached + (COMPLETE - self._reached) * _STEP)
         return round(self._reached, 2), words
 
-    def _words(self, event: Event) -> str:
+    def _words(self, event: RunEvent) -> str:
         data = event.data
         if event.kind == "stage":
             return _STAGES[data["stage"]][1] if data["stage"] in _STAGES else ""
@@ -92,7 +92,7 @@ class RunProgress:
     sides: dict[str, SideProgress] = field(default_factory=dict)
 
 
-def progress_of(events: Sequence[Event]) -> RunProgress:
+def progress_of(events: Sequence[RunEvent]) -> RunProgress:
     """The run's progress after these events."""
     progress = RunProgress()
     for event in events:
@@ -113,7 +113,7 @@ def progress_of(events: Sequence[Event]) -> RunProgress:
     return progress
 
 
-def _take_side(side: SideProgress, event: Event) -> None:
+def _take_side(side: SideProgress, event: RunEvent) -> None:
     data = event.data
     if event.kind == "searching":
         side.state = "searching" if side.state == "planned" else "searching again"

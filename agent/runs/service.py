@@ -15,13 +15,20 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from agent.answer.followups import opening
+from agent.answer.followups import initial_state
 from agent.answer.model import Answer
-from agent.answer.retrieved import Evidence, Retrieved, chosen_passages, evidence_of, judged_passages, retrieved_of
+from agent.answer.retrieved import (
+    JudgedPassage,
+    Retrieved,
+    chosen_passages,
+    judged_pairs,
+    judged_passages,
+    retrieved_result,
+)
 from agent.options import RunOptions
-from agent.runs.executor import RunCrashedError, RunExecutor, RunFailure, TableThread, config_of, resume_command
-from agent.runs.parts import BuildProviders, first_state, open_parts
-from agent.runs.store import Event, RunRow, RunStore
+from agent.runs.bootstrap import BuildProviders, open_parts, prepare_run
+from agent.runs.executor import RunCrashedError, RunExecutor, RunFailure, TableThread, graph_config, resume_command
+from agent.runs.store import RunEvent, RunRow, RunStore
 from agent.settings import Settings, load_settings
 from agent.state import STATE_VERSION, RunState, StageNote
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
@@ -99,13 +106,13 @@ class Runs:
     ) -> str:
         """Begins a run and returns its id at once; `thread`: any run of the one that a follow-up belongs to. `person`:
         whose run it is, else that of the one it follows up on. `by`: only answers by that time (ISO, UTC) count, so
-        that a number is the one on the reader's screen. Raises as `first_state` before anything is begun."""
+        that a number is the one on the reader's screen. Raises as `prepare_run` before anything is begun."""
         options = options or RunOptions.of()
         run_id = uuid.uuid4().hex[:12]
         before = await self.run(thread) if thread else None
         thread, person = (before.thread, person or before.person) if before else (run_id, person)
         answers, in_thread = partial(self._answers_before, thread, person, by), self._in_thread
-        state = await first_state(
+        state = await prepare_run(
             question, options, self.providers, options.earlier, answers, in_thread=in_thread, person=person
         )
         question, owner = state["question"], self.executor.owner
@@ -113,7 +120,7 @@ class Runs:
         await self.executor.record(run_id, "started", {"question": question})
 
         async def begin() -> tuple[Any, Any]:
-            return state, config_of(run_id)
+            return state, graph_config(run_id)
 
         self.executor.launch(run_id, begin, options)
         return run_id
@@ -127,7 +134,7 @@ class Runs:
         """The run; an unambiguous beginning of its id is enough. Raises UnknownRunError."""
         return await self._in_thread(self.run_store.get, run_id)
 
-    async def recent_events(self, run_id: str, after: int = 0) -> list[Event]:
+    async def recent_events(self, run_id: str, after: int = 0) -> list[RunEvent]:
         """What has happened in the run so far: its events with numbers above `after`."""
         return await self._in_thread(self.run_store.events, run_id, after)
 
@@ -136,7 +143,7 @@ class Runs:
         kept = await self._in_thread(self.run_store.failures, run_ids)
         return {run_id: RunFailure(**data) for run_id, data in kept.items()}
 
-    async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
+    async def events(self, run_id: str, after: int = 0) -> AsyncIterator[RunEvent]:
         """The run's events with numbers above `after`, as they come, until the run ends or waits for a person.
 
         Raises RunAbandonedError when the process that worked on the run is gone.
@@ -194,7 +201,7 @@ class Runs:
         A run that is done stays as it is. Raises RunBusyError while another process works on it, InputError for sides
         that cannot be searched for.
         """
-        from agent.stages.review import reviewed
+        from agent.stages.review import reviewed_perspectives
 
         run = await self.run(run_id)
         if run.status == "running" and run.id in self.at_work:
@@ -202,7 +209,7 @@ class Runs:
         if run.status == "waiting" and sides is None:
             raise RunError(f"run {run.id} waits for its sides: send them with the resume.")
         if sides is not None:
-            reviewed(sides)
+            reviewed_perspectives(sides)
         options = RunOptions.from_dict(run.options)
         if not options.web:
             self.providers.check_offline()
@@ -211,13 +218,13 @@ class Runs:
             self.executor.launch(run.id, partial(self._continuation, run, sides), options)
         return run.id
 
-    async def evidence(self, run_id: str) -> list[Evidence]:
+    async def evidence(self, run_id: str) -> list[JudgedPassage]:
         """What the judge made of each passage so far; nothing for a run whose checkpoints are not here.
 
         Raises UnknownRunError.
         """
         state = await self.state((await self.run(run_id)).id)
-        return evidence_of(state, await asyncio.to_thread(self.providers.passages, judged_passages(state)))
+        return judged_pairs(state, await asyncio.to_thread(self.providers.passages, judged_passages(state)))
 
     async def retrieved(self, run_id: str) -> Retrieved:
         """What a finished run found for each side. Raises as `answer` does, and RunForgottenError where its checkpoints
@@ -226,7 +233,7 @@ class Runs:
         state = await self.state(answer.run_id)
         if not state:
             raise RunForgottenError(f"what run {answer.run_id} found for each side is not kept any more.")
-        return retrieved_of(answer, state, await asyncio.to_thread(self.providers.passages, chosen_passages(state)))
+        return retrieved_result(answer, state, await asyncio.to_thread(self.providers.passages, chosen_passages(state)))
 
     async def delete(self, *run_ids: str) -> None:
         """Removes the runs with their checkpoints, events, answers and the pages that they read. Raises RunBusyError
@@ -245,7 +252,7 @@ class Runs:
 
     async def state(self, run_id: str) -> RunState:
         """The run's state by its whole id; empty where its checkpoints are gone."""
-        return cast(RunState, (await self._graph.aget_state(config_of(run_id))).values)
+        return cast(RunState, (await self._graph.aget_state(graph_config(run_id))).values)
 
     def _answers_before(self, thread: str, person: str, asked_at: str = "") -> list[Answer]:
         """The thread's answers that a person may see, oldest first: all, or those of before a time (ISO, UTC)."""
@@ -256,21 +263,21 @@ class Runs:
         """What the graph is given, and from which checkpoint it goes on."""
         from langgraph.types import Command
 
-        state = await self._graph.aget_state(config_of(run.id))
+        state = await self._graph.aget_state(graph_config(run.id))
         if state.values.get("version") != STATE_VERSION:
             # It had no stage yet, its checkpoints are gone, or an older version wrote them.
             await cast("BaseCheckpointSaver[Any]", self._graph.checkpointer).adelete_thread(run.id)
             answers = await self._in_thread(self._answers_before, run.thread, run.person, run.created_at)
-            begun = opening(run.question, RunOptions.from_dict(run.options).earlier, answers)
+            begun = initial_state(run.question, RunOptions.from_dict(run.options).earlier, answers)
             if state.values:
                 told = "An older version of Steelman began this run. It was started again from the beginning."
                 begun["notes"] = [StageNote(stage="frame", message=told, kind="scope")]
-            return begun, config_of(run.id)
+            return begun, graph_config(run.id)
         if not state.next and any(task.error for task in state.tasks):
             # The stage was cut off between its results and where to go next. LangGraph takes it for done, with nothing
             # to follow; from its own checkpoint by name it is done again.
-            return None, config_of(run.id) | {"configurable": state.config["configurable"]}
-        return Command(resume=sides) if sides is not None and state.interrupts else None, config_of(run.id)
+            return None, graph_config(run.id) | {"configurable": state.config["configurable"]}
+        return Command(resume=sides) if sides is not None and state.interrupts else None, graph_config(run.id)
 
 
 @asynccontextmanager

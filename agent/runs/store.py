@@ -52,19 +52,21 @@ _CLOSE_SECONDS = 3600.0
 """A run whose owner is silent for so long is closed. Until then a process that was stopped (Ctrl-Z) may go on."""
 INTERRUPTED = "This question was interrupted: the process that worked on it is gone."
 _OWNED = "owner = ? AND status = 'running'"
-WITHOUT_ANSWER = (
+COLUMNS_WITHOUT_ANSWER = (
     "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer, person"
 )
 """The columns of a run, without the text of its answer."""
-SEEN = """(:person IS NULL OR person = :person OR person = ''
+VISIBLE_RUNS = """(:person IS NULL OR person = :person OR person = ''
     AND id NOT IN (SELECT run_id FROM api_runs WHERE key_id <> ''))"""
 """Of the runs those that a person may see: their own, and everybody's, which a key's are not. Where nobody logs in, the
 person is empty and a key's are seen too; where it is NULL all are."""
-_THREAD = f"SELECT {WITHOUT_ANSWER} FROM runs WHERE thread = :thread AND {SEEN} ORDER BY created_at, rowid"
+_THREAD = (
+    f"SELECT {COLUMNS_WITHOUT_ANSWER} FROM runs WHERE thread = :thread AND {VISIBLE_RUNS} ORDER BY created_at, rowid"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class RunEvent:
     """One step of a run's progress; `number` counts from 1 without gaps, and is what a client reconnects with."""
 
     number: int
@@ -113,13 +115,13 @@ class RunStore:
     """The tables of runs and their events."""
 
     def __init__(self, database: Database, person: str | None = None) -> None:
-        """person: who reads here; see `SEEN`."""
+        """person: who reads here; see `VISIBLE_RUNS`."""
         self._db, self._person, self._corrections = database, person, Corrections(database)
 
     def create(
         self, run_id: str, thread: str, question: str, options: dict[str, Any], owner: str, person: str = ""
     ) -> None:
-        row = (run_id, thread, question, json.dumps(options), "running", now(), owner, time.time(), person)
+        row = (run_id, thread, question, json.dumps(options), "running", utc_now(), owner, time.time(), person)
         columns = "id, thread, question, options, status, created_at, owner, heartbeat, person"
         with self._db.write() as db:
             db.execute(f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -128,14 +130,14 @@ class RunStore:
         """The run, its answer with the reader's corrections; an unambiguous beginning of its id is enough. Raises
         UnknownRunError."""
         asked = {"id": run_id, "person": self._person}
-        query = f"SELECT * FROM runs WHERE {{}} = :id AND {SEEN} LIMIT 2"
+        query = f"SELECT * FROM runs WHERE {{}} = :id AND {VISIBLE_RUNS} LIMIT 2"
         begins = query.format("substr(id, 1, length(:id))")
         rows = self._db.rows(query.format("id"), asked) or self._db.rows(begins, asked)
         if len(rows) != 1 or not run_id:
             what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
             raise UnknownRunError(f"{what} with '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
         run = run_row(rows[0])
-        return replace(run, answer=self._corrections.laid_over(run.id, run.answer)) if run.answer else run
+        return replace(run, answer=self._corrections.with_corrections(run.id, run.answer)) if run.answer else run
 
     def latest(self, limit: int) -> list[RunRow]:
         query = "SELECT * FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?"
@@ -148,10 +150,10 @@ class RunStore:
 
     def thread_answers(self, thread: str, by: str = "") -> list[str]:
         """The answers (as JSON) of a thread's finished runs, oldest first: all, or those by a time (ISO, UTC)."""
-        query = f"""SELECT id, answer FROM runs WHERE thread = :thread AND answer IS NOT NULL AND {SEEN}
+        query = f"""SELECT id, answer FROM runs WHERE thread = :thread AND answer IS NOT NULL AND {VISIBLE_RUNS}
             AND (:by = '' OR finished_at <= :by) ORDER BY created_at, rowid"""
         asked = {"thread": thread, "person": self._person, "by": by}
-        return [self._corrections.laid_over(r["id"], r["answer"]) for r in self._db.rows(query, asked)]
+        return [self._corrections.with_corrections(r["id"], r["answer"]) for r in self._db.rows(query, asked)]
 
     def claim(self, run_id: str, owner: str) -> bool:
         """Makes `owner` the run's only worker; False when the run is done, which it stays.
@@ -171,7 +173,7 @@ class RunStore:
             db.execute(f"UPDATE runs SET {claimed} WHERE id = ?", (owner, time.time(), run_id))
         return True
 
-    def beat(self, run_id: str, owner: str) -> bool:
+    def record_heartbeat(self, run_id: str, owner: str) -> bool:
         """Shows that the owner is alive; False when the run is not its own any more, as after a cancel."""
         with self._db.write() as db:
             query = f"UPDATE runs SET heartbeat = ? WHERE id = ? AND {_OWNED}"
@@ -192,7 +194,7 @@ class RunStore:
         """
         query = f"UPDATE runs SET status = ?, finished_at = ?, answer = ?, error = ? WHERE id = ? AND {_OWNED}"
         with self._db.write() as db:
-            ended = db.execute(query, (status, now(), answer, error, run_id, owner)).rowcount == 1
+            ended = db.execute(query, (status, utc_now(), answer, error, run_id, owner)).rowcount == 1
             if ended:
                 _append(db, run_id, status, data)
                 if status == "done":
@@ -212,13 +214,13 @@ class RunStore:
         for row in map(run_row, self._db.rows(query)):
             if not is_alive(row.owner, row.heartbeat, _CLOSE_SECONDS):
                 with self._db.write() as db:
-                    db.execute(f"{closing} AND status = 'running'", (now(), INTERRUPTED, row.id, row.owner))
+                    db.execute(f"{closing} AND status = 'running'", (utc_now(), INTERRUPTED, row.id, row.owner))
 
     def mark_cancelled(self, run_id: str) -> bool:
         """Ends a running or waiting run; False when it had ended already. Its owner, if any, has yet to release it."""
         with self._db.write() as db:
             stopped = "status = 'cancelled', finished_at = ? WHERE id = ? AND status IN ('running', 'waiting')"
-            ended = db.execute(f"UPDATE runs SET {stopped}", (now(), run_id)).rowcount == 1
+            ended = db.execute(f"UPDATE runs SET {stopped}", (utc_now(), run_id)).rowcount == 1
             if ended:
                 _append(db, run_id, "cancelled", {})
         return ended
@@ -249,9 +251,9 @@ class RunStore:
                 raise RunBusyError(f"run {run_id} was cancelled, or another process has taken it over.")
             _append(db, run_id, kind, data)
 
-    def events(self, run_id: str, after: int) -> list[Event]:
+    def events(self, run_id: str, after: int) -> list[RunEvent]:
         rows = self._db.rows("SELECT * FROM events WHERE run_id = ? AND number > ? ORDER BY number", (run_id, after))
-        return [Event(r["number"], r["at"], r["kind"], json.loads(r["data"])) for r in rows]
+        return [RunEvent(r["number"], r["at"], r["kind"], json.loads(r["data"])) for r in rows]
 
     def failures(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """What the runs' last events of a failure keep of it, by run; those that never failed have none."""
@@ -272,6 +274,6 @@ def run_row(row: sqlite3.Row) -> RunRow:
     return RunRow(**{**dict(row), "options": json.loads(row["options"])})
 
 
-def now() -> str:
+def utc_now() -> str:
     """ISO, UTC."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -4,7 +4,7 @@ Where nobody logs in to the page, the person is empty.
 
 from dataclasses import dataclass
 
-from agent.runs.store import SEEN, STALE_SECONDS, RunStatus, is_alive
+from agent.runs.store import STALE_SECONDS, VISIBLE_RUNS, RunStatus, is_alive
 from tools.store.database import Database
 
 _THREADS = f"""
@@ -12,7 +12,7 @@ _THREADS = f"""
         SELECT MIN(rowid) AS first, MAX(rowid) AS last, COUNT(*) AS runs,
             MAX(MAX(created_at, COALESCE(finished_at, ''))) AS at, GROUP_CONCAT(question, char(10)) AS asked,
             SUM(person = :person) AS own
-        FROM runs WHERE {SEEN} GROUP BY thread
+        FROM runs WHERE {VISIBLE_RUNS} GROUP BY thread
     )
     SELECT first.thread AS id, COALESCE(NULLIF(t.name, ''), first.question) AS name, n.runs, n.own,
         first.id AS first, latest.id AS latest, n.at, latest.status, latest.heartbeat, latest.owner, latest.error
@@ -25,7 +25,7 @@ _THREADS = f"""
 
 
 @dataclass(frozen=True, slots=True)
-class Thread:
+class RunThread:
     """A question with its follow-ups: its name, which is the first question where nobody gave another, how many runs it
     has, `own` how many of them are the person's, the first one's id and the newest one's, how that one stands, and when
     something last happened (ISO, UTC)."""
@@ -55,11 +55,11 @@ class ThreadStore:
     def __init__(self, database: Database, person: str = "") -> None:
         self._db, self._person = database, person
 
-    def latest(self, limit: int, words: str = "") -> list[Thread]:
+    def latest(self, limit: int, words: str = "") -> list[RunThread]:
         """The last threads in whose name or questions the words stand, the one with the newest activity first; without
         those that were deleted."""
         asked = {"person": self._person, "words": words.strip(), "limit": limit}
-        return [Thread(**dict(r)) for r in self._db.rows(_THREADS, asked)]
+        return [RunThread(**dict(r)) for r in self._db.rows(_THREADS, asked)]
 
     def name_thread(self, thread: str, name: str) -> None:
         """Gives the thread a name of its own; an empty one takes it away."""

@@ -17,8 +17,8 @@ from agent.evidence.coverage import search_store
 from agent.evidence.mined import mine_answers
 from agent.models.inference import Models
 from agent.models.providers import Expander, Framer, Plan, Planner, Providers
-from agent.options import RunOptions, check_question, options_of
-from agent.stages.stage import Fallback, ask_model, report, stage
+from agent.options import RunOptions, check_question, run_options
+from agent.stages.stage import ModelFallback, ask_model, report, stage
 from agent.state import FramingState, Perspective, RunState, Stance, asked_query
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time
@@ -35,7 +35,7 @@ from tools.passages import Passage, Sentence
 
 @stage("expand")
 async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    framing, options = state["framing"], options_of(runtime)
+    framing, options = state["framing"], run_options(runtime)
     # Of what is to be argued against only the perspective that contradicts it, where there is one already.
     contrary = state["against"]["contrary"] if "against" in state else None
     perspectives = [contrary] if contrary else state.get("perspectives")
@@ -91,7 +91,7 @@ def sides_of_question(framing: FramingState) -> list[Perspective]:
 _LONGEST_LEAD = 180  # characters
 
 
-def _shown(lead: Sentence) -> str:
+def _lead_element(lead: Sentence) -> str:
     p = lead.passage
     given = without_mark(lead.text), p.title or p.document_id, p.said_by or p.publisher
     said, title, by = (shorten(text, _LONGEST_LEAD, placeholder=" …") for text in given)
@@ -130,7 +130,7 @@ async def ask_for_plan(
 ) -> PlannedQuestion:
     """The model's reply. Raises ProviderReplyError for a question that shares no word with what was asked; the answer
     shows the message, so it names the model."""
-    before, shown = "\n".join(as_data("earlier_question", q) for q in earlier), "\n".join(map(_shown, leads))
+    before, shown = "\n".join(as_data("earlier_question", q) for q in earlier), "\n".join(map(_lead_element, leads))
     planned = await ask_model(
         model,
         "plan",
@@ -162,7 +162,7 @@ async def plan_by_chat(
     return framing, sides, "" if english or language == "English" else language
 
 
-def with_embedded_plan(fallback: Fallback, by_chat: Planner, frame: Framer, expand: Expander) -> Planner:
+def with_embedded_plan(fallback: ModelFallback, by_chat: Planner, frame: Framer, expand: Expander) -> Planner:
     """Asks the model first; the two others stand in for it."""
 
     async def plan(question: str, earlier: Sequence[str], leads: Sequence[Sentence]) -> Plan:
@@ -212,7 +212,7 @@ async def _sides(
     """The perspectives, each once. A question of yes or no has first, of those that say yes and of those that say no,
     the one nearest to it, since the others are reasons; what the model did not bring is the bare answer."""
     worded: dict[str, PlannedSide] = {}
-    for side in map(_tidy, planned):
+    for side in map(_cleaned_side, planned):
         worded.setdefault(side.statement.rstrip(".").casefold(), side)
     sides = [side for words, side in worded.items() if words]
     vectors = await models.encode([framing["question"], *(s.statement for s in sides)])
@@ -244,7 +244,7 @@ async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[P
         statement=as_data("statement", claim),
         claim=as_data("claim", framing["focus"]),
     )
-    side = _tidy(PlannedSide(**dict(reply), stance="opposes"))
+    side = _cleaned_side(PlannedSide(**dict(reply), stance="opposes"))
     if not side.statement or side.statement.rstrip(".").casefold() == claim.rstrip(".").casefold():
         raise ProviderReplyError(f"{model.name} gave no side that contradicts the claim.")
     return [_perspective("p1", side)]
@@ -255,7 +255,7 @@ def _perspective(number: str, side: PlannedSide, contrary: str = "") -> Perspect
     return Perspective(id=number, name=name, statement=said, stance=stance, contrary=contrary, origin="model")
 
 
-def _tidy(side: PlannedSide) -> PlannedSide:
+def _cleaned_side(side: PlannedSide) -> PlannedSide:
     """The side without control characters, its statement one sentence without a yes or no in front."""
     statement = _LEADING.sub("", one_line(side.statement))
     first = next(iter(split_sentences(statement)), "")  # what follows it gives reasons

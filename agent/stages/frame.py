@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 from agent.evidence.coverage import search_store
 from agent.models.inference import Models
 from agent.models.providers import Planner, Providers
-from agent.options import PLANNING, RunOptions, check_form, ends_at, options_of
+from agent.options import PLANNING, RunOptions, check_answerable, run_options, stage_deadline
 from agent.stages.stage import report, stage
 from agent.state import FramingState, RunState, asked_query, counter_framing
 from tools.budget import current_log, in_time
@@ -31,17 +31,17 @@ _WIDE, _MOST_LEADS, _OF_ONE = 150, 25, 3
 
 @stage("frame")
 async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    options, earlier = options_of(runtime), state.get("earlier", [])
+    options, earlier = run_options(runtime), state.get("earlier", [])
     if "framing" not in state and "against" in state:  # an older version began the run
         state = RunState(**{**state, "framing": counter_framing(state["against"])})
     if providers.plan and "framing" not in state:
-        update = await _planned(providers, providers.plan, state, options)
+        update = await _plan_update(providers, providers.plan, state, options)
     else:
         framing = state["framing"] if "framing" in state else await providers.frame(state["question"], earlier)
         alone = not earlier and options.collections == (SAMPLES,) and not (options.web and providers.web)
         update = RunState(framing=await _as_sample_question(providers, framing, options) if alone else framing)
     framing = update["framing"]
-    check_form(framing["form"], state["question"])
+    check_answerable(framing["form"], state["question"])
     report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
     return update
 
@@ -53,21 +53,23 @@ async def _as_sample_question(providers: Providers, framing: FramingState, optio
     if not providers.sample_question or framing["form"] not in ANSWERS:
         return framing
     try:
-        known = await in_time(providers.sample_question(framing["question"]), ends_at(options, "frame", PLANNING))
+        known = await in_time(
+            providers.sample_question(framing["question"]), stage_deadline(options, "frame", PLANNING)
+        )
     except SteelmanError:
         return framing
     read = await providers.frame(known, []) if known else framing
     return read if read["form"] in ANSWERS else framing
 
 
-async def _planned(providers: Providers, plan: Planner, state: RunState, options: RunOptions) -> RunState:
+async def _plan_update(providers: Providers, plan: Planner, state: RunState, options: RunOptions) -> RunState:
     """The framing and the perspectives that a chat model plans, and what the question found where it searched for the
     same words."""
     question, earlier = state["question"], state.get("earlier", [])
     query = asked_query(await providers.frame(question, earlier))
     leads, ids = list[Sentence](), list[int]()
     try:
-        leads, ids = await in_time(_search_leads(providers, query, options), ends_at(options, "frame", PLANNING))
+        leads, ids = await in_time(_search_leads(providers, query, options), stage_deadline(options, "frame", PLANNING))
     except DeadlineError as exc:
         current_log().note("scope", f"The sides were planned without a look at the documents: {exc}")
     framing, perspectives, language = await in_time(plan(question, earlier, leads))
@@ -80,7 +82,7 @@ async def _planned(providers: Providers, plan: Planner, state: RunState, options
 async def _search_leads(providers: Providers, query: str, options: RunOptions) -> tuple[list[Sentence], list[int]]:
     """A lead for each document, and the passages found, best first."""
     found, passages = await search_store(providers, query, replace(options, pool=max(_WIDE, options.pool)))
-    return await leads_of(providers.models, query, [passages[i] for i in found.ids]), found.ids
+    return await document_leads(providers.models, query, [passages[i] for i in found.ids]), found.ids
 
 
 _PROPOSES = re.compile(
@@ -90,7 +92,7 @@ _PROPOSES = re.compile(
 _PROPOSING = 0.2  # what a sentence that proposes something may be farther from the question
 
 
-async def leads_of(models: Models, query: str, passages: Sequence[Passage]) -> list[Sentence]:
+async def document_leads(models: Models, query: str, passages: Sequence[Passage]) -> list[Sentence]:
     """Of the best passages of each document the sentence nearest to the query, those that propose something before
     others; the passages are the best first."""
     best: dict[tuple[str, str], list[Passage]] = {}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from agent.evidence.coverage import (
     FilteredPassages,
     coverage_of,
-    favouring,
+    favouring_passages,
     filter_passages,
     judged_evidence,
     originals_of,
@@ -26,9 +26,9 @@ from agent.evidence.coverage import (
 )
 from agent.models.inference import CachedJudge
 from agent.models.providers import Providers
-from agent.options import RunOptions, options_of
+from agent.options import RunOptions, run_options
 from agent.stages.stage import fall_back_to_own_judge, report, run_id, stage
-from agent.state import OTHER_WAYS, Coverage, Perspective, RunState, contrary_statements, form_of, merge_scores
+from agent.state import OTHER_WAYS, Coverage, Perspective, RunState, contrary_statements, judge_form, merge_scores
 from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
 from tools.errors import JudgeError, ProviderDownError, as_sentence
 from tools.language.words import count
@@ -48,7 +48,7 @@ async def judge(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     if providers.web and providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
         problem = next((f["message"] for f in state["notes"] if f["stage"] == "web"), "")
         raise ProviderDownError(f"{as_sentence(problem)} Mend it and ask again, or unset STEELMAN_WEB.")
-    name = _in_force(providers, state, options_of(runtime))
+    name = _active_judge(providers, state, run_options(runtime))
     try:
         return await _judge_with(providers, state, runtime, name)
     except JudgeError as exc:
@@ -59,17 +59,17 @@ async def judge(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[RunOptions], name: str) -> RunState:
     """What the judge of that name makes of the passages; scores of another judge are left behind."""
-    options, judge = options_of(runtime), providers.models.judge(name)
+    options, judge = run_options(runtime), providers.models.judge(name)
     state, afresh = _with_other_ways(judge, state), state.get("scored_by", name) != name
     perspectives = state["perspectives"]
     known = {} if afresh else state.get("support", {})
     put: Any = Overwrite if afresh else lambda scores: scores
-    limit = _most(judge, perspectives, options)
-    whole = await asyncio.to_thread(_whole, providers, options, perspectives[0]["statement"], limit)
+    limit = _passage_budget(judge, perspectives, options)
+    whole = await asyncio.to_thread(_small_collections, providers, options, perspectives[0]["statement"], limit)
     ids = list(dict.fromkeys([*interleave(state["candidates"].get(p["id"], []) for p in perspectives), *whole.ids]))
     passages = await asyncio.to_thread(providers.passages, ids)
     originals = originals_of(passages)
-    wanted, asked = _to_read(ids, originals, known, limit)
+    wanted, asked = _unjudged(ids, originals, known, limit)
     verdicts = await _read(judge, state, [passages[i] for i in asked], any(known.values()))
     if judge.answer_note:
         current_log().note("scope", judge.answer_note)
@@ -98,7 +98,7 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     )
 
 
-def _to_read(
+def _unjudged(
     ids: Sequence[int], originals: Mapping[int, int], known: Mapping[str, Mapping[int, float]], limit: int
 ) -> tuple[list[int], list[int]]:
     """The passages without a verdict, copies once; and as many of them as the budget allows."""
@@ -126,7 +126,7 @@ def _with_other_ways(judge: CachedJudge, state: RunState) -> RunState:
     return RunState(**{**state, "perspectives": asked})
 
 
-def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str:
+def _active_judge(providers: Providers, state: RunState, options: RunOptions) -> str:
     """The name of the judge to ask; a distant one is not asked where nothing may leave this machine."""
     remote, name = providers.models.remote_judge, state.get("judge", "")
     if remote is not None and not name and not options.web and not is_local(remote.address):
@@ -136,14 +136,14 @@ def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str
     return name
 
 
-def _most(judge: CachedJudge, perspectives: Sequence[Perspective], options: RunOptions) -> int:
+def _passage_budget(judge: CachedJudge, perspectives: Sequence[Perspective], options: RunOptions) -> int:
     """Passages to judge in the run at most. The embedded judge's time goes by readings: it reads a passage once for two
     contrary sides, and once more for each other side."""
     readings = 1 if judge.address else len({min(p["id"], p["contrary"] or p["id"]) for p in perspectives})
     return max(1, options.max_passages // readings)
 
 
-def _whole(providers: Providers, options: RunOptions, statement: str, limit: int) -> FilteredPassages:
+def _small_collections(providers: Providers, options: RunOptions, statement: str, limit: int) -> FilteredPassages:
     """The passages of the run's collections that may speak in the answer, kept for the run; none where they are more
     than are read whole."""
     store, most = providers.store, min(limit, MOST_WHOLE)
@@ -166,7 +166,7 @@ async def _read(judge: CachedJudge, state: RunState, passages: Sequence[Passage]
     """The verdicts, as far as the deadline allows; the other passages stay unjudged and are counted. again: the judge
     gave verdicts in an earlier round. They stand where it fails on the new passages."""
     contrary = contrary_statements(state)
-    sides = [JudgedSide(p["statement"], contrary[p["id"]], form_of(p)) for p in state["perspectives"]]
+    sides = [JudgedSide(p["statement"], contrary[p["id"]], judge_form(p)) for p in state["perspectives"]]
     try:
         return await judge.read(state["framing"]["question"], sides, passages)
     except JudgeError as exc:
@@ -195,7 +195,9 @@ async def _coverage(
     passages: dict[int, Passage],
     originals: dict[int, int],
 ) -> dict[str, Coverage]:
-    speaking = {p["id"]: favouring(support.get(p["id"], {}), support.get(p["contrary"], {})) for p in perspectives}
+    speaking = {
+        p["id"]: favouring_passages(support.get(p["id"], {}), support.get(p["contrary"], {})) for p in perspectives
+    }
     above = {i for mine in speaking.values() for i, s in mine.items() if s >= threshold}
     same = await paraphrase_groups(providers.models, passages, above)
     return {

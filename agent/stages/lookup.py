@@ -20,9 +20,9 @@ from agent.evidence.sentences import score_sentences
 from agent.evidence.stances import stances_to, with_denial
 from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Brief, Providers
-from agent.options import RunOptions, options_of
+from agent.options import RunOptions, run_options
 from agent.stages.stage import ask_model, report, run_id, stage
-from agent.state import Claim, FramingState, RunState, Stand, asked_query
+from agent.state import Claim, FramingState, QuotedStance, RunState, asked_query
 from prompts import as_data
 from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, JudgeError
@@ -59,7 +59,7 @@ _NEAR = 0.4  # least cosine of the nearest sentence; below it the documents do n
 _KNOWN = 0.5  # share of a follow-up's words that the documents hold, from which they are about it, near or not
 
 
-class _Found(NamedTuple):
+class _LookupResult(NamedTuple):
     """The sentences to show, best first; all that were compared, or shown to a model; and the passages found."""
 
     parts: list[FactQuote]
@@ -69,13 +69,13 @@ class _Found(NamedTuple):
 
 @stage("lookup")
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    found = _Found([], [], FilteredPassages([], {}))
-    options, framing = options_of(runtime), state["framing"]
+    found = _LookupResult([], [], FilteredPassages([], {}))
+    options, framing = run_options(runtime), state["framing"]
     if state.get("earlier") and not framing["focus"]:  # it stands alone, and may still be about the thread's subject
         thread = await providers.models.thread_question(state["earlier"])
         framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
     try:
-        found = await in_time(_looked_up(providers, framing, options))
+        found = await in_time(_look_up(providers, framing, options))
     except DeadlineError as exc:
         current_log().note("late", f"Nothing could be looked up: {exc}")
     report(runtime, "written", claims=len(found.parts))
@@ -88,11 +88,11 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     )
 
 
-async def _looked_up(providers: Providers, framing: FramingState, options: RunOptions) -> _Found:
+async def _look_up(providers: Providers, framing: FramingState, options: RunOptions) -> _LookupResult:
     """The sentences that a chat model chooses, or the best ranked."""
     read = list[FactQuote]()
     for pool in _POOLS:
-        ranked = await _ranked(providers, framing, options, pool)
+        ranked = await _rank_sentences(providers, framing, options, pool)
         if providers.pick is None:
             break
         new = [part for part in ranked.read if part not in read][:_SHOWN]
@@ -101,7 +101,7 @@ async def _looked_up(providers: Providers, framing: FramingState, options: RunOp
         if picked is None:  # the model failed
             break
         read += new
-        ranked = _Found(distinct((new[i] for i in picked), _PICKED), read, ranked.left)
+        ranked = _LookupResult(distinct((new[i] for i in picked), _PICKED), read, ranked.left)
         if picked:
             break
     await _keep(providers, [part.passage for part in ranked.parts])
@@ -133,14 +133,14 @@ async def pick_none(_: FramingState, sentences: Sequence[Passage]) -> None:
     """Stands in for the model: what ranks best is shown."""
 
 
-async def _ranked(providers: Providers, framing: FramingState, options: RunOptions, pool: int) -> _Found:
+async def _rank_sentences(providers: Providers, framing: FramingState, options: RunOptions, pool: int) -> _LookupResult:
     """The sentences of the passages found, best first, and those of them to show.
 
     Both the typed words and the thread's question with them are searched for. The typed words weigh more, so that
     'and what would it cost?' finds the cost on the thread's subject.
     """
     typed, whole = framing["focus"] or framing["question"], asked_query(framing)
-    found, passages = await _searched(providers, list(dict.fromkeys([typed, whole])), options, pool)
+    found, passages = await _search_queries(providers, list(dict.fromkeys([typed, whole])), options, pool)
     parts = [part for i in found.ids for part in quotable_parts(passages[i])]
     near = await similarity_to(providers, [typed, whole], list({p.passage.id for p in parts}))
     parts = [part for part in parts if part.passage.id in near]
@@ -148,7 +148,7 @@ async def _ranked(providers: Providers, framing: FramingState, options: RunOptio
     cosine, held = vectors[1:] @ vectors[0], words_held(typed, parts)
     known = framing["focus"] and share_known(typed, passages.values()) >= _KNOWN
     if not parts:
-        return _Found([], [], found)
+        return _LookupResult([], [], found)
     to_typed, to_whole = np.array([near[p.passage.id] for p in parts]).T
     lengths, figures = np.log([len(p.text.split()) for p in parts]), figures_asked(typed, parts)
     by = _FOLLOW_UP if framing["focus"] else _FACT
@@ -157,11 +157,11 @@ async def _ranked(providers: Providers, framing: FramingState, options: RunOptio
     listed = to_whole >= min(_RELATED, to_whole.max() / 2)  # another encoder's cosines may all be small
     order = [int(at) for at in np.argsort(-fit, kind="stable")]
     fitting = (parts[at] for at in order if listed[at] and (known or cosine.max() >= _NEAR))
-    return _Found(distinct(fitting, _MOST, by.most), [parts[at] for at in order], found)
+    return _LookupResult(distinct(fitting, _MOST, by.most), [parts[at] for at in order], found)
 
 
 async def more_like(
-    providers: Providers, question: str, words: str, options: RunOptions, stand: Stand | None, judge: str | None
+    providers: Providers, question: str, words: str, options: RunOptions, stand: QuotedStance | None, judge: str | None
 ) -> list[tuple[str, Passage]]:
     """Sentences near to a quotation of an answer to the question, the nearest first, with their passages. The quotation
     itself and what stands next to it in its sentence are left out. stand: what it is quoted for, which they must argue
@@ -184,7 +184,7 @@ async def more_like(
 
 
 async def _agreeing(
-    models: Models, question: str, parts: list[FactQuote], stand: Stand, judge: CachedJudge
+    models: Models, question: str, parts: list[FactQuote], stand: QuotedStance, judge: CachedJudge
 ) -> list[FactQuote]:
     """The sentences that a judge of documents finds to argue for what the words are quoted for; by the embedded judge
     those that are as sure as the quotations of a side."""
@@ -201,7 +201,7 @@ async def _agreeing(
     return [p for p in parts if any(i == p.passage.id and (text in p.text or p.text in text) for i, text in sure)]
 
 
-async def _searched(
+async def _search_queries(
     providers: Providers, queries: list[str], options: RunOptions, pool: int
 ) -> tuple[FilteredPassages, dict[int, Passage]]:
     wide, ids, known = replace(options, pool=max(pool, options.pool)), dict[int, None](), dict[int, Passage]()

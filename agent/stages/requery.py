@@ -9,7 +9,7 @@ from functools import partial
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agent.evidence.coverage import favouring
+from agent.evidence.coverage import favouring_passages
 from agent.models.providers import Providers
 from agent.options import RunOptions
 from agent.stages.stage import ask_model, report, stage
@@ -46,7 +46,7 @@ async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOpt
 def _best(state: RunState, perspective: Perspective) -> list[int]:
     """The passages that support the perspective best, and better than its contrary."""
     support = state.get("support", {})
-    own = favouring(support.get(perspective["id"], {}), support.get(perspective["contrary"], {}))
+    own = favouring_passages(support.get(perspective["id"], {}), support.get(perspective["contrary"], {}))
     return sorted(own, key=lambda i: (-own[i], i))[:_READ]
 
 

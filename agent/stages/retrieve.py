@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import filter_passages
 from agent.models.providers import Providers, WebResults
-from agent.options import RunOptions, options_of
+from agent.options import RunOptions, run_options
 from agent.stages.stage import report, run_id, stage
 from agent.state import BranchState, RunState, StageNote
 from tools.budget import NoteKind, current_log, in_time
@@ -23,7 +23,7 @@ _TITLES = 4  # of what was found, told while the run goes on
 
 
 @dataclass
-class _Found:
+class _BranchResult:
     """What a branch found: passage ids best first, the first documents' titles, what went wrong in the store, what the
     web had, and the documents in other languages that were left out."""
 
@@ -38,9 +38,9 @@ class _Found:
 async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[RunOptions]) -> RunState:
     perspective, queries = state["perspective"], state["queries"]
     report(runtime, "searching", side=perspective["id"], queries=queries)
-    found = _Found()
+    found = _BranchResult()
     try:
-        found = await _search(providers, state, options_of(runtime))
+        found = await _search(providers, state, run_options(runtime))
     except SteelmanError as exc:
         found.problems = [exc]
     if not found.ids and (busy := next((p for p in found.problems if isinstance(p, StoreBusyError)), None)):
@@ -73,14 +73,14 @@ def _kind(problem: SteelmanError) -> NoteKind:
     return "late" if isinstance(problem, DeadlineError) else "degraded" if busy else "failed"
 
 
-def _new(state: BranchState) -> list[str]:
+def _new_queries(state: BranchState) -> list[str]:
     """The queries that were not searched before."""
     return [q for q in state["queries"] if q not in state.get("known", {})]
 
 
-async def _search(providers: Providers, state: BranchState, options: RunOptions) -> _Found:
+async def _search(providers: Providers, state: BranchState, options: RunOptions) -> _BranchResult:
     """Passages from the queries that were answered in time, and what became of the others."""
-    statement, queries = state["perspective"]["statement"], _new(state)
+    statement, queries = state["perspective"]["statement"], _new_queries(state)
     vectors = await in_time(providers.models.encode_queries([statement, *queries]))
     searches = (
         in_time(asyncio.to_thread(providers.search.search, q, v, options.collections, options.pool))
@@ -108,7 +108,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     found = near_enough[: options.pool]
     await asyncio.to_thread(providers.store.kept.put, run_id(), [passages[i] for i in found], stored)
     titles = list(dict.fromkeys(p.title or p.document_id for p in (passages[i] for i in found)))[:_TITLES]
-    return _Found(found, titles, problems, web, foreign)
+    return _BranchResult(found, titles, problems, web, foreign)
 
 
 async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebResults:
@@ -124,7 +124,7 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
             told = f"The web was not searched: too few pages ({options.pages}) for {share} sides."
             current_log().note("skipped", told)
         return WebResults()
-    search = providers.web.find(run_id(), _new(state), pages, options.pool, options.domains)
+    search = providers.web.find(run_id(), _new_queries(state), pages, options.pool, options.domains)
     try:
         return await in_time(search)
     except ProviderError as exc:  # it fails or is late: what the store had still counts

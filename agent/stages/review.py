@@ -9,28 +9,28 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from agent.models.providers import Providers
-from agent.options import RunOptions, options_of
+from agent.options import RunOptions, run_options
 from agent.state import OTHER_WAYS, Perspective, RunState, Stance
 from tools.errors import InputError
 
 _MOST = 12
 SIDE_ID = re.compile(r"[A-Za-z0-9_-]{1,20}")
 """The ids of sides: they become part of addresses and of names on the page."""
-SIDE_ID_TOLD = "The id of a side has up to 20 letters, digits, - and _; 'rest' is taken."
+SIDE_ID_RULE = "The id of a side has up to 20 letters, digits, - and _; 'rest' is taken."
 
 
 async def review(_: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    if not options_of(runtime).review:
+    if not run_options(runtime).review:
         return RunState()
     asked: dict[str, object] = {"sides": [dict(p) for p in state["perspectives"]]}
     while True:  # each wait is answered once and for all; what cannot be searched for is asked for again
         try:
-            return RunState(perspectives=reviewed(interrupt(asked), state["perspectives"]))
+            return RunState(perspectives=reviewed_perspectives(interrupt(asked), state["perspectives"]))
         except InputError as exc:
             asked["error"] = str(exc)
 
 
-def reviewed(edited: object, planned: Sequence[Perspective] = ()) -> list[Perspective]:
+def reviewed_perspectives(edited: object, planned: Sequence[Perspective] = ()) -> list[Perspective]:
     """Perspectives as a person left them; raises InputError for a list that cannot be searched for.
 
     planned: those that the person was shown; one that says something else now is the person's own."""
@@ -63,7 +63,7 @@ def _perspective(number: int, edited: object, named: set[str]) -> Perspective:
     own = str(given.get("id") or next(name for n in count(number) if (name := f"u{n}") not in named))
     named.add(own)
     if not SIDE_ID.fullmatch(own) or own == OTHER_WAYS:
-        raise InputError(f"side {number} has an id that cannot be. {SIDE_ID_TOLD} Send one, or leave it out.")
+        raise InputError(f"side {number} has an id that cannot be. {SIDE_ID_RULE} Send one, or leave it out.")
     return Perspective(
         id=own,
         name=str(given.get("name") or statement),

@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import build_pool, counter_rank, originals_of, similarity_to
 from agent.models.providers import Providers
-from agent.options import RunOptions, options_of
+from agent.options import RunOptions, run_options
 from agent.stages.stage import stage
 from agent.state import RunState
 from tools.passages import Passage
@@ -20,7 +20,7 @@ _EXTRA_PASSAGES = 16  # passages beyond the number of claims, since not every pa
 
 @stage("select")
 async def select(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    options, coverage, focus = options_of(runtime), state["coverage"], state["framing"]["focus"]
+    options, coverage, focus = run_options(runtime), state["coverage"], state["framing"]["focus"]
     judged = providers.models.judge(state.get("judge", "")).reads_documents  # then its verdicts choose
     support, searched = state.get("support", {}), state.get("candidates", {})
     found = {p: [*c["ids"], *(support if judged else searched).get(p, ())] for p, c in coverage.items()}

@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from agent.models.providers import Providers
-from agent.options import RunOptions, ends_at, options_of
+from agent.options import RunOptions, run_options, stage_deadline
 from agent.state import RunState, StageName, StageNote
 from prompts import load_prompt
 from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, in_time
@@ -52,7 +52,7 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
         async def run(providers: Providers, state: S, runtime: Runtime[RunOptions]) -> RunState:
             started = time.time()
             report(runtime, "stage", stage=name)
-            budget = budget_of(state, options_of(runtime), name)
+            budget = budget_of(state, run_options(runtime), name)
             log = StageLog(down=set(state.get("failed_providers") or ()), on_reply=_reply_reporter(runtime, name))
             with stage_span(name) as traced, budget_scope(budget, log):
                 update = cast(RunState, dict(await node(providers, state, runtime)))
@@ -75,7 +75,7 @@ def budget_of(state: Mapping[str, Any], options: RunOptions, name: StageName) ->
     """The stage's budget: its deadline, and its share of the remaining calls, tokens and money of the run."""
     spent, share = state.get("counts") or {}, state.get("share", 1)
     return Budget(
-        deadline_at=ends_at(options, name),
+        deadline_at=stage_deadline(options, name),
         offline=not options.web,
         max_calls=(options.max_calls - spent.get("calls", 0)) / share,
         max_tokens=(options.max_tokens - spent.get("input_tokens", 0) - spent.get("output_tokens", 0)) / share,
@@ -110,7 +110,7 @@ EMBEDDED = "embedded"
 
 
 @dataclass(frozen=True)
-class Fallback:
+class ModelFallback:
     """A chat model that serves a stage, and whether the embedded provider `stands_in` for it where it fails. `stage` is
     what the answer calls the stage."""
 
@@ -161,7 +161,7 @@ class Fallback:
 
 
 def with_fallback(
-    fallback: Fallback, primary: Callable[P, Awaitable[T]], embedded: Callable[P, Awaitable[T]]
+    fallback: ModelFallback, primary: Callable[P, Awaitable[T]], embedded: Callable[P, Awaitable[T]]
 ) -> Callable[P, Awaitable[T]]:
     """The way of a stage that asks the model first."""
 

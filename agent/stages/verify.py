@@ -18,14 +18,14 @@ from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import coverage_of, paraphrase_groups
 from agent.models.inference import Models
 from agent.models.providers import Providers
-from agent.options import RunOptions, options_of
+from agent.options import RunOptions, run_options
 from agent.stages.stage import fall_back_to_own_judge, report, stage
 from agent.state import (
     OF_NO_PERSPECTIVE,
     OTHER_WAYS,
     Claim,
     Coverage,
-    Dropped,
+    DroppedClaim,
     Perspective,
     RunState,
     decontextualised,
@@ -44,12 +44,12 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     if "drafts" not in state:  # nothing was to be written
         coverage, same = await _coverage(providers, state, None)
         return RunState(coverage=coverage, duplicate_of=same)
-    options = options_of(runtime)
+    options = run_options(runtime)
     judge = providers.models.judge(state.get("judge", ""))
     checks = ClaimVerifier(providers, state, judge)
     held: list[Claim] = []
     quoted: list[Claim] = []
-    dropped: list[Dropped] = []
+    dropped: list[DroppedClaim] = []
     try:
         held, dropped = await in_time(checks.verify_claims(state["drafts"]))
         _report(runtime, held)

@@ -16,13 +16,13 @@ import numpy as np
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
-from agent.evidence.also import also_claims, without_side
+from agent.evidence.also import also_claims, sideless_passages
 from agent.evidence.cases import NOT_WRITTEN, briefs_of, deduplicated, document_responses, under_one_perspective
 from agent.evidence.coverage import arguing_passages, sentence_evidence
 from agent.evidence.sentences import score_sentences
 from agent.models.inference import Models
 from agent.models.providers import Brief, Providers
-from agent.options import RunOptions, options_of
+from agent.options import RunOptions, run_options
 from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
 from agent.state import Claim, FramingState, Perspective, RunState, SentenceEvidence, asked_query, decontextualised
 from prompts import as_data, one_line
@@ -44,10 +44,10 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     beside a model that writes, by the judge of this process."""
     claims, quotations = list[Claim](), list[Claim]()
     read, note = dict[str, SentenceEvidence](), partial(current_log().note, "failed")
-    stances, options = dict[str, list[int]](), options_of(runtime)
+    stances, options = dict[str, list[int]](), run_options(runtime)
     briefs, cases = list[Brief](), list[list[Claim] | BaseException]()
     try:
-        briefs, cases = await _read_and_wrote(providers, state, options)
+        briefs, cases = await _read_and_write(providers, state, options)
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
     except DeadlineError as exc:
@@ -64,9 +64,9 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
             late = int(np.isnan(reading.confidence[reading.on_topic]).sum())
             if late:
                 note(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
-            if not brief.well_judged and (reading.case.any() or not late):
+            if not brief.passage_scores_trusted and (reading.case.any() or not late):
                 read[brief.perspective["id"]] = sentence_evidence(reading)
-        if reading and not brief.well_judged:
+        if reading and not brief.passage_scores_trusted:
             stances[brief.perspective["id"]] = arguing_passages(reading, brief.judge)
     drafts = deduplicated(claims)
     report(runtime, "written", claims=len(drafts))
@@ -86,13 +86,13 @@ async def _also(providers: Providers, state: RunState, briefs: Sequence[Brief], 
     if "against" in state:
         return []
     passages = {p.id: p for brief in briefs for p in brief.passages}
-    if any(brief.well_judged for brief in briefs):
-        passages = await asyncio.to_thread(providers.passages, without_side(state))
+    if any(brief.passage_scores_trusted for brief in briefs):
+        passages = await asyncio.to_thread(providers.passages, sideless_passages(state))
     asked = asked_query(state["framing"]), "" if providers.plan else state["question"]  # a model may have translated it
     return await also_claims(providers.models, *asked, list(passages.values()), [c["text"] for c in claims])
 
 
-async def _read_and_wrote(
+async def _read_and_write(
     providers: Providers, state: RunState, options: RunOptions
 ) -> tuple[list[Brief], list[list[Claim] | BaseException]]:
     """The briefs with what was read, unless a model wrote and that was late; for each its case, or that it was late.
@@ -169,7 +169,7 @@ passages gives; their answers are 0."""
 
 
 async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
-    mine = _by_document(brief.passages if brief.well_judged else brief.passages[:_READ])
+    mine = _by_document(brief.passages if brief.passage_scores_trusted else brief.passages[:_READ])
     opposing = _by_document(brief.against)
     objected = not brief.contrary and (bool(opposing) or any(brief.opposing.get(p.id, 0.0) >= CLEAR for p in mine))
     if not mine and not objected:
@@ -190,9 +190,9 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
         objections=_OBJECTIONS.format(objections=limit // 2) if objected else "",
     )
     shown = [*mine, *opposing]
-    claims = [_claim(brief, w, text, shown, len(mine)) for w in case.claims for text in _points(w.text)]
+    claims = [_claim(brief, w, text, shown, len(mine)) for w in case.claims for text in _claim_sentences(w.text)]
     found = case.objections if isinstance(case, CaseAndObjections) else []
-    objections = [_claim(brief, w, text, shown, len(shown)) for w in found for text in _points(w.text)]
+    objections = [_claim(brief, w, text, shown, len(shown)) for w in found for text in _claim_sentences(w.text)]
     source_of = {p.id: p.source for p in shown}
     return [
         *_new_sources_first(claims, source_of),
@@ -264,7 +264,7 @@ def _by_document(passages: Sequence[Passage]) -> list[Passage]:
     return sorted(passages, key=lambda p: (rank[p.document], p.position))
 
 
-def _points(text: str) -> list[str]:
+def _claim_sentences(text: str) -> list[str]:
     """The sentences of what was to be one, without a lead that only says that a passage says it."""
     points = (_LEAD.sub("", sentence) for sentence in split_sentences(one_line(text)))
     return [point[:1].upper() + point[1:] for point in points if any(map(str.isalnum, point))]

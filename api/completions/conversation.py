@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from agent.answer.followups import suggestions
+from agent.answer.followups import suggested_followups
 from agent.options import LONGEST_QUESTION, Depth, RunOptions
-from agent.runs.parts import usual_options
+from agent.runs.bootstrap import default_options
 from agent.runs.store import RunRow
 from api.callers import Caller
 from api.completions.tasks import CONTEXT, Message, OpenAIObject, question_in, tagged_texts
@@ -92,7 +92,7 @@ async def question_of(service: ApiService, caller: Caller, request: CompletionRe
     run = await (service.run(caller, search.thread) if search.thread else _last_run(service, caller, before))
     question, aside = question_in(last.text)
     aside = aside or any(m.role in ("system", "developer") and _carries_passages(m.text) for m in request.messages)
-    usual = partial(usual_options, service.runs, depth, before=run, earlier=() if run else _earlier(before))
+    usual = partial(default_options, service.runs, depth, before=run, earlier=() if run else _earlier(before))
     options = await asyncio.to_thread(usual, **search.changes)
     return AskedQuestion(question, options, run.thread if run else None, aside)
 
@@ -111,7 +111,7 @@ async def follow_ups(service: ApiService, caller: Caller, messages: Sequence[Mes
     for run_id in reversed(_RUN.findall("\n".join(m.text for m in messages))[-_MOST_EARLIER:]):
         with contextlib.suppress(UnknownRunError):
             if (await service.run(caller, run_id)).status == "done":
-                return suggestions(await service.answer(run_id))
+                return suggested_followups(await service.answer(run_id))
     return []
 
 

@@ -15,9 +15,9 @@ from uuid import uuid4
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from agent.answer.files import escape, title, to_markdown
+from agent.answer.files import escape_markdown, markdown_title, to_markdown
 from agent.answer.model import Answer, Citation
-from agent.answer.words import plain
+from agent.answer.words import strip_control_characters
 from agent.runs.progress import Progress
 from agent.runs.store import RunRow
 from api.events import sse_response
@@ -70,7 +70,9 @@ class Completion:
         try:
             async for event in service.events(self._run.id):
                 if (step := progress.step(event)) and step[1]:
-                    yield self._chunk({"reasoning_content": f"{escape(plain(step[1]))}\n\n"})
+                    yield self._chunk(
+                        {"reasoning_content": f"{escape_markdown(strip_control_characters(step[1]))}\n\n"}
+                    )
             answer = await service.answer(self._run.id)
         except SteelmanError as exc:
             yield {"data": json.dumps({"error": _failed(self._run.id, exc).openai_error()})}
@@ -107,10 +109,12 @@ class Completion:
 
     def _opening(self, question: str) -> str:
         """The lines before the answer."""
-        return "\n\n".join([title(question), *([_NOT_READ] if self._aside else []), ""])
+        return "\n\n".join([markdown_title(question), *([_NOT_READ] if self._aside else []), ""])
 
     def _message(self, answer: Answer) -> dict[str, Any]:
-        content = to_markdown(answer, remote=True).rstrip("\n").removeprefix(title(answer.question)).lstrip("\n")
+        content = (
+            to_markdown(answer, remote=True).rstrip("\n").removeprefix(markdown_title(answer.question)).lstrip("\n")
+        )
         content = self._opening(answer.question) + content
         sources = {c.number: c for c in answer.citations}
         here = f"{self._base}/v1/runs/{answer.run_id}/citations"
@@ -135,11 +139,11 @@ def _usage(answer: Answer | None) -> dict[str, int]:
 
 def _annotation(place: re.Match[str], source: Citation, here: str) -> dict[str, Any]:
     """`content[start_index:end_index]`, in Unicode code points, is the citation."""
-    address = plain(source.url)
+    address = strip_control_characters(source.url)
     own, named = address.startswith(("https://", "http://")), source.title or source.publisher or source.document_id
     cited = {
         "url": address if own else f"{here}/{source.number}",
-        "title": plain(", ".join(filter(None, (source.speaker, named)))),
+        "title": strip_control_characters(", ".join(filter(None, (source.speaker, named)))),
         "start_index": place.start(),
         "end_index": place.end(),
     }

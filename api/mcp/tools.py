@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel, ValidationError
 
-from agent.answer.files import escape, to_markdown
+from agent.answer.files import escape_markdown, to_markdown
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
-from agent.answer.summary import all_looked_into
-from agent.answer.words import plain, stance_labels, undone
-from agent.runs.progress import WHOLE, Progress
+from agent.answer.summary import search_completed
+from agent.answer.words import problem_line, stance_labels, strip_control_characters
+from agent.runs.progress import COMPLETE, Progress
 from agent.state import is_answer
 from api.callers import Caller
 from api.problems import ProblemError
@@ -105,7 +105,7 @@ async def _run(service: ApiService, call: ToolCall, arguments: Mapping[str, Any]
     try:
         async for event in service.events(run_id):
             if now := progress.step(event):
-                await call.progress(now[0], WHOLE, now[1])
+                await call.progress(now[0], COMPLETE, now[1])
     except asyncio.CancelledError:
         if call.stops:  # over HTTP it may be a lost connection, and the run continues
             await asyncio.shield(service.runs.cancel(run_id))
@@ -161,7 +161,7 @@ TOOL_FUNCTIONS: dict[str, ToolFunction] = {"ask": _ask, "retrieve": _retrieve, "
 
 def answer_text(answer: Answer) -> str:
     """The answer, how to cite it and how to follow up."""
-    nothing = _NOTHING if all_looked_into({note.kind for note in answer.notes}) else _UNDONE
+    nothing = _NOTHING if search_completed({note.kind for note in answer.notes}) else _UNDONE
     use = _USE if answer.citations else nothing
     return f"{to_markdown(answer, remote=True)}\n{use} {_ON.format(run=answer.run_id)}\n"
 
@@ -170,7 +170,7 @@ def retrieved_text(found: Retrieved) -> str:
     lines = [f"# {_escaped(found.question)}", ""]
     for side in found.perspectives:
         lines += _side(side, stance_labels(found.question)[side.stance])
-    lines += [f"> {_escaped(line)}\n" for line in [undone(found.notes)] if line]
+    lines += [f"> {_escaped(line)}\n" for line in [problem_line(found.notes)] if line]
     if not found.perspectives:
         lines += ["No sides were found for this question.", ""]
     lines.append("Quote passages word for word and name their sources. A number in front is the support, from 0 to 1.")
@@ -213,4 +213,4 @@ def _passage(passage: RetrievedPassage) -> str:
 
 def _escaped(text: str) -> str:
     """Foreign text on one line without invisible characters and Markdown."""
-    return escape(plain(text))
+    return escape_markdown(strip_control_characters(text))

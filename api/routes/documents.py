@@ -11,7 +11,7 @@ from fastapi import Path as PathParameter
 from pydantic import WithJsonSchema
 from starlette.responses import Response
 
-from agent.runs.parts import reading_limits
+from agent.runs.bootstrap import reading_limits
 from api import schemas
 from api.callers import TheCaller
 from api.field_types import AnyCollection, CollectionName, JobId

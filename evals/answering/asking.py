@@ -15,8 +15,8 @@ from typing import Any
 
 from agent.answer.model import Answer
 from agent.models.providers import Providers
+from agent.runs.bootstrap import default_options, open_parts
 from agent.runs.build import build_providers
-from agent.runs.parts import open_parts, usual_options
 from agent.runs.service import Runs
 from agent.settings import Settings
 from evals.datasets.cases import SIDES, Case, Side
@@ -123,7 +123,7 @@ async def _answer(runs: Runs, ask: AgentQuestion, collections: Collections) -> R
     record["left_out"] = ask.left_out
     names = tuple(_name(number) for number, without in enumerate(collections) if ask.key not in without)
     try:
-        options = usual_options(runs, collections=names, deadline_seconds=runs.settings.deadline or DEADLINE)
+        options = default_options(runs, collections=names, deadline_seconds=runs.settings.deadline or DEADLINE)
         answer = await runs.answer(await runs.start(question, options))
         return record | {"answer": answer.model_dump(), "passages": await _cited(runs, answer)}
     except SteelmanError as exc:

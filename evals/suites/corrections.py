@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic_core import to_json
 
-from agent.answer.corrections import ALSO, OFF, Corrections, Moved, moved_claims
+from agent.answer.corrections import ALSO, OFF_QUESTION, Corrections, MovedClaim, moved_claims
 from agent.answer.model import Answer, AnswerPerspective
 from agent.settings import load_settings
 from agent.state import is_answer
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> Record:
     """Writes the pairs and counts them. Raises StoreError, and InputError if the file exists."""
-    moved, rows = list[Moved](), list[Row]()
+    moved, rows = list[MovedClaim](), list[Row]()
     with closing(Database(load_settings().database_path)) as database:
         corrections = Corrections(database)
         for run_id in corrections.runs():
@@ -53,14 +53,14 @@ def table(result: Record) -> list[str]:
     return [", ".join(f"{name.replace('_', ' ')} {n}" for name, n in result["metrics"].items())]
 
 
-def _pairs(answer: Answer, move: Moved) -> Iterator[Row]:
+def _pairs(answer: Answer, move: MovedClaim) -> Iterator[Row]:
     """The quotation with each side that the move labels."""
     was, to = move.place.side, move.to.side
     labels = {was: "none"} | dict.fromkeys(_contrary(answer, to), "oppose") | {to: "support"}
     if to == ALSO:
         labels = dict.fromkeys((was, *_contrary(answer, was)), "none")
     for side in answer.perspectives:
-        if label := "unrelated" if to == OFF else labels.get(side.id):
+        if label := "unrelated" if to == OFF_QUESTION else labels.get(side.id):
             statement, affirms = statement_of(side)
             label = label if affirms else {"support": "oppose", "oppose": "support"}.get(label, label)
             about = {"ds": "corrections", "group": answer.neutral_question}

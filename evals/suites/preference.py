@@ -21,7 +21,7 @@ from pathlib import Path
 
 from agent.answer.ballots import CRITERIA, Ballots, Vote
 from agent.answer.retrieved import search_order
-from agent.runs.parts import usual_options
+from agent.runs.bootstrap import default_options
 from agent.runs.service import open_runs
 from agent.settings import Settings, load_settings
 from evals.answering.asking import DEADLINE
@@ -82,7 +82,7 @@ async def prepare(questions: Sequence[str], settings: Settings, seed: int, paral
         ballots = Ballots(runs.database)
 
         async def ask(question: str) -> Record:
-            options = usual_options(runs, deadline_seconds=runs.settings.deadline or DEADLINE)
+            options = default_options(runs, deadline_seconds=runs.settings.deadline or DEADLINE)
             answer = await runs.answer(await runs.start(question, options))
             ids = search_order(await runs.state(answer.run_id))
             found = await asyncio.to_thread(runs.providers.passages, ids)

@@ -8,9 +8,18 @@ from textwrap import shorten
 from typing import NamedTuple
 
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, Quotation
-from agent.answer.retrieved import Evidence
-from agent.answer.summary import is_read
-from agent.answer.words import called, case, day_beside, kind_of, numbers, pages_of, plain, reason_of
+from agent.answer.retrieved import JudgedPassage
+from agent.answer.summary import was_read
+from agent.answer.words import (
+    citation_numbers,
+    claims_below_heading,
+    date_unless_in_title,
+    page_numbers,
+    reason_label,
+    side_name,
+    source_kind,
+    strip_control_characters,
+)
 from tools.language.grounding import stems
 from tools.language.words import count
 
@@ -30,53 +39,56 @@ _WHY_NOT = {
 }
 
 
-class Row(NamedTuple):
+class ReasonRow(NamedTuple):
     """A reason, empty for claims without one. cells: the positions of each side's claims in its `words.case`."""
 
     reason: str
     cells: tuple[list[int], list[int]]
 
 
-def said_by(answer: Answer, claim: AnswerClaim) -> list[tuple[int, str]]:
+def source_lines(answer: Answer, claim: AnswerClaim) -> list[tuple[int, str]]:
     """'Cllr Faulds, Sample Gazette, opinion, 12 March 2026, p. 3' of each source of the claim, with its number."""
     cited = {c.number: c for c in answer.citations}
     return [(n, _in_one_line(cited[n], claim)) for n in claim.citations if n in cited]
 
 
-def told_by(answer: Answer, claim: AnswerClaim) -> list[str]:
+def numbered_source_lines(answer: Answer, claim: AnswerClaim) -> list[str]:
     """The same as lines; each of several begins with its number."""
-    told = said_by(answer, claim)
-    return [f"{numbers([number])} {line}" if len(told) > 1 else line for number, line in told]
+    told = source_lines(answer, claim)
+    return [f"{citation_numbers([number])} {line}" if len(told) > 1 else line for number, line in told]
 
 
-def replies(answer: Answer, claim: AnswerClaim) -> list[tuple[AnswerPerspective, AnswerClaim]]:
+def replying_claims(answer: Answer, claim: AnswerClaim) -> list[tuple[AnswerPerspective, AnswerClaim]]:
     """The claims that answer this one, each with the side that it stands under."""
     return [(side, c) for side in answer.perspectives for c in side.all_claims if c.text in claim.answered_by]
 
 
-def answered_by(answer: Answer, claim: AnswerClaim) -> str:
+def answered_by_line(answer: Answer, claim: AnswerClaim) -> str:
     """'answered by Cllr Faulds [8], Sample Gazette [2]': who replies to the claim; empty where nobody does."""
-    told = [f"{replying(answer, reply)} {numbers(reply.citations[:1])}" for _, reply in replies(answer, claim)]
+    told = [
+        f"{replier_name(answer, reply)} {citation_numbers(reply.citations[:1])}"
+        for _, reply in replying_claims(answer, claim)
+    ]
     return f"answered by {', '.join(told)}" if told else ""
 
 
-def replying(answer: Answer, reply: AnswerClaim) -> str:
+def replier_name(answer: Answer, reply: AnswerClaim) -> str:
     """The speaker or the publisher of a claim that answers another one."""
     first = [c for c in answer.citations if c.number in reply.citations[:1]]
     name = reply.speaker or next((c.speaker or _published(c) for c in first), "")
-    return shorten(plain(name), _LONGEST, placeholder=" …")
+    return shorten(strip_control_characters(name), _LONGEST, placeholder=" …")
 
 
-def rows_by_reason(sides: Sequence[AnswerPerspective]) -> list[Row]:
+def rows_by_reason(sides: Sequence[AnswerPerspective]) -> list[ReasonRow]:
     """The reasons of two sides: first those that both name, then the others as high as their first claim stands, claims
     without a reason last. No rows unless both sides name reasons: quotations have none."""
-    cases = [case(side) for side in sides]
+    cases = [claims_below_heading(side) for side in sides]
     if len(cases) != 2 or not all(any(c.reason for c in claims) for claims in cases):
         return []
-    rows: dict[Sequence[str], Row] = {}
+    rows: dict[Sequence[str], ReasonRow] = {}
     for place, claims in enumerate(cases):
         for number, claim in enumerate(claims):
-            row = rows.setdefault(reason_key(claim.reason), Row(reason_of(claim), ([], [])))
+            row = rows.setdefault(reason_key(claim.reason), ReasonRow(reason_label(claim), ([], [])))
             row.cells[place].append(number)
     return sorted(rows.values(), key=lambda r: (not r.reason, not all(r.cells), min(r.cells[0] + r.cells[1])))
 
@@ -86,11 +98,11 @@ def reason_key(reason: str) -> Sequence[str]:
     return stems(reason) or (reason.casefold(),)
 
 
-def in_short(answer: Answer, claim: AnswerClaim) -> str:
+def short_attribution(answer: Answer, claim: AnswerClaim) -> str:
     """Who says a quotation, for a rendering that lists its sources below; of one for no side also where and when."""
     cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
     named = [(c, _where_said(c, claim.speaker)[0]) for c in cited]
-    facts = [fact for c, name in named for fact in (claim.speaker, name, day_beside(name, c.date))]
+    facts = [fact for c, name in named for fact in (claim.speaker, name, date_unless_in_title(name, c.date))]
     told = [shorten(fact, _LONGEST_IN_SHORT, placeholder=" …") for fact in dict.fromkeys(facts)]
     return ", ".join(filter(None, told)) if facts else claim.speaker
 
@@ -98,12 +110,12 @@ def in_short(answer: Answer, claim: AnswerClaim) -> str:
 def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
     quoted: list[Citation | Quotation] = [source, *source.more]
     places = [where for where in quoted if where.quote == claim.text or len(quoted) == 1]
-    pages = [pages_of(where) for where in places[:1]]
-    who, kind = source.speaker or claim.speaker, kind_of(source, source.document_id)
+    pages = [page_numbers(where) for where in places[:1]]
+    who, kind = source.speaker or claim.speaker, source_kind(source, source.document_id)
     named = _where_said(source, who)
     told = "" if kind and kind in named[0] else kind
-    facts = dict.fromkeys((who, *named, told, day_beside(" ".join(named), source.date), *pages))
-    return ", ".join(shorten(plain(fact), _LONGEST, placeholder=" …") for fact in facts if fact)
+    facts = dict.fromkeys((who, *named, told, date_unless_in_title(" ".join(named), source.date), *pages))
+    return ", ".join(shorten(strip_control_characters(fact), _LONGEST, placeholder=" …") for fact in facts if fact)
 
 
 def _where_said(source: Citation, who: str) -> list[str]:
@@ -117,10 +129,10 @@ def _where_said(source: Citation, who: str) -> list[str]:
 
 
 def _published(source: Citation) -> str:
-    return source.publisher or titled(source, source.document_id)
+    return source.publisher or document_title(source, source.document_id)
 
 
-def titled(source: Citation | AnswerDocument, own: str, *, filed: bool = True) -> str:
+def document_title(source: Citation | AnswerDocument, own: str, *, filed: bool = True) -> str:
     """The title; of a document without one 'survey.csv, row 3', or its file's name. own: its id; filed: the file is to
     be named with a row."""
     file, name = _file_and_name(source, own)
@@ -138,17 +150,17 @@ def _file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, st
 # What was read
 
 
-def headline(answer: Answer) -> str:
+def documents_headline(answer: Answer) -> str:
     """'Read 9 documents, quoted 6.', or 'Read 7 of the 9 documents found, quoted 6.'"""
-    read, quoted = sum(map(is_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
+    read, quoted = sum(map(was_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
     found = count(len(answer.documents), "document")
     return f"Read {found if read == len(answer.documents) else f'{read:,} of the {found} found'}, quoted {quoted:,}."
 
 
-def by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
+def documents_by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
     """The documents that were read in their order, those of one table or mailbox together under its name."""
     files: dict[tuple[str, str, str], list[AnswerDocument]] = {}
-    for document in filter(is_read, answer.documents):
+    for document in filter(was_read, answer.documents):
         name, _ = _file_and_name(document, document.id)
         files.setdefault((name, document.collection, "" if name else document.id), []).append(document)
     return [(name if len(rows) > 1 else "", rows) for (name, *_), rows in files.items()]
@@ -157,19 +169,19 @@ def by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
 def document_line(answer: Answer, document: AnswerDocument, file: str = "") -> str:
     """'Who pays? · Fell Blog · opinion · 3 May 2025 · read as Yes · quoted': title and what `document_facts` tells.
     file: under which the document stands."""
-    return " · ".join([titled(document, document.id, filed=not file), *document_facts(answer, document)])
+    return " · ".join([document_title(document, document.id, filed=not file), *document_facts(answer, document)])
 
 
 def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     """Author, publisher, kind and date, as what it was read, and whether it is quoted or why not."""
-    author = shorten(plain(document.author), _LONGEST_IN_SHORT, placeholder=" …")
-    kind = kind_of(document, document.id)
+    author = shorten(strip_control_characters(document.author), _LONGEST_IN_SHORT, placeholder=" …")
+    kind = source_kind(document, document.id)
     quoted = "quoted" if document.quoted else f"not quoted: {_WHY_NOT.get(document.not_quoted, '')}".rstrip(": ")
-    on = day_beside(document.title, document.date)
-    return list(filter(None, (author, document.publisher, kind, on, taken_as(answer, document), quoted)))
+    on = date_unless_in_title(document.title, document.date)
+    return list(filter(None, (author, document.publisher, kind, on, stance_label(answer, document), quoted)))
 
 
-def taken_as(answer: Answer, document: AnswerDocument) -> str:
+def stance_label(answer: Answer, document: AnswerDocument) -> str:
     """'read as Yes', 'read as both', 'no clear side'; empty where the question has no sides, or why the document is
     not quoted tells enough."""
     sides = {side.id: side for side in answer.perspectives}
@@ -182,7 +194,7 @@ def taken_as(answer: Answer, document: AnswerDocument) -> str:
 
 
 def _named(answer: Answer, argues: str, side: AnswerPerspective) -> str:
-    name = shorten(plain(called(answer, side)), _LONGEST, placeholder=" …")
+    name = shorten(strip_control_characters(side_name(answer, side)), _LONGEST, placeholder=" …")
     return name if argues == "for" else f"against {name}"
 
 
@@ -191,7 +203,9 @@ def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
     return f"{name} · {count(len(rows), 'document')}, {sum(bool(d.quoted) for d in rows):,} quoted"
 
 
-def surest(answer: Answer, document: AnswerDocument, judged: Callable[[], Sequence[Evidence]]) -> tuple[int, str]:
+def surest_passage(
+    answer: Answer, document: AnswerDocument, judged: Callable[[], Sequence[JudgedPassage]]
+) -> tuple[int, str]:
     """The passage of the document with its surest sentence, and that sentence; of a document that is not quoted the
     passage that was judged surest. Passage 0, which there is not, where none is kept."""
     cited = [c for c in answer.citations if c.number in document.quoted]

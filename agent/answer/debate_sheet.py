@@ -6,13 +6,13 @@ from dataclasses import replace
 from textwrap import shorten
 
 from agent.answer import words
+from agent.answer.attribution import NO_CLEAR_SIDE, document_title, stance_label
 from agent.answer.files import to_docx, to_markdown
-from agent.answer.lines import NO_CLEAR_SIDE, taken_as, titled
 from agent.answer.model import Answer, AnswerPerspective
-from agent.answer.outline import Block, opening, perspective
+from agent.answer.outline import OutlineBlock, lead_blocks, side_blocks
 from tools.language.words import count
 
-SHEET = "Debate sheet"
+SHEET_TITLE = "Debate sheet"
 WHAT_IT_HOLDS = "Three arguments for each side"
 SHEET_ENDINGS = (".md", ".docx")
 _MOST = 3
@@ -20,30 +20,34 @@ _NUMBER = re.compile(r"^\[\d+\] | \[\d+\](?=,|$)")
 _NAMED = 3  # documents that are named
 
 
-def sheet(answer: Answer) -> list[Block]:
+def sheet_blocks(answer: Answer) -> list[OutlineBlock]:
     """The page's blocks, as the outline of the whole answer has them."""
-    first = [_unnumbered(block) for block in opening(answer) if block.kind in ("title", "crux")]
-    return [*first, *(b for side in answer.perspectives for b in strongest(answer, side)), *unknown(answer)]
+    first = [_unnumbered(block) for block in lead_blocks(answer) if block.kind in ("title", "crux")]
+    return [
+        *first,
+        *(b for side in answer.perspectives for b in strongest_blocks(answer, side)),
+        *unknown_blocks(answer),
+    ]
 
 
 def sheet_file(answer: Answer, ending: str, asked: str = "") -> bytes:
     """What a file of that ending, one of SHEET_ENDINGS, holds: the answer on one page. `asked`: when (ISO)."""
     if ending == ".docx":
-        return to_docx(answer, asked=asked, blocks=sheet(answer))
-    return to_markdown(answer, asked=asked, blocks=sheet(answer)).encode()
+        return to_docx(answer, asked=asked, blocks=sheet_blocks(answer))
+    return to_markdown(answer, asked=asked, blocks=sheet_blocks(answer)).encode()
 
 
-def strongest(answer: Answer, side: AnswerPerspective) -> list[Block]:
+def strongest_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
     """The side's head, and below it the first of its claims; nothing of a way beside the sides that has none."""
     if not side.claims and side.stance == "other":
         return []
-    head, strength, *rest = perspective(answer, side)
-    claims = [_worded(answer, replace(b, kind="case")) for b in rest if b.kind in ("thesis", "case")]
+    head, strength, *rest = side_blocks(answer, side)
+    claims = [_with_quotes(answer, replace(b, kind="case")) for b in rest if b.kind in ("thesis", "case")]
     shown = _diverse(claims, _MOST - bool(head.citations))
     return [_unnumbered(head), *(shown or ([] if side.claims else [strength]))]
 
 
-def _diverse(claims: Sequence[Block], most: int) -> list[Block]:
+def _diverse(claims: Sequence[OutlineBlock], most: int) -> list[OutlineBlock]:
     """The first claims, those with a reason and a source of their own before others; in their order."""
     seen, new = set[str](), list[int]()
     for place, claim in enumerate(claims):
@@ -55,7 +59,7 @@ def _diverse(claims: Sequence[Block], most: int) -> list[Block]:
     return [claims[place] for place in sorted([*new, *rest][:most])]
 
 
-def _worded(answer: Answer, block: Block) -> Block:
+def _with_quotes(answer: Answer, block: OutlineBlock) -> OutlineBlock:
     """The block, where a model wrote it with the source's own words below it, if it is known which these are."""
     said, alone = _unnumbered(block), {c.number: c.quote for c in answer.citations if not c.more}
     if block.quoted:
@@ -64,20 +68,23 @@ def _worded(answer: Answer, block: Block) -> Block:
     return replace(said, said_by=[f"“{alone[n]}” {line}" if n in alone else line for n, line in told])
 
 
-def _unnumbered(block: Block) -> Block:
+def _unnumbered(block: OutlineBlock) -> OutlineBlock:
     """The block without the numbers of a list of sources, which the sheet has no room for."""
     said_by, answered = [_NUMBER.sub("", said) for said in block.said_by], _NUMBER.sub("", block.answered)
     return replace(block, citations=None, answers=(), said_by=said_by, answered=answered)
 
 
-def unknown(answer: Answer) -> list[Block]:
+def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
     """For which sides nothing was found, what was read and stays unclear, and what was not looked at."""
     empty = [side for side in answer.perspectives if not side.claims]
-    told = [f"{words.called(answer, side)}: {words.strength_of(answer, side)}" for side in empty]
-    if unclear := [d for d in answer.documents if taken_as(answer, d) == NO_CLEAR_SIDE]:
-        titles = [f"‘{shorten(titled(d, d.id), 60, placeholder=' …')}’" for d in unclear[:_NAMED]]
+    told = [f"{words.side_name(answer, side)}: {words.evidence_counts(answer, side)}" for side in empty]
+    if unclear := [d for d in answer.documents if stance_label(answer, d) == NO_CLEAR_SIDE]:
+        titles = [f"‘{shorten(document_title(d, d.id), 60, placeholder=' …')}’" for d in unclear[:_NAMED]]
         more = [f"{len(unclear) - _NAMED} more"] if len(unclear) > _NAMED else []
         told.append(f"Without a clear side: {count(len(unclear), 'document')}, {', '.join([*titles, *more])}")
     told += [note.text for note in answer.notes if note.kind == "not_found"]
-    told += filter(None, [words.undone(answer.notes)])
-    return [*(Block("head", "", label="What is not known") for _ in told[:1]), *(Block("unknown", t) for t in told)]
+    told += filter(None, [words.problem_line(answer.notes)])
+    return [
+        *(OutlineBlock("head", "", label="What is not known") for _ in told[:1]),
+        *(OutlineBlock("unknown", t) for t in told),
+    ]

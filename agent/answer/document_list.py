@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from agent.answer.model import AnswerDocument, Citation, in_order, shared_fields
+from agent.answer.model import AnswerDocument, Citation, shared_fields, sort_documents
 from agent.answer.retrieved import judged_passages
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.models.inference import Models
@@ -25,7 +25,7 @@ def cited_passages(state: RunState) -> set[int]:
     return {i for c in state.get("claims", []) for i in c["passages"]}
 
 
-async def same_texts(models: Models, state: RunState, passages: dict[int, Passage]) -> dict[int, int]:
+async def group_same_texts(models: Models, state: RunState, passages: dict[int, Passage]) -> dict[int, int]:
     """For each passage the first one that says the same; those that take a side are compared by meaning, too."""
     originals = originals_of(passages)
     weighed = (cited_passages(state) | {i for i, _ in _verdicts(state)}) & {*originals}
@@ -33,7 +33,7 @@ async def same_texts(models: Models, state: RunState, passages: dict[int, Passag
     return {i: reworded.get(first, first) for i, first in originals.items()}
 
 
-def documents_of(
+def answer_documents(
     state: RunState,
     passages: Mapping[int, Passage],
     citations: Sequence[Citation],
@@ -71,7 +71,7 @@ def documents_of(
         cited = [c.number for c in citations if passages[c.passage_id].document == key]
         known = shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": told, "quoted": cited}
         found.append(AnswerDocument.model_validate(known | {"not_quoted": "" if cited else unquoted}))
-    return in_order(found)
+    return sort_documents(found)
 
 
 def _verdicts(state: RunState, least: float | None = None) -> set[tuple[int, _Stance]]:

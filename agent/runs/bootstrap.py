@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agent.answer.followups import opening
+from agent.answer.followups import initial_state
 from agent.answer.model import Answer
 from agent.models.from_settings import build_encoder, build_search
 from agent.models.providers import Providers
-from agent.options import Depth, RunOptions, check_form, check_question
+from agent.options import Depth, RunOptions, check_answerable, check_question
 from agent.runs.store import RunRow
-from agent.samples import index_samples, sided_sentences
+from agent.samples import calibration_pairs, index_samples
 from agent.settings import Settings, load_settings
 from agent.state import RunState
 from tools.documents.limits import Limits
@@ -34,7 +34,7 @@ BuildProviders = Callable[[Settings, Store], Providers]
 
 
 @dataclass(frozen=True)
-class Parts:
+class AgentParts:
     """The open store and the providers over it."""
 
     settings: Settings
@@ -64,7 +64,7 @@ def reading_limits(settings: Settings) -> Limits:
     )
 
 
-def open_parts(settings: Settings, build: BuildProviders | None = None, *, samples: bool = False) -> Parts:
+def open_parts(settings: Settings, build: BuildProviders | None = None, *, samples: bool = False) -> AgentParts:
     """Opens the store and builds the providers (by `build`, else those that the settings turn on), which takes seconds;
     `samples`: and indexes the samples.
 
@@ -77,8 +77,8 @@ def open_parts(settings: Settings, build: BuildProviders | None = None, *, sampl
     database = Database(settings.database_path)
     try:
         store = Store(database)
-        parts = Parts(settings, database, store, build(settings, store))
-        finish_removal(store, parts.providers.search)
+        parts = AgentParts(settings, database, store, build(settings, store))
+        finish_removals(store, parts.providers.search)
         if samples:
             parts.index_samples()
         return parts
@@ -98,7 +98,7 @@ def build_own_judge(settings: Settings) -> Judge:
     from tools.models.judges.hub import HubJudge
 
     judge = HubJudge(model, embedded)
-    judge.calibrate(sided_sentences, VectorCache(settings.cache_dir / "cache.db"))
+    judge.calibrate(calibration_pairs, VectorCache(settings.cache_dir / "cache.db"))
     return judge
 
 
@@ -119,11 +119,11 @@ def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     store = Store(Database(settings.database_path))
     encoder = build_encoder(settings, load_encoder())
     search = build_search(settings, store, encoder)
-    finish_removal(store, search)
+    finish_removals(store, search)
     return store, search, encoder
 
 
-def finish_removal(store: Store, search: "HybridSearch") -> None:
+def finish_removals(store: Store, search: "HybridSearch") -> None:
     """Removes from the indexes what a killed command removed from the store alone. If that fails, it warns, and the
     next command tries again."""
     if not store.changes.unfinished():
@@ -142,7 +142,7 @@ USER_COLLECTION = "mine"
 """The collection that `ingest` fills by default."""
 
 
-def usual_places(opened: "Runs | Parts", person: str = "", before: RunRow | None = None) -> dict[str, Any]:
+def default_places(opened: "Runs | AgentParts", person: str = "", before: RunRow | None = None) -> dict[str, Any]:
     """Where a question is searched that names no place, as options of a run: the places of the run `before`, which it
     follows up on; else every collection of the user's own that holds a document. The samples are a demo, searched only
     while there is no such collection. `person`: whose collections count as own, besides everybody's.
@@ -157,11 +157,16 @@ def usual_places(opened: "Runs | Parts", person: str = "", before: RunRow | None
     return {"collections": tuple(fitting or [c.name for c in own] or [SAMPLES])}
 
 
-def usual_options(
-    opened: "Runs | Parts", depth: Depth = "normal", *, person: str = "", before: RunRow | None = None, **changes: Any
+def default_options(
+    opened: "Runs | AgentParts",
+    depth: Depth = "normal",
+    *,
+    person: str = "",
+    before: RunRow | None = None,
+    **changes: Any,
 ) -> RunOptions:
-    """The options of a depth with some of them changed: `usual_places`, and time for servers."""
-    usual = usual_places(opened, person, before)
+    """The options of a depth with some of them changed: `default_places`, and time for servers."""
+    usual = default_places(opened, person, before)
     if opened.settings.deadline:
         usual["deadline_seconds"] = opened.settings.deadline
     elif opened.providers.remotes:
@@ -169,7 +174,7 @@ def usual_options(
     return RunOptions.of(depth, **usual | changes)
 
 
-async def first_state(
+async def prepare_run(
     question: str,
     options: RunOptions,
     providers: Providers,
@@ -193,10 +198,10 @@ async def first_state(
     question = await in_thread(partial(check_question, question, english_only=english_only))
     if not options.web:
         providers.check_offline()
-    state: RunState = await in_thread(lambda: opening(question, earlier, answers()))
+    state: RunState = await in_thread(lambda: initial_state(question, earlier, answers()))
     if english_only and "framing" not in state:  # rules know at once; a model is asked in the run itself
         state["framing"] = await providers.frame(question, state["earlier"])
-        check_form(state["framing"]["form"], question)
+        check_answerable(state["framing"]["form"], question)
     for collection in options.collections:
         _, made_by = await in_thread(providers.store.of(person).collection, collection)
         check_encoder(collection, made_by, providers.search.encoder.name)
