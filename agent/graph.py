@@ -111,7 +111,7 @@ def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["reque
         return "select"
     uncovered = uncovered_perspectives(state)
     options = run_options(runtime)
-    late = stage_deadline(options, "search") <= time.time()
+    late = stage_deadline(options, "retrieve") <= time.time()
     return "requery" if uncovered and state.get("round", 0) < options.max_rounds and not late else "select"
 
 

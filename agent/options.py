@@ -179,8 +179,8 @@ def run_options(runtime: "Runtime[RunOptions]") -> RunOptions:
 _RESERVED: dict[StageName, float] = {
     "frame": 0.55,
     "expand": 0.55,
-    "search": 0.25,
-    "again": 0.25,
+    "retrieve": 0.25,
+    "requery": 0.25,
     "judge": 0.15,
     "select": 0.05,
     "write": 0.05,

@@ -47,8 +47,10 @@ QuestionForm = Literal["polar", "claim", "topic", "choice", "open", "plain", "co
 """What a text asks for: whether something is so, what speaks for a claim or about a topic, which of several, anything;
 a fact, what contradicts a claim, or nothing."""
 CoverageStatus = Literal["supported", "thin", "not_found"]
-StageName = Literal["frame", "expand", "lookup", "search", "web", "again", "judge", "select", "write", "verify"]
-"""The stages as they are stored, in the answer's timings and providers: 'search' is retrieve, 'again' requery."""
+StageName = Literal["frame", "expand", "lookup", "retrieve", "web", "requery", "judge", "select", "write", "verify"]
+"""The graph's nodes, as answers name them in `timings` and `providers`; 'web' is the web search of retrieve."""
+RENAMED_STAGES = {"search": "retrieve", "again": "requery"}
+"""Names of stages in the events and checkpoints of earlier versions, and their names now."""
 Role = Literal["thesis", "case", "also", "crux"]
 FailedCheck = Literal["source", "side", "unchecked"]
 """What a claim can fail: that its passages say it, that it serves its perspective, or that somebody could check it."""

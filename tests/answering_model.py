@@ -39,7 +39,7 @@ _SENTENCE = re.compile(r"[^.!?]+[.!?]")
 QUESTION = "Should voting be compulsory?"
 STAGES = {
     "expand": "list the perspectives",
-    "again": "new queries that could find",
+    "requery": "new queries that could find",
     "judge": "Read each passage for every side",
     "write": "one for each distinct reason",
     "check": "Check every claim",
@@ -66,7 +66,7 @@ def answering(server: ModelServer, *, again: bool = False, usage: tuple[int, int
     usage: tokens given and made that the server names for each call."""
     server.on(STAGES["expand"], Reply(SIDES, usage=usage), times=1)
     if again:
-        server.on(STAGES["again"], Reply(QUERIES, usage=usage))
+        server.on(STAGES["requery"], Reply(QUERIES, usage=usage))
     server.on(STAGES["write"], lambda body: Reply(case_of(body), usage=usage), times=3)
     server.on(STAGES["check"], lambda body: Reply(said_all(body), usage=usage))
     server.on(STAGES["crux"], Reply({"text": "", "claims": []}, usage=usage))

@@ -71,7 +71,7 @@ def test_each_document_has_one_citation_number() -> None:
 
 
 def test_without_claims_the_sides_are_listed() -> None:
-    answer = made(state([], notes=[{"stage": "search", "message": "It failed."}]))
+    answer = made(state([], notes=[{"stage": "retrieve", "message": "It failed."}]))
     assert (answer.outcome, answer.nearest_questions) == ("nothing_found", ["Q1?"])
     assert [s.name for s in answer.perspectives] == ["side 1", "side 2", "side 3"]
     assert [n.text for n in answer.notes] == ["It failed."]
@@ -108,7 +108,7 @@ def summary(*stances: Any, documents: list[AnswerDocument], focus: str = "") -> 
     return summarise("answered", state, documents)
 
 
-@pytest.mark.parametrize(("stage", "headline"), [("search", "searched"), ("judge", "read")])
+@pytest.mark.parametrize(("stage", "headline"), [("retrieve", "searched"), ("judge", "read")])
 def test_time_that_ran_out_is_the_headline_of_nothing(stage: StageName, headline: str) -> None:
     failures = [StageNote(stage=stage, message="the time for it was used up.", kind="late")]
     state = RunState(framing=FRAMING, perspectives=[], coverage={}, claims=[], notes=failures)

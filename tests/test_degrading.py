@@ -61,7 +61,7 @@ async def test_each_stage_asks_its_own_model_and_the_usage_adds_up() -> None:
         answer = await run(settings(server, **own), seconds=20, max_passages=24)  # too few to read all
         asked = {next(s for s, words in STAGES.items() if words in r.text): r.body["model"] for r in chats(server)}
         assert asked.pop("check") == asked.pop("crux") == "m-write"
-        assert asked == {"expand": "m-expand", "again": "m-queries", "write": "m-write"}
+        assert asked == {"expand": "m-expand", "requery": "m-queries", "write": "m-write"}
         calls = len(server.requests)
     assert {s: answer.providers[s] for s in asked} == asked
     assert answer.providers["frame"] == "m-expand"

@@ -256,7 +256,7 @@ async def test_a_small_collection_is_read_whole_every_clear_verdict_counts_and_n
     assert {i for i, s in state["opposition"]["p2"].items() if s > 0.9} == of[STANCES[0]]
     assert set(state["off_question"]) == of[STANCES[3]]
     assert all(set(found) == set(texts) for found in state["candidates"].values())
-    assert [sum(STAGES[stage] in p for p in server.prompts()) for stage in ("judge", "again")] == [2, 0]
+    assert [sum(STAGES[stage] in p for p in server.prompts()) for stage in ("judge", "requery")] == [2, 0]
 
 
 @pytest.mark.usefixtures("library")
@@ -288,9 +288,9 @@ async def test_verdicts_stand_when_the_judge_fails_on_what_a_second_search_found
     with ModelServer(strict=False) as server:
         server.on(
             STAGES["judge"],
-            lambda body: late if any(STAGES["again"] in p for p in server.prompts()) else judged_by_stance(body),
+            lambda body: late if any(STAGES["requery"] in p for p in server.prompts()) else judged_by_stance(body),
         )
-        server.on(STAGES["expand"], SIDES).on(STAGES["again"], {"queries": ["bread is cheap word"]})
+        server.on(STAGES["expand"], SIDES).on(STAGES["requery"], {"queries": ["bread is cheap word"]})
         async with Runs(load_settings(openai_base_url=server.url, model="m")) as runs:
             for name, documents in (("small", speeches()), ("more", speeches())):  # together too many to read all
                 ingest(runs, documents, name)

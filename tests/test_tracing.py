@@ -15,7 +15,7 @@ from agent.settings import Settings
 from tools.errors import SettingsError
 from tools.net import tracing
 
-STAGES = {"frame", "expand", "search", "judge", "select", "write", "verify"}
+STAGES = {"frame", "expand", "retrieve", "judge", "select", "write", "verify"}
 RUN = """
 import asyncio, sys
 from agent.options import RunOptions

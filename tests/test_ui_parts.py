@@ -60,14 +60,14 @@ def test_a_run_as_it_goes() -> None:
         ("framed", {"neutral": QUESTION, "focus": ""}),
         ("stage", {"stage": "expand"}),
         ("sides", {"sides": SIDES}),
-        ("stage", {"stage": "search"}),
+        ("stage", {"stage": "retrieve"}),
         ("searching", {"side": "p1", "queries": ["Build."]}),
         ("found", {"side": "p1", "passages": 24, "pages": 3}),
         ("searching", {"side": "p2", "queries": ["Do not."]}),
         ("stage", {"stage": "judge"}),
         ("judged", {"side": "p1", "status": "supported", "passages": 1, "sources": 1}),
         ("judged", {"side": "p2", "status": "not_found", "passages": 0, "sources": 0}),
-        ("stage", {"stage": "again"}),
+        ("stage", {"stage": "again"}),  # as earlier versions stored it
         ("searching", {"side": "p2", "queries": ["more"]}),
     ]
     shown = [progress_view.sides(progress_of(events(*told[:n]))) for n in (5, 7, 8, 12, 14)]
@@ -81,8 +81,8 @@ def test_a_run_as_it_goes() -> None:
     ]
     progress = progress_of(events(*told))
     assert progress.neutral == QUESTION
-    assert progress.reached == ["frame", "expand", "search", "judge", "again"]
-    assert progress.running == "again"
+    assert progress.reached == ["frame", "expand", "retrieve", "judge", "requery"]
+    assert progress.running == "requery"
 
 
 # Hostile text

@@ -90,7 +90,7 @@ async def test_a_whole_run_is_a_vendors(vendor: str, server: ModelServer) -> Non
         return reply
 
     crux = {"text": "", "claims": []}
-    stages = {"expand": SIDES, "again": QUERIES, "crux": crux, "write": case_of, "check": said_all}
+    stages = {"expand": SIDES, "requery": QUERIES, "crux": crux, "write": case_of, "check": said_all}
     for stage, said in stages.items():
         reply = by(said) if callable(said) else reply_of(vendor, said, 100, 10)
         server.on(STAGES[stage], reply, path=PATHS[vendor])
@@ -98,7 +98,7 @@ async def test_a_whole_run_is_a_vendors(vendor: str, server: ModelServer) -> Non
     given = load_settings(**where, provider="chat", judge="embedded")
     answer = await run(given, 20, web=False, max_passages=24)  # too few to read all: a second search
     assert (answer.outcome, [n.text for n in answer.notes if n.kind == "degraded"]) == ("answered", [])
-    assert {answer.providers[stage] for stage in ("frame", "expand", "again", "write")} == {f"{vendor}:m-1"}
+    assert {answer.providers[stage] for stage in ("frame", "expand", "requery", "write")} == {f"{vendor}:m-1"}
     calls, usage = len(server.requests), answer.usage
     assert (usage.calls, usage.input_tokens, usage.output_tokens) == (calls, 100 * calls, 10 * calls)
     assert usage.cost_usd == 0  # a server on this machine costs nothing

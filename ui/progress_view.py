@@ -19,13 +19,13 @@ from ui.service import AT_ONCE, PageService
 STAGES: tuple[tuple[str, str], ...] = (
     ("frame", "question"),
     ("expand", "sides"),
-    ("search", "search"),
+    ("retrieve", "search"),
     ("judge", "read"),
-    ("again", "search again"),
+    ("requery", "search again"),
     ("write", "write"),
     ("verify", "check"),
 )
-"""The stages as the page names them, in the order in which a run takes them; 'again' only where a side needs it."""
+"""The stages as the page names them, in the order in which a run takes them; 'requery' only where a side needs it."""
 
 _EVERY = 0.5  # seconds between looks at the run's events
 _SELDOM = 2.0  # the same while it waits for its turn
@@ -90,7 +90,7 @@ def stages(progress: RunProgress, question: str) -> str:
     """Returns the line of stages as HTML: done, running and to come; and how the question was read."""
     parts = []
     for stage, word in STAGES:
-        if stage == "again" and stage not in progress.reached:
+        if stage == "requery" and stage not in progress.reached:
             continue
         state = "now" if stage == progress.running else "done" if stage in progress.reached else "open"
         parts.append(f'<li class="sm-{state}" title="{_STATES[state]}">{_MARKS[state]} {word}</li>')

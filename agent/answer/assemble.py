@@ -38,7 +38,7 @@ from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, stage_deadline
 from agent.samples import nearest_questions
-from agent.state import Claim, Perspective, RunState, ScoredQuote, ScoredResponse, in_case, quotes_of
+from agent.state import RENAMED_STAGES, Claim, Perspective, RunState, ScoredQuote, ScoredResponse, in_case, quotes_of
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.addressed import has_prompt_injection
@@ -148,15 +148,11 @@ def assemble(
     """The public answer. passages: at least those found or quoted. same, by_verdicts: `answer_documents`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
-    numbering, framing, against = (
-        CitationNumbering(passages, claims, _dropped(state)),
-        state["framing"],
-        state.get("against"),
-    )
+    numbering = CitationNumbering(passages, claims, _dropped(state))
+    framing, against = state["framing"], state.get("against")
     sides, also, crux = _numbered(state, claims, numbering)
     outcome = _outcome(state, sides, also)
     documents = answer_documents(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
-    served_by = providers | state.get("served_by", {})
     return Answer(
         run_id=run_id,
         question=state["question"],
@@ -173,7 +169,7 @@ def assemble(
         coverage=[_line(p, state, claims, passages) for p in state["perspectives"]],
         notes=[*(query_notes(state) if outcome == "nothing_found" else []), *notes_of(state, sides)],
         nearest_questions=[*nearest] if outcome == "nothing_found" and not state.get("earlier") else [],
-        providers=served_by,
+        providers=providers | _served_by(state),
         timings=_timings(state, seconds),
         usage=_usage(state.get("counts", {})),
     )
@@ -191,9 +187,15 @@ def _numbered(
     return [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides], also, crux
 
 
+def _served_by(state: RunState) -> dict[str, str]:
+    return {RENAMED_STAGES.get(name, name): provider for name, provider in state.get("served_by", {}).items()}
+
+
 def _timings(state: RunState, seconds: float) -> dict[str, float]:
-    took = {k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
-    return took | {"total": round(seconds, 3)}
+    ran: dict[str, list[tuple[float, float]]] = {}
+    for name, intervals in state.get("intervals", {}).items():
+        ran.setdefault(RENAMED_STAGES.get(name, name), []).extend(intervals)
+    return {name: round(busy_seconds(intervals), 3) for name, intervals in ran.items()} | {"total": round(seconds, 3)}
 
 
 def _usage(counts: dict[str, float]) -> Usage:

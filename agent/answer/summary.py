@@ -32,7 +32,7 @@ def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocum
 
 def summary_of(answer: Answer) -> str:
     """The summary of an answer whose documents have changed since it was made."""
-    late = "judge" if "all was judged" in answer.summary else "search"
+    late = "judge" if "all was read" in answer.summary else "retrieve"
     state = {
         "framing": {"focus": answer.focus, "question": answer.neutral_question},
         "perspectives": [side.model_dump() for side in answer.perspectives],

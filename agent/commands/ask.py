@@ -19,7 +19,7 @@ from agent.answer.words import strip_control_characters
 from agent.options import Depth, RunOptions
 from agent.runs.bootstrap import default_options
 from agent.runs.executor import RunCrashedError, resume_command
-from agent.runs.progress import Progress
+from agent.runs.progress import RunProgress
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunEvent
 from agent.settings import Settings, load_settings
@@ -56,7 +56,7 @@ class TerminalProgress:
     """A line a stage on a terminal: what happened last in it, and the seconds since the run began."""
 
     def __init__(self) -> None:
-        self._progress = Progress() if sys.stderr.isatty() else None
+        self._progress = RunProgress() if sys.stderr.isatty() else None
         self._began = time.monotonic()
 
     def show(self, event: RunEvent) -> None:

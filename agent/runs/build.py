@@ -46,7 +46,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
     for chat in filter(None, {*chats.values(), judging}):
         chat.load()  # what the event loop would wait for at the first call
     web, search = build_web(settings, store, models), build_search(settings, store, models.retrieval_encoder)
-    served = {} if chats else dict.fromkeys(("frame", "expand", "again", "write"), EMBEDDED)
+    served = {} if chats else dict.fromkeys(("frame", "expand", "requery", "write"), EMBEDDED)
     indexed_by = EMBEDDED if models.retrieval_encoder is models.encoder else models.retrieval_encoder.name
     connected = (*set(chats.values()), models.remote_judge, web and web.fetcher)
     closers = filter(None, (getattr(each, "aclose", None) for each in connected))
@@ -60,7 +60,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         requery=queries_by_rules,
         write=partial(quotations, models),
         # Stages that a chat model may serve, and the web, are recorded when they were served.
-        names={**served, "search": indexed_by, "judge": models.judge().name},
+        names={**served, "retrieve": indexed_by, "judge": models.judge().name},
         web=web,
         english_only=not chats,
         remotes=_remotes(settings, chats, models, web.engine.address if web else ""),
@@ -81,7 +81,7 @@ def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, requi
         embedded,
         plan=with_embedded_plan(falling_back("frame", planner), by_chat, embedded.frame, embedded.expand),
         expand=with_fallback(falling_back("expand", planner), partial(counter_by_chat, planner), embedded.expand),
-        requery=with_fallback(falling_back("again", queries), partial(queries_by_chat, queries), embedded.requery),
+        requery=with_fallback(falling_back("requery", queries), partial(queries_by_chat, queries), embedded.requery),
         write=with_fallback(falling_back("write", write), partial(write_by_chat, write), embedded.write),
         quote=embedded.write,
         crux=_optional(write),

@@ -1,75 +1,35 @@
-"""How far a run is: as one state made from its events, and as lines for somebody who waits for its answer."""
+"""A run's progress, read from its events: a state for the page, and a line for each new step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.runs.store import RunEvent
+from agent.state import RENAMED_STAGES
 from tools.language.words import count
 
 COMPLETE = 100.0
 _STAGES = {
     "frame": (2, "Reading the question."),
     "expand": (8, "Planning the sides."),
-    "search": (20, "Searching for each side."),
-    "again": (30, "Searching again for sides with too little."),
+    "retrieve": (20, "Searching for each side."),
+    "requery": (30, "Searching again for sides with too little."),
     "judge": (45, "Reading what was found."),
     "lookup": (60, "Looking up what the sources say."),
     "select": (75, "Choosing passages."),
     "write": (80, "Writing."),
     "verify": (90, "Checking every citation."),
 }
-"""About how many hundredths of the way are behind a run that begins a stage, and what it does there."""
-_STEP = 0.05  # of what is left: a step that ends no stage shows, and never reaches the end
-
-
-class Progress:
-    """Remembers what was told: a stage that is done a second time tells nothing twice, and progress only ever grows."""
-
-    def __init__(self) -> None:
-        self._reached = 0.0
-        self._told: set[str] = set()
-        self._names: dict[str, str] = {}
-
-    def step(self, event: RunEvent) -> tuple[float, str] | None:
-        """How far the run is, in hundredths, and what has happened; None where there is nothing new to say."""
-        words = self._words(event)
-        if not words or words in self._told:
-            return None
-        at_least = COMPLETE if event.kind == "done" else _STAGES[event.data["stage"]][0] if event.kind == "stage" else 0
-        self._told.add(words)
-        self._reached = max(at_least, self._reached + (COMPLETE - self._reached) * _STEP)
-        return round(self._reached, 2), words
-
-    def _words(self, event: RunEvent) -> str:
-        data = event.data
-        if event.kind == "stage":
-            return _STAGES[data["stage"]][1] if data["stage"] in _STAGES else ""
-        if event.kind == "queued":
-            return f"Waiting behind {count(data['ahead'], 'question')}."
-        if event.kind == "framed":
-            return f"Read as: {data['neutral']}"
-        if event.kind == "sides":
-            self._names = {s["id"]: s["name"] for s in data["sides"]}
-            return "Sides: " + " · ".join(self._names.values())
-        side = self._names.get(str(data.get("side")), "Answer")
-        if event.kind == "found":
-            return f"{side}: {count(data['passages'], 'passage')} found."
-        if event.kind == "judged":
-            return f"{side}: {count(data['passages'], 'passage')} to read closely."
-        if event.kind == "claim":
-            return f"{side}, {'against it' if data.get('objection') else 'verified'}: {data['text']}"
-        return "Done." if event.kind == "done" else ""
-
-
+"""By stage: the percentage of the run that lies before it, about, and the line that announces it."""
+_STEP = 0.05  # share of the remaining percentage that any other step adds
+_SHOWN_AS = {"select": "write", "lookup": "retrieve"}
+"""Stages that the page does not name, and the stages under which it shows them."""
 SideState = Literal["planned", "searching", "found", "searching again", "supported", "thin", "not_found"]
-_PART_OF = {"select": "write", "lookup": "search"}
-"""Stages that are not named apart, by the one that they are shown as."""
 
 
 @dataclass
 class SideProgress:
-    """One side as it goes. passages: found for it; sources: what some of them are called."""
+    """The progress of one side. passages: found for it. sources: titles of some of them."""
 
     name: str
     statement: str
@@ -79,50 +39,86 @@ class SideProgress:
     sources: list[str] = field(default_factory=list)
     claims: list[str] = field(default_factory=list)
 
+    def update(self, event: RunEvent) -> None:
+        data = event.data
+        if event.kind == "searching":
+            self.state = "searching" if self.state == "planned" else "searching again"
+        elif event.kind == "found":
+            self.state, self.passages, self.pages = "found", int(data["passages"]), int(data.get("pages", 0))
+            self.sources = [str(title) for title in data.get("titles", ())]
+        elif event.kind == "judged":
+            self.state = data["status"]
+        elif event.kind == "claim":
+            claim = f"Against it: {data['text']}" if data.get("objection") else str(data["text"])
+            if claim not in self.claims:  # a stage that is done again repeats its events
+                self.claims.append(claim)
+
 
 @dataclass
 class RunProgress:
-    """A run as it goes. `reached` are the stages that have begun; `running` is the one that goes on; `queued`: it waits
-    for its turn."""
+    """The progress of a run. reached: stages that have begun. running: the current one. queued: the run waits."""
 
     neutral: str = ""
     queued: bool = False
     reached: list[str] = field(default_factory=list)
     running: str = ""
     sides: dict[str, SideProgress] = field(default_factory=dict)
+    percent: float = 0.0
+    _lines: set[str] = field(default_factory=set, repr=False)
+
+    def step(self, event: RunEvent) -> tuple[float, str] | None:
+        """Adds an event. Returns the percentage, which never falls, and a line; None for an event without news."""
+        stage = str(event.data.get("stage", ""))
+        stage = RENAMED_STAGES.get(stage, stage)
+        self._update(event, stage)
+        line = self._line(event, stage)
+        if not line or line in self._lines:
+            return None
+        least = COMPLETE if event.kind == "done" else _STAGES[stage][0] if event.kind == "stage" else 0
+        self._lines.add(line)
+        self.percent = max(least, self.percent + (COMPLETE - self.percent) * _STEP)
+        return round(self.percent, 2), line
+
+    def _update(self, event: RunEvent, stage: str) -> None:
+        self.queued = event.kind == "queued"
+        if event.kind == "stage":
+            self.running = _SHOWN_AS.get(stage, stage)
+            if self.running not in self.reached:
+                self.reached.append(self.running)
+        elif event.kind in ("done", "failed", "cancelled", "waiting"):
+            self.running = ""
+        elif event.kind == "framed":
+            self.neutral = str(event.data["neutral"])
+        elif event.kind == "sides":
+            self.sides = {s["id"]: SideProgress(s["name"], s.get("statement", "")) for s in event.data["sides"]}
+        elif (side := self.sides.get(str(event.data.get("side")))) is not None:
+            side.update(event)
+
+    def _line(self, event: RunEvent, stage: str) -> str:
+        data, side = event.data, self.sides.get(str(event.data.get("side")))
+        name = side.name if side else "Answer"
+        match event.kind:
+            case "stage":
+                return _STAGES[stage][1] if stage in _STAGES else ""
+            case "queued":
+                return f"Waiting behind {count(data['ahead'], 'question')}."
+            case "framed":
+                return f"Read as: {self.neutral}"
+            case "sides":
+                return "Sides: " + " · ".join(side.name for side in self.sides.values())
+            case "found":
+                return f"{name}: {count(data['passages'], 'passage')} found."
+            case "judged":
+                return f"{name}: {count(data['passages'], 'passage')} to read closely."
+            case "claim":
+                return f"{name}, {'against it' if data.get('objection') else 'verified'}: {data['text']}"
+            case "done":
+                return "Done."
+        return ""
 
 
 def progress_of(events: Sequence[RunEvent]) -> RunProgress:
-    """The run's progress after these events."""
     progress = RunProgress()
     for event in events:
-        data = event.data
-        progress.queued = event.kind == "queued"
-        if event.kind == "stage":
-            progress.running = _PART_OF.get(str(data["stage"]), str(data["stage"]))
-            if progress.running not in progress.reached:
-                progress.reached.append(progress.running)
-        elif event.kind in ("done", "failed", "cancelled", "waiting"):
-            progress.running = ""
-        elif event.kind == "framed":
-            progress.neutral = str(data["neutral"])
-        elif event.kind == "sides":
-            progress.sides = {s["id"]: SideProgress(s["name"], s["statement"]) for s in data["sides"]}
-        elif (side := progress.sides.get(str(data.get("side")))) is not None:
-            _take_side(side, event)
+        progress.step(event)
     return progress
-
-
-def _take_side(side: SideProgress, event: RunEvent) -> None:
-    data = event.data
-    if event.kind == "searching":
-        side.state = "searching" if side.state == "planned" else "searching again"
-    elif event.kind == "found":
-        side.state, side.passages, side.pages = "found", int(data["passages"]), int(data.get("pages", 0))
-        side.sources = [str(title) for title in data.get("titles", ())]
-    elif event.kind == "judged":
-        side.state = data["status"]
-    elif event.kind == "claim":
-        words = f"Against it: {data['text']}" if data.get("objection") else str(data["text"])
-        if words not in side.claims:  # a stage done again tells it again
-            side.claims.append(words)

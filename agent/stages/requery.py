@@ -23,7 +23,7 @@ from tools.models.chat.model import ChatModel
 _READ = 3  # passages whose words make a query
 
 
-@stage("again")
+@stage("requery")
 async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     uncovered = uncovered_perspectives(state)
     planned: dict[str, list[str]] = {}

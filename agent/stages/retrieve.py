@@ -34,7 +34,7 @@ class _BranchResult:
     foreign: dict[str, str] = field(default_factory=dict)
 
 
-@stage("search")
+@stage("retrieve")
 async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[RunOptions]) -> RunState:
     perspective, queries = state["perspective"], state["queries"]
     report(runtime, "searching", side=perspective["id"], queries=queries)
@@ -49,7 +49,7 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
     report(runtime, "found", side=perspective["id"], passages=len(found.ids), pages=web.pages, titles=found.titles)
     failures = [
         StageNote(
-            stage="search",
+            stage="retrieve",
             message=f"A search for '{perspective['name']}' failed: {problem}",
             hint=hint,
             kind=kind,

@@ -18,7 +18,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from agent.answer.files import escape_markdown, markdown_title, to_markdown
 from agent.answer.model import Answer, Citation
 from agent.answer.words import strip_control_characters
-from agent.runs.progress import Progress
+from agent.runs.progress import RunProgress
 from agent.runs.store import RunRow
 from api.events import sse_response
 from api.problems import ProblemError, problem_of
@@ -66,7 +66,7 @@ class Completion:
         opening = self._opening(self._run.question)
         yield self._chunk({"role": "assistant", "content": ""})
         yield self._chunk({"content": opening})
-        progress = Progress()
+        progress = RunProgress()
         try:
             async for event in service.events(self._run.id):
                 if (step := progress.step(event)) and step[1]:

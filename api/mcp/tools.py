@@ -16,7 +16,7 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
 from agent.answer.summary import search_completed
 from agent.answer.words import problem_line, stance_labels, strip_control_characters
-from agent.runs.progress import COMPLETE, Progress
+from agent.runs.progress import COMPLETE, RunProgress
 from agent.state import is_answer
 from api.callers import Caller
 from api.problems import ProblemError
@@ -101,7 +101,7 @@ async def _judge(service: ApiService, call: ToolCall, arguments: Mapping[str, An
 async def _run(service: ApiService, call: ToolCall, arguments: Mapping[str, Any], *, writing: bool) -> str:
     """Starts a run and sends its progress until it ends. Returns its id."""
     run_id = await service.start(call.caller, _read(QuestionRequest, arguments), writing=writing)
-    progress = Progress()
+    progress = RunProgress()
     try:
         async for event in service.events(run_id):
             if now := progress.step(event):
