@@ -28,13 +28,12 @@ from langgraph.types import Send
 
 from agent.models.providers import Providers
 from agent.options import RunOptions, run_options, stage_deadline
-from agent.stages.expand import expand
+from agent.stages.expand import expand, review
 from agent.stages.frame import frame
 from agent.stages.judge import judge
 from agent.stages.lookup import lookup
 from agent.stages.requery import requery
 from agent.stages.retrieve import retrieve
-from agent.stages.review import review
 from agent.stages.select import select
 from agent.stages.stage import Stage
 from agent.stages.verify import verify

@@ -21,8 +21,7 @@ from tools.language.identification import (
 )
 from tools.store.store import SAMPLES
 
-LONGEST_QUESTION = 4000
-"""Characters of a question at most."""
+LONGEST_QUESTION = 4000  # characters
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
@@ -35,6 +34,9 @@ _DEPTHS: dict[Depth, dict[str, int | float]] = {
     "normal": dict(zip(_OF_DEPTH, (1, 150, 24, 4, 60.0, 20), strict=True)),
     "deep": dict(zip(_OF_DEPTH, (2, 600, 60, 6, 180.0, 100), strict=True)),
 }
+
+REMOTE_PATIENCE = 2.0
+"""Factor of the usual deadline if servers are used: they are slower than the embedded providers."""
 
 _LISTS = ("collections", "domains", "earlier")
 
@@ -176,7 +178,7 @@ def run_options(runtime: "Runtime[RunOptions]") -> RunOptions:
     return runtime.context or RunOptions.of()
 
 
-_RESERVED: dict[StageName, float] = {
+RESERVED: dict[StageName, float] = {
     "frame": 0.55,
     "expand": 0.55,
     "retrieve": 0.25,
@@ -187,14 +189,14 @@ _RESERVED: dict[StageName, float] = {
     "lookup": 0.05,
     "verify": 0.0,
 }
-"""The share of a run's usual time that is reserved for what follows each stage. A deadline that the user sets later
-than usual leaves all that it adds to the calls: a slow model may take what the run's time allows."""
-PLANNING = 0.8
-"""The same for the steps before the plan."""
+"""By stage: the share of a run's usual time that is kept for the stages after it. A deadline later than the usual one
+adds to every stage, because a slow model may use all the time that the run has."""
+RESERVED_BEFORE_PLAN = 0.8
+"""The same share for the searches before the plan."""
 
 
 def stage_deadline(options: RunOptions, stage: StageName, reserved: float = 0.0) -> float:
     """When the stage has to end, in seconds since the epoch; infinite without a deadline. `reserved`: a larger share
     than the stage's."""
     usual = min(options.deadline_seconds, _DEPTHS[options.depth]["deadline_seconds"])
-    return options.deadline_at - max(reserved, _RESERVED[stage]) * usual if options.deadline_at else math.inf
+    return options.deadline_at - max(reserved, RESERVED[stage]) * usual if options.deadline_at else math.inf

@@ -1,21 +1,232 @@
 """Settings from the environment and from a `.env` file; `.env.example` lists them all."""
 
+import codecs
+import io
+import os
+import re
+import textwrap
+from collections.abc import Set
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from platformdirs import user_data_dir
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from agent import forms
-from agent.forms import Network, aliased, encoding_of, find_env_file
-from tools.disk import provide_home, provide_temporary_folder
+from tools.disk import ROOT, is_checkout, provide_home, provide_temporary_folder
 from tools.errors import SettingsError
-from tools.net.http import fault_of_address, fault_of_key, fault_of_name, without_login
+from tools.net.http import fault_of_address, fault_of_key, fault_of_name, is_address, without_login
+
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_SAVE = "Save the file as UTF-8."
+
+
+def find_env_file() -> Path | None:
+    """The file that settings are read from: STEELMAN_ENV_FILE, else `.env` of the checkout, else of the data folder.
+
+    Never that of the current folder: an assistant starts the server in any folder, with anybody's `.env`.
+    Raises SettingsError where STEELMAN_ENV_FILE names no file.
+    """
+    if named := os.environ.get("STEELMAN_ENV_FILE"):
+        if os.access(named, os.F_OK) and not Path(named).is_dir():
+            return Path(named)
+        raise SettingsError(f"STEELMAN_ENV_FILE names no file: {named!r}. Correct the path, or unset it.")
+    folders = [ROOT] if is_checkout() else []
+    with suppress(ValueError, SettingsError):  # the settings say what is wrong with the data folder
+        given = os.environ.get("STEELMAN_DATA_DIR")
+        folders.append(whole_path(Path(given)) if given else usual_data_folder())
+    found = next((folder / ".env" for folder in folders if os.path.lexists(folder / ".env")), None)
+    if found and not (found.is_file() or found.is_dir()):  # a folder has an error of its own
+        raise SettingsError(f"{found} is no file, or a link to none. Put the file back, or remove it.")
+    return found
+
+
+def usual_data_folder() -> Path:
+    """The data folder unless STEELMAN_DATA_DIR names one. Raises SettingsError where this user has no home folder."""
+    try:
+        return Path(user_data_dir("steelman", appauthor=False))
+    except RuntimeError as exc:
+        raise SettingsError("this user has no home folder. Set STEELMAN_DATA_DIR to a folder of your own.") from exc
+
+
+def whole_path(value: Path) -> Path:
+    """The path from the root on, with a home folder for `~`. Raises ValueError where there is none."""
+    try:
+        path = value.expanduser().absolute()
+        path.as_posix().encode()
+    except RuntimeError as exc:
+        raise ValueError("no home folder is known for its '~'; write the path from / on") from exc
+    except UnicodeEncodeError as exc:
+        raise ValueError("it holds bytes that are no UTF-8; name another folder") from exc
+    return path
+
+
+def encoding_of(file: Path, names: Set[str]) -> str:
+    """The encoding in which the file can be read. names: the variables that stand for settings.
+
+    Raises SettingsError that names the line for bytes that are no text in it, and for a line that sets one of these
+    variables in a form that nothing reads, since the setting would be left out without a word.
+    """
+    try:
+        if file.is_fifo():  # a secret manager's, to be read once
+            return "utf-8-sig"
+        data = file.read_bytes()
+    except FileNotFoundError:
+        return "utf-8-sig"
+    except IsADirectoryError as exc:
+        raise SettingsError(f"{file.absolute()} is a folder, where the file of settings belongs. Remove it.") from exc
+    except OSError as exc:
+        why = exc.strerror or exc
+        raise SettingsError(f"{file.absolute()} cannot be read ({why}). Let this user read it, or remove it.") from exc
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8-sig")
+    text = data.decode(encoding, "replace" if encoding == "utf-16" else "surrogateescape")
+    if odd := re.search("[\0\ufffd]" if encoding == "utf-16" else "[\0\udc80-\udcff]", text):
+        before = text[: odd.start()]
+        name = _setting_named(text.split("\n")[before.count("\n")].replace("\0", ""), names)
+        what = (
+            "a NUL, as UTF-16 without its mark does"
+            if odd[0] == "\0"
+            else f"what is no {encoding.removesuffix('-sig').upper()} text"
+        )
+        raise SettingsError(f"{_line_of_file(file, before.count(chr(10)) + 1, name)} holds {what}. {_SAVE}")
+    _check_lines(file, text, names)
+    return encoding
+
+
+def _check_lines(file: Path, text: str, names: Set[str]) -> None:
+    from dotenv.parser import parse_stream
+
+    for binding in parse_stream(io.StringIO(text)):
+        written, key = binding.original.string, binding.key or ""
+        line = binding.original.line + written.partition(written.lstrip())[0].count("\n")  # blank ones stand before it
+        name = _setting_named(written, names)
+        if name and (binding.error or key.upper() != name):
+            how = f"Write {name}=VALUE there, the value in straight quotes or none."
+            raise SettingsError(f"{_line_of_file(file, line, name)} cannot be understood. {how}")
+        if binding.value is None and not key.isascii():  # as what was added in another encoding looks like
+            raise SettingsError(f"{_line_of_file(file, line)} cannot be understood. Write NAME=VALUE there. {_SAVE}")
+
+
+def _line_of_file(file: Path, line: int, name: str = "") -> str:
+    return f"{file.absolute()}, line {line}{f' ({name})' if name else ''}"
+
+
+def _setting_named(line: str, names: Set[str]) -> str:
+    """The setting that a line is about; empty for none, and for a comment."""
+    words = re.findall(r"[A-Za-z0-9_.-]+", line.partition("=")[0]) if not line.lstrip().startswith("#") else []
+    return next((word.upper() for word in words if word.upper() in names), "")
+
+
+_HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
+_ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
+_PUBLIC = re.compile(_ORIGIN.pattern + r"(?:/[A-Za-z0-9._~-]+)*", re.IGNORECASE)
+_OURS = ("/v1", "/mcp", "/docs")  # what people copy along, from the addresses of calls
+
+
+def split_list(value: str) -> list[str]:
+    """The parts of a setting that lists several."""
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def checked_host_names(value: str) -> str:
+    return _check_each(
+        value, _HOST_NAME, "host names without https:// and port, such as api.example.org, other.example"
+    )
+
+
+def checked_origins(value: str) -> str:
+    return _check_each(value, _ORIGIN, "addresses of pages without a path, such as https://app.example.org")
+
+
+def checked_judge(value: str) -> str:
+    if value not in (known := ("auto", "embedded", "batch", "chat", "score")) and not value.startswith("hub:"):
+        raise ValueError(f"it is one of {', '.join(known)}, or hub: and the name or folder of a model")
+    return value
+
+
+def _check_each(value: str, form: re.Pattern[str], what: str) -> str:
+    if not all(map(form.fullmatch, split_list(value))):
+        raise ValueError(f"it lists {what}")
+    return value
+
+
+def checked_public_address(value: str) -> str:
+    value = value.rstrip("/")
+    if value and (not _PUBLIC.fullmatch(value) or not is_address(value) or value.endswith(_OURS)):
+        raise ValueError("it is where callers reach the server, with the path before /v1: https://example.org/steelman")
+    return value
+
+
+def checked_address(value: str) -> str:
+    if value and not (value.startswith(("http://", "https://")) and is_address(value)):
+        raise ValueError("an address is http:// or https:// with a host and, if need be, a port")
+    return value.rstrip("/")
+
+
+def checked_ollama_address(value: str) -> str:
+    """As Ollama itself reads it: scheme, host and port may each be left out, and 0.0.0.0 is where it listens."""
+    if not value:
+        return value
+    scheme, rest = value.split("://", 1) if "://" in value else ("", value)
+    place, slash, path = rest.partition("/")
+    login, at, host = place.rpartition("@")
+    host = f"[{host}]" if host.count(":") > 1 and "[" not in host else host.rstrip(":")
+    port = "" if scheme or re.search(r"(?:^|[^:]):\d+$", host) else ":11434"
+    host = re.sub(r"^(0\.0\.0\.0|\[::\])?(?=:|$)", "127.0.0.1", f"{host}{port}")
+    return f"{scheme or 'http'}://{login}{at}{host}{slash}{path}".rstrip("/")
+
+
+def checked_rates(value: str) -> str:
+    from limits import parse_many
+
+    try:
+        fine = all(rate.amount > 0 for rate in parse_many(value))
+    except ValueError:
+        fine = False
+    if not fine:
+        raise ValueError("a rate is a number of requests and a time, such as 10/second or 10/second; 300/minute")
+    return value
+
+
+def external_setting(name: str, description: str, default: object = "") -> Any:
+    """A setting under the name that others gave it."""
+    return Field(default=default, validation_alias=name, description=description)
+
+
+class NetworkSettings(BaseSettings):
+    """Proxies and certificates."""
+
+    https_proxy: str = external_setting(
+        "HTTPS_PROXY", "The proxy to addresses of https://, as http://NAME:PASSWORD@HOST:PORT."
+    )
+    http_proxy: str = external_setting("HTTP_PROXY", "The proxy to addresses of http:// outside this network.")
+    all_proxy: str = external_setting("ALL_PROXY", "The proxy to both, where they have none of their own.")
+    no_proxy: str = external_setting(
+        "NO_PROXY", "What is asked straight all the same: example.org, 203.0.113.0/24, ... or *."
+    )
+    ssl_cert_file: str = external_setting(
+        "SSL_CERT_FILE", "Certificates (PEM) of authorities to believe besides the usual ones."
+    )
+    ssl_cert_dir: str = external_setting(
+        "SSL_CERT_DIR", "The same as a folder, with the names that `openssl rehash` gives."
+    )
+    trust_proxy: bool = Field(
+        default=False,
+        description="Whether pages whose names this machine cannot look up are asked of the proxy, unchecked.",
+    )
+
+    def export_to_environment(self) -> None:
+        """Puts what only `.env` says into the environment, where every library looks for it."""
+        for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir"):
+            if name not in os.environ and (value := getattr(self, name)):
+                os.environ.setdefault(name.upper(), value)
+
 
 _NO_KEY = SecretStr("")
-_Address = Annotated[str, AfterValidator(forms.address)]
+_Address = Annotated[str, AfterValidator(checked_address)]
 _VendorAddress = Annotated[str, AfterValidator(lambda value: value.rstrip("/"))]  # looked at where its vendor is used
 _UNSENDABLE = "unsendable"
 _SENT = ("_key", "_token")  # how names end whose values go into a header
@@ -26,10 +237,10 @@ def _text(description: str) -> Any:
     return Field(default="", description=description)
 
 
-_key = partial(aliased, default=_NO_KEY)
+_key = partial(external_setting, default=_NO_KEY)
 
 
-class Settings(Network):
+class Settings(NetworkSettings):
     """What is configured for this machine. Options of a single run are in `agent.options`."""
 
     model_config = SettingsConfigDict(
@@ -42,8 +253,8 @@ class Settings(Network):
         hide_input_in_errors=True,  # which may be a key
     )
 
-    data_dir: Annotated[Path, AfterValidator(forms.whole_path)] = Field(
-        default_factory=forms.usual_data_folder,
+    data_dir: Annotated[Path, AfterValidator(whole_path)] = Field(
+        default_factory=usual_data_folder,
         description="Where documents, indexes, runs and caches are kept.",
     )
     checkpoint_url: str = _text(
@@ -64,16 +275,18 @@ class Settings(Network):
         "falls back to the embedded one with a note; 'chat' fails where the model fails.",
     )
     openai_api_key: SecretStr = _key("OPENAI_API_KEY", "Turns on OpenAI's models, or the key of OPENAI_BASE_URL.")
-    openai_base_url: _Address = aliased(
+    openai_base_url: _Address = external_setting(
         "OPENAI_BASE_URL", "Any OpenAI-compatible server (vLLM, Ollama, llama.cpp), such as http://127.0.0.1:11434/v1."
     )
     anthropic_api_key: SecretStr = _key("ANTHROPIC_API_KEY", "The key for models named anthropic:…")
-    anthropic_base_url: _VendorAddress = aliased("ANTHROPIC_BASE_URL", "Another address for models named anthropic:…")
+    anthropic_base_url: _VendorAddress = external_setting(
+        "ANTHROPIC_BASE_URL", "Another address for models named anthropic:…"
+    )
     google_api_key: SecretStr = _key("GOOGLE_API_KEY", "The key for models named google_genai:…")
-    google_gemini_base_url: _VendorAddress = aliased(
+    google_gemini_base_url: _VendorAddress = external_setting(
         "GOOGLE_GEMINI_BASE_URL", "Another address for models named google_genai:…"
     )
-    ollama_host: Annotated[str, AfterValidator(forms.ollama_address)] = aliased(
+    ollama_host: Annotated[str, AfterValidator(checked_ollama_address)] = external_setting(
         "OLLAMA_HOST", "Where models named ollama:… are, if not at http://127.0.0.1:11434."
     )
     model: str = _text(
@@ -88,7 +301,7 @@ class Settings(Network):
     prices: str = _text("Prices of models, US dollars for a million tokens given/made: name=0.5/1.5, other=1/2.")
 
     # The judge
-    judge: Annotated[str, AfterValidator(forms.judge)] = Field(
+    judge: Annotated[str, AfterValidator(checked_judge)] = Field(
         default="auto",
         description="'hub:NAME' reads what may be shown by a model in this process (extra 'models'); 'batch' asks a "
         "chat model about many passages in one call, 'chat' one with log-probabilities Yes or No, 'score' a "
@@ -110,15 +323,19 @@ class Settings(Network):
         description="'auto' is Tavily, Serper or SearXNG, whichever is set; 'ddgs' needs no key; 'off' is off.",
     )
     tavily_api_key: SecretStr = _key("TAVILY_API_KEY", "Turns on web search by Tavily.")
-    tavily_base_url: _Address = aliased(
+    tavily_base_url: _Address = external_setting(
         "TAVILY_BASE_URL", "Turns on any engine that speaks Tavily's format, at its address, with or without a key."
     )
-    searxng_url: _Address = aliased("SEARXNG_URL", "Turns on web search by a SearXNG of your own, at its address.")
+    searxng_url: _Address = external_setting(
+        "SEARXNG_URL", "Turns on web search by a SearXNG of your own, at its address."
+    )
     serper_api_key: SecretStr = _key("SERPER_API_KEY", "Turns on web search by Serper.")
     domains: Path | None = Field(default=None, description="A file of domain lists: allow, prefer, block, kinds.")
 
     # Stores and encoders
-    chroma_url: _Address = aliased("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
+    chroma_url: _Address = external_setting(
+        "CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000."
+    )
     chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
     encoder: str = _text("A sentence-transformers model (name or folder) in place of MiniLM; needs the extra 'models'.")
     encoder_query_prompt: str = _text("Text put before every query.")
@@ -135,19 +352,19 @@ class Settings(Network):
         "first: `python -m api keys make NAME`.",
     )
     api_port: int = Field(default=8000, ge=0, le=65535, description="The port; 0 takes a free one and says which.")
-    api_hosts: Annotated[str, AfterValidator(forms.host_names)] = _text(
+    api_hosts: Annotated[str, AfterValidator(checked_host_names)] = _text(
         "Names under which callers reach it, and browsers the page, besides this machine's: api.example.org, ..."
     )
-    api_origins: Annotated[str, AfterValidator(forms.origins)] = _text(
+    api_origins: Annotated[str, AfterValidator(checked_origins)] = _text(
         "Web pages that may call it (CORS): https://app.example.org, ...; empty: none."
     )
-    public_url: Annotated[str, AfterValidator(forms.public_address)] = _text(
+    public_url: Annotated[str, AfterValidator(checked_public_address)] = _text(
         "Where callers reach it through a proxy, such as https://example.org/steelman; all links begin with it."
     )
     api_runs: int = Field(default=4, ge=1, le=64, description="Runs that are worked on at once.")
     api_waiting: int = Field(default=60, ge=0, description="Runs that may wait their turn; past it callers get 429.")
     api_key_runs: int = Field(default=16, ge=1, description="Runs of one key at work or waiting; past it 429.")
-    api_rate: Annotated[str, AfterValidator(forms.rates)] = Field(
+    api_rate: Annotated[str, AfterValidator(checked_rates)] = Field(
         default="600/minute", description="Requests of one key: 600/minute, or several rates: 20/second; 600/minute."
     )
     api_upload: int = Field(default=25, ge=1, le=1000, description="Megabytes of one upload at most, on the page too.")
@@ -278,3 +495,38 @@ def load_settings(**changes: object) -> Settings:
 def variable_of(name: str) -> str:
     """The environment variable of a setting."""
     return name.upper() if Settings.model_fields[name].validation_alias else f"STEELMAN_{name.upper()}"
+
+
+_HEADINGS = {
+    "https_proxy": "The way out of this network",
+    "data_dir": "This machine",
+    "provider": "Chat models: follow-ups, perspectives, queries, claims",
+    "judge": "The judge: does a passage support a statement?",
+    "web": "The web",
+    "chroma_url": "Stores and encoders",
+    "api_host": "The server for programs: `python -m api`",
+}
+_OPENING = """\
+# Copy to .env beside this file or in the data folder, or name a copy in STEELMAN_ENV_FILE, and uncomment what you want
+# to change. Nothing here is needed: the defaults use no key, no server and no network. docs/providers.md says what each
+# one turns on, what it costs, and what is sent to whom.
+# Made by `python -m agent.settings > .env.example`."""
+
+
+def env_example() -> str:
+    """The text of `.env.example`."""
+    lines = [_OPENING]
+    for name, field in Settings.model_fields.items():
+        if not field.description:  # it was removed, and whoever sets it is told
+            continue
+        if heading := _HEADINGS.get(name):
+            lines += ["", f"# --- {heading}"]
+        default = "~/.local/share/steelman" if name == "data_dir" else field.default
+        shown = "" if default in (None, "", SecretStr("")) else str(default)
+        described = textwrap.wrap(str(field.description), 118, initial_indent="# ", subsequent_indent="# ")
+        lines += ["", *described, f"# {variable_of(name)}={shown}"]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(env_example())

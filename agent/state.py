@@ -249,7 +249,7 @@ class RunState(TypedDict, total=False):
     earlier: list[str]  # given: questions asked before in the thread, oldest first
     against: CounterTarget  # given: what the question wants argued against, where it asks for that
     framing: FramingState  # given, frame: known before the run begins where rules alone frame
-    perspectives: list[Perspective]  # frame, expand, review, judge, lookup: a person may replace them; of a fact none
+    perspectives: list[Perspective]  # frame, expand, judge, lookup: editable in `review`; none for a fact
     question_results: list[int]  # frame, expand: what a search for the bare question found
     queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
     candidates: Annotated[dict[str, list[int]], merge_lists]  # retrieve, judge, lookup: per perspective, best first

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, StringConstraints
 
-from agent.stages.review import SIDE_ID, SIDE_ID_RULE
+from agent.stages.expand import SIDE_ID, SIDE_ID_RULE
 
 _INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
 PATTERNS: dict[str, str] = {}

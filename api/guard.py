@@ -18,8 +18,7 @@ from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent.forms import split_list
-from agent.settings import Settings
+from agent.settings import Settings, split_list
 from api.callers import Caller, Keys
 from api.observing import Exchange, Metrics
 from api.problems import ProblemError, problem_of

@@ -13,7 +13,7 @@ from raw_http import connected, head, read_to_end, wait_until
 
 from agent.runs.bootstrap import reading_limits
 from agent.settings import Settings
-from agent.stages.review import reviewed_perspectives
+from agent.stages.expand import reviewed_perspectives
 from api import guard
 from tools.documents.apart import read_in_process
 from tools.errors import InputError, SourceError

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from test_reading import BAD, BETTER, GOOD, WORSE, Closer, Stances, briefs, passage
 
-from agent.evidence.also import MOST, also_claims
 from agent.evidence.coverage import arguing_passages
-from agent.evidence.sentences import MAX_RESCORED, PEOPLE_SPEAK, score_sentences
+from agent.evidence.sentences import PEOPLE_SPEAK, score_sentences
+from agent.limits import MOST_ALSO, MOST_RESCORED
 from agent.models.inference import Models
+from agent.stages.write import also_claims
 from tools.budget import Budget, StageLog, budget_scope
 from tools.models.cache import VectorCache
 from tools.models.encoders import MiniLM
@@ -46,7 +47,7 @@ async def test_what_is_on_the_question_stands_once_and_best_fit_first(made: Call
     assert sorted(await also(models, *said, quoted=ON[0])) == sorted(ON[1:])
     winters = [f"In the winter of {1950 + n} the swimming lake in Ostby stayed open for {n} days." for n in range(9)]
     assert len(await also(models, tuple(winters))) <= 2, "of a document"
-    assert len(await also(models, *((text,) for text in winters * 3))) <= MOST
+    assert len(await also(models, *((text,) for text in winters * 3))) <= MOST_ALSO
 
 
 async def test_among_the_samples_thirty_topics_a_question_must_be_nearer(made: Callable[[Any], Models]) -> None:
@@ -88,7 +89,7 @@ async def test_the_closer_reading_sees_a_sentence_among_its_neighbours(made: Cal
     judge.close.clear()
     many = [passage(n, f"{GOOD[:-1]} of {n} houses.") for n in range(60)]
     await score_sentences(models, briefs(models.judge(), many, []))
-    assert 0 < len(judge.close) <= MAX_RESCORED
+    assert 0 < len(judge.close) <= MOST_RESCORED
 
 
 async def test_a_sentence_is_no_case_where_its_passage_argues_the_other_way(made: Callable[[Any], Models]) -> None:

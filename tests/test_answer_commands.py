@@ -3,8 +3,8 @@
 from test_followups import CON, PRO, answer
 from written_answers import cited
 
+from agent.answer.followups import CommandReply, run_command
 from agent.answer.model import Answer, DocumentResponse, ResponseGroup, ResponseSentence
-from agent.answer.slash_commands import CommandReply, run_command
 
 
 def response(text: str) -> ResponseGroup:

@@ -15,7 +15,7 @@ from written_answers import stands
 
 from agent.answer.corrections import ALSO, OFF_QUESTION, Corrections, apply_corrections, claim_key
 from agent.answer.files import export_answer
-from agent.answer.followups import counter_target
+from agent.answer.followups import counter_target, summarise_answer
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -26,7 +26,6 @@ from agent.answer.model import (
     ResponseSentence,
 )
 from agent.answer.outline import to_terminal
-from agent.answer.slash_commands import summarise_answer
 from agent.answer.summary import summary_of
 from agent.answer.words import evidence_counts
 from agent.options import RunOptions

@@ -43,7 +43,7 @@ def imported(file: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: relative import"
             module = node.module or ""
-            packages = module in PACKAGES  # 'from agent import forms' imports the module
+            packages = module in PACKAGES  # 'from agent import settings' imports the module
             yield from ({f"{module}.{a.name}" for a in node.names} if packages else {module})
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.evidence.coverage import coverage_of, judged_evidence
-from agent.stages.review import reviewed_perspectives
+from agent.stages.expand import reviewed_perspectives
 from agent.state import PassageEvidence
 from tools.errors import InputError
 from tools.language.grounding import verbatim

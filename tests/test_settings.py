@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from agent.env_example import env_example
-from agent.forms import find_env_file
-from agent.settings import Settings, load_settings
+from agent.settings import Settings, env_example, find_env_file, load_settings
 from tools.errors import SettingsError
 
 
@@ -28,7 +26,7 @@ def written(folder: Path, key: str) -> Path:
 
 
 def test_the_environment_wins_over_an_env_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("agent.forms.ROOT", tmp_path / "checkout")
+    monkeypatch.setattr("agent.settings.ROOT", tmp_path / "checkout")
     places = [(tmp_path, ""), (tmp_path / "data", "data"), (tmp_path / "checkout", "checkout"), (tmp_path / "n", "n")]
     monkeypatch.chdir(tmp_path)
     for folder, read in places:
@@ -39,7 +37,7 @@ def test_the_environment_wins_over_an_env_file(monkeypatch: pytest.MonkeyPatch, 
         assert (settings.openai_api_key.get_secret_value(), find_env_file()) == (read, file if read else None)
         assert settings.data_dir == tmp_path / "data"  # from the environment
     monkeypatch.delenv("STEELMAN_ENV_FILE")
-    monkeypatch.setattr("agent.forms.is_checkout", lambda: False)
+    monkeypatch.setattr("agent.settings.is_checkout", lambda: False)
     assert find_env_file() == tmp_path / "data" / ".env"
     monkeypatch.setenv("STEELMAN_PROVIDER", "oracle")
     with pytest.raises(SettingsError, match=re.escape(f"{find_env_file()} is read")):

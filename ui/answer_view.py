@@ -7,7 +7,7 @@ from itertools import groupby
 
 import streamlit as st
 
-from agent.answer import slash_commands, words
+from agent.answer import followups, words
 from agent.answer.attribution import ReasonRow, rows_by_reason
 from agent.answer.debate_sheet import SHEET_TITLE, WHAT_IT_HOLDS
 from agent.answer.files import export_answer, file_name
@@ -89,7 +89,7 @@ def _more_time(service: PageService, run: RunRow, answer: Answer) -> None:
     """Offers the same question with the longest time limit if the time ran out."""
     late = any(note.kind in _OUT_OF_TIME for note in answer.notes) and run.options.get("depth") != "deep"
     if late and st.button("Search again with more time", key="more-time"):
-        ask_view.begin(service, slash_commands.repeated_question(answer), "deep", thread=run.id)
+        ask_view.begin(service, followups.repeated_question(answer), "deep", thread=run.id)
 
 
 def _thread(service: PageService, run: RunRow) -> None:
@@ -139,13 +139,13 @@ def _row(by: claims_view.Corrector, sides: Sequence[AnswerPerspective], row: Rea
 def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspective) -> None:
     with st.container(horizontal=True, key=f"acts-{side.id}"):
         if st.button("Search more for this", key=f"search-more-{side.id}", type="tertiary"):
-            ask_view.begin(service, slash_commands.repeated_question(answer), "deep", thread=run.id)
+            ask_view.begin(service, followups.repeated_question(answer), "deep", thread=run.id)
         if (
             side.claims
             and side.id != OTHER_WAYS
             and st.button("What speaks against this", key=f"against-{side.id}", type="tertiary")
         ):
-            ask_view.carry_out(service, answer, "", slash_commands.counter_search(answer, side.name))
+            ask_view.carry_out(service, answer, "", followups.counter_search(answer, side.name))
         if side.all_claims:
             button = {"focus": "[data-testid=stPopoverBody] .stCode button"}
             with st.popover("Copy", type="tertiary", key=f"copy-{side.id}", on_change=focus.then, kwargs=button):
@@ -202,8 +202,8 @@ def _suggested(service: PageService, answer: Answer) -> None:
     with st.container(horizontal=True, key="suggested"):
         if answer.citations:
             for name, command in (
-                ("Summarise", slash_commands.summarise_answer),
-                ("Only newer sources", slash_commands.newer_sources),
+                ("Summarise", followups.summarise_answer),
+                ("Only newer sources", followups.newer_sources),
             ):
                 if st.button(name, key=f"command-{command.__name__}"):
                     ask_view.carry_out(service, answer, name, command(answer))
@@ -225,10 +225,8 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
     with st.container(horizontal=True, key="end"):
         with st.popover("Export", type="tertiary"):
             for ending, called in _FORMATS.items():
-                made, name = (
-                    partial(export_answer, answer, ending, asked=run.created_at),
-                    file_name(answer.question, ending),
-                )
+                made = partial(export_answer, answer, ending, asked=run.created_at)
+                name = file_name(answer.question, ending)
                 st.download_button(called, made, name, on_click="ignore", key=f"as{ending}")
         if answer.outcome == "answered":
             page = {"run": answer.run_id, "view": "sheet"}

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from agent.answer.followups import CommandReply, CommandSearch, run_command
 from agent.answer.model import Answer
-from agent.answer.slash_commands import CommandReply, CommandSearch, run_command
 from agent.options import EXAMPLE, Depth
 from agent.samples import FOLDER, sample_questions
 from tools.errors import GreetingError

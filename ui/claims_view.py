@@ -6,7 +6,7 @@ from functools import cached_property
 
 import streamlit as st
 
-from agent.answer import slash_commands
+from agent.answer import followups
 from agent.answer.attribution import replier_name, replying_claims, source_lines
 from agent.answer.corrections import ALSO, OFF_QUESTION
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
@@ -183,5 +183,5 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
             told = service.more_like(run, answer, words or citation.quote)
             ask_view.carry_out(service, answer, f"More like this [{citation.number}]", told)
         if st.button("Only this source", key="only-this", type="tertiary"):
-            told = slash_commands.single_source(answer, str(citation.number))
+            told = followups.single_source(answer, str(citation.number))
             ask_view.carry_out(service, answer, f"Only this source [{citation.number}]", told)

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from agent.answer import slash_commands, words
+from agent.answer import followups, words
 from agent.answer.ballots import answer_page, ranked_page
 from agent.answer.model import Answer
 from agent.runs.store import RunRow
@@ -77,7 +77,7 @@ def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
                 {"web": False} if alone else {}
             )
             thread = run.id if answer.focus or answer.against else None  # a follow-up means nothing by itself
-            ask_view.begin(service, slash_commands.repeated_question(answer), thread=thread, beside=run.id, **options)
+            ask_view.begin(service, followups.repeated_question(answer), thread=thread, beside=run.id, **options)
     ask_view.link("Plain ranked list", "ranked", run=run.id, view="ranked")
 
 

@@ -9,8 +9,7 @@ from functools import cache, partial
 import streamlit as st
 
 from agent.answer.model import Answer
-from agent.forms import split_list
-from agent.settings import Settings, load_settings
+from agent.settings import Settings, load_settings, split_list
 from tools import errors
 from tools.net.http import without_login
 from ui import html, login

@@ -13,10 +13,9 @@ from hashlib import sha256
 from typing import Any, ClassVar, TypeVar
 
 from agent.answer.corrections import Corrections
-from agent.answer.followups import stance_of_quotation
+from agent.answer.followups import CommandReply, similar_quotations, stance_of_quotation
 from agent.answer.model import Answer
 from agent.answer.retrieved import JudgedPassage, search_order
-from agent.answer.slash_commands import CommandReply, similar_quotations
 from agent.commands.doctor import DoctorCheck, doctor_checks
 from agent.options import Depth, RunOptions
 from agent.runs.bootstrap import default_options, default_places

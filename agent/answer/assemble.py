@@ -9,7 +9,6 @@ from itertools import groupby
 from types import MappingProxyType
 
 from agent.answer.attribution import reason_key
-from agent.answer.document_list import answer_documents, cited_passages, found_passages, group_same_texts
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -26,7 +25,7 @@ from agent.answer.model import (
     shared_fields,
     side_strength,
 )
-from agent.answer.retrieved import coverage_in
+from agent.answer.retrieved import answer_documents, cited_passages, coverage_in, found_passages, group_same_texts
 from agent.answer.summary import (
     deleted_source_notes,
     notes_of,

@@ -26,13 +26,13 @@ from agent.answer.model import (
     sort_documents,
 )
 from agent.answer.summary import balance_notes, summary_of
+from agent.limits import ENOUGH_PASSAGES, ENOUGH_SOURCES
 from tools.errors import InputError
 from tools.language.words import count
 from tools.store.database import Database
 
 ALSO, OFF_QUESTION = "also", "off"
 """Where a quotation can be moved besides a side: under none of them, or off the question and out of the answer."""
-_ENOUGH = 2  # passages, and sources, of a supported side
 
 
 class ClaimPlace(NamedTuple):
@@ -118,10 +118,8 @@ def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     if not (moved := moved_claims(answer, moves)):
         return answer
     overlay = _CorrectedParts(answer, moved)
-    also, sides = (
-        overlay.claims(ClaimPlace(ALSO), answer.also),
-        [s for s in map(overlay.side, answer.perspectives) if s],
-    )
+    also = overlay.claims(ClaimPlace(ALSO), answer.also)
+    sides = [s for s in map(overlay.side, answer.perspectives) if s]
     cased = [claim for side in sides for claim in side.all_claims]
     known = {n for claim in (*cased, *also) for n in claim.citations}
     lines = [overlay.line(next(s for s in answer.coverage if s.perspective == side.id), side) for side in sides]
@@ -216,7 +214,8 @@ class _CorrectedParts:
         sources = {(c.publisher.casefold() or c.document_id, c.speaker if c.number in several else "") for c in cited}
         passages = {i for claim in side.claims for i in _passages(self.answer, claim)}
         passages |= {c.passage_id for c in cited if any(c.number in w.citations for w in side.claims if not w.quoted)}
-        enough, some = min(len(passages), len(sources)) >= _ENOUGH, side.claims or line.status != "not_found"
+        enough = len(passages) >= ENOUGH_PASSAGES and len(sources) >= ENOUGH_SOURCES
+        some = side.claims or line.status != "not_found"
         status = "supported" if enough else "thin" if some else "not_found"
         counts = {"passages": len(passages), "sources": len(sources), "status": status}
         return line.model_copy(update={**counts, "strength": side_strength(len(sources), len(side.claims))})

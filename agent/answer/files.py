@@ -96,14 +96,10 @@ def _markdown_lines(answer: Answer, block: OutlineBlock, linked: bool) -> list[s
         first, url = f"{block.source.number}. ", block.source.url
         if linked and _ADDRESS.fullmatch(url):
             text = f"<{url}>".join(text.rsplit(escape_markdown(url), 1))
-        return [
-            first + text,
-            *(f"{' ' * len(first)}- “{escape_markdown(w)}”" for w in supporting_quotes(answer, block.source)),
-        ]
-    line, said_by = (
-        _FORMS.get(block.kind, "{}").format(f"{text} {block.cited}".rstrip()),
-        map(escape_markdown, block.below),
-    )
+        quotes = map(escape_markdown, supporting_quotes(answer, block.source))
+        return [first + text, *(f"{' ' * len(first)}- “{quote}”" for quote in quotes)]
+    line = _FORMS.get(block.kind, "{}").format(f"{text} {block.cited}".rstrip())
+    said_by = map(escape_markdown, block.below)
     if block.kind in _LISTS:
         return [line, *(f"  - {said}" for said in said_by)]
     return [line, *(part for said in said_by for part in ("", f"*{said}*"))]

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from agent.answer.earlier import upgrade_answer
+from agent.limits import STRONG_CLAIMS, STRONG_SOURCES
 
 SCHEMA_VERSION: Literal["4.1"] = "4.1"
 
@@ -21,7 +21,39 @@ STANCES = ("supports", "opposes", "other")
 """The stances of sides in the one order in which sides stand: Yes is left of No, or above it."""
 FOOTER_NOTE_KINDS = ("corrected", "skipped", "failed", "late", "unjudged", "degraded")
 """The kinds of notes that everybody sees, as one line below the answer, in this order; whoever asks sees all."""
-_STRONG_SOURCES, _STRONG_SHOWN = 4, 2
+
+
+_EARLIER = ("2.0", "3.0", "4.0")
+_RENAMED_FIELDS = {"pairs_judged": "passages_judged"}
+_DROPPED_FIELDS = ("tier", "leaning", "copies", "chosen")
+_RENAMED_VALUES = {"role": {"plain": "also"}, "status": {"leaning": "not_found"}, "strength": {"unsure": "none"}}
+
+
+def _with_current_names(part: Any) -> Any:
+    """A part of a stored answer in the names of this schema."""
+    if isinstance(part, list):
+        return [_with_current_names(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        _RENAMED_FIELDS.get(name, name): _RENAMED_VALUES.get(name, {}).get(value, value)
+        if isinstance(value, str)
+        else _with_current_names(value)
+        for name, value in part.items()
+        if name not in _DROPPED_FIELDS
+    }
+
+
+def upgrade_answer(stored: Any, version: str) -> Any:
+    """A stored answer of an earlier schema in that version; anything else as it is."""
+    if not isinstance(stored, dict) or stored.get("schema_version") not in _EARLIER:
+        return stored
+    old: dict[str, Any] = {"also": stored.get("plain", []), **stored}
+    old.pop("plain", None)
+    unsure = [c for side in old["perspectives"] for c in side["claims"] if c.get("tier") == "leaning"]
+    sides = [{**s, "claims": [c for c in s["claims"] if c not in unsure]} for s in old["perspectives"]]
+    also = [*old["also"], *({**claim, "role": "also"} for claim in unsure)]
+    return _with_current_names(old | {"schema_version": version, "perspectives": sides, "also": also})
 
 
 class AnswerModel(BaseModel):
@@ -293,7 +325,7 @@ def side_strength(sources: int, shown: int) -> Strength:
         return "none"
     if sources == 1:
         return "weak"
-    return "strong" if sources >= _STRONG_SOURCES and shown >= _STRONG_SHOWN else "some"
+    return "strong" if sources >= STRONG_SOURCES and shown >= STRONG_CLAIMS else "some"
 
 
 if __name__ == "__main__":  # python -m agent.answer.model > docs/answer.schema.json

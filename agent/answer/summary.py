@@ -8,6 +8,7 @@ from textwrap import shorten
 from typing import cast
 
 from agent.answer.model import Answer, AnswerDocument, AnswerPerspective, Note, Outcome
+from agent.limits import FEW_UNJUDGED, UNBALANCED
 from agent.state import CounterTarget, RunState
 from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
@@ -126,7 +127,6 @@ def _counter_summary(outcome: Outcome, against: CounterTarget) -> str:
     return f"Nothing sure enough to quote was found against {what}."
 
 
-_FEW_UNJUDGED = 5  # passages: so few change nothing
 _UNREAD_SHOWN = 3
 
 
@@ -151,7 +151,7 @@ def repeat_notes(state: RunState, originals: Mapping[int, int]) -> list[Note]:
 
 def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
     notes = stage_notes(state)
-    if state.get("unjudged", 0) > _FEW_UNJUDGED:
+    if state.get("unjudged", 0) > FEW_UNJUDGED:
         text = f"{count(state['unjudged'], 'passage')} found were left unread: a question reads only so many."
         notes.append(Note(kind="unjudged", text=text, brief=NOT_ALL_JUDGED))
     return [*notes, *balance_notes(sides)]
@@ -161,7 +161,7 @@ def balance_notes(sides: Sequence[AnswerPerspective]) -> list[Note]:
     """That far more is shown for one of two facing sides, where it is."""
     facing = sorted((s for s in sides if s.stance != "other"), key=lambda s: len(s.claims))
     few, many = (len(s.claims) for s in facing) if len(facing) == 2 else (0, 0)
-    if many <= 2 * max(1, few):
+    if many <= UNBALANCED * max(1, few):
         return []
     shown = f"{many} claims are shown for ‘{facing[1].name}’ and {few} for ‘{facing[0].name}’"
     return [Note(kind="balance", text=f"{shown}: that does not say how much there is for either.")]

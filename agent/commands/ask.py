@@ -11,9 +11,9 @@ from typing import Any
 
 from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
 from agent.answer.files import check_ending, write_answer
+from agent.answer.followups import HELP, CommandReply, CommandSearch, run_command
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
-from agent.answer.slash_commands import HELP, CommandReply, CommandSearch, run_command
 from agent.answer.summary import search_completed
 from agent.answer.words import strip_control_characters
 from agent.options import Depth, RunOptions

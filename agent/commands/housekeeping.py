@@ -8,10 +8,9 @@ from typing import cast
 
 from agent.__main__ import FAILED, OK
 from agent.answer.words import document_facts, strip_control_characters
-from agent.forms import find_env_file
 from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
-from agent.settings import Settings, load_settings
+from agent.settings import Settings, find_env_file, load_settings
 from tools.errors import InputError, UnknownCollectionError, command
 from tools.language.words import count
 from tools.store.database import Database

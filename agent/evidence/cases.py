@@ -15,6 +15,16 @@ from numpy.typing import NDArray
 from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.evidence.sentences import score_sentences
+from agent.limits import (
+    CLEAR_PASSAGES,
+    FILLED_PASSAGES,
+    OBJECTING_PASSAGES,
+    OPPOSING_PASSAGES,
+    QUOTES_PER_PASSAGE,
+    REPEATS,
+    RESPONSE_EVIDENCE,
+    SAME_RESPONSE,
+)
 from agent.models.inference import Models
 from agent.models.providers import Brief, Providers, SentenceScores
 from agent.state import Claim, DroppedClaim, Perspective, RunState, ScoredResponse, contrary_statements, quotes_of
@@ -22,11 +32,6 @@ from tools.budget import current_log
 from tools.limits import CLEAR
 from tools.passages import Passage
 from tools.selection import group_theses, independent_first
-
-_CLEAR_SHOWN = 32  # passages for a perspective at most
-_SHOWN = 12  # up to which passages that are only weakly for it are added
-_AGAINST = 6  # passages against a perspective whose contrary has them in its own case: what its claims can answer
-_OBJECTIONS = 4  # passages against any other one
 
 
 async def briefs_of(providers: Providers, state: RunState, limit: int) -> list[Brief]:
@@ -92,9 +97,9 @@ def _each_text_once(
         return [own for own in texts.values() if own[0] in ids]
 
     mine = texts_of([p.id for p in brief.passages])
-    clear = [ids for ids in mine if brief.support[ids[0]] >= CLEAR][:_CLEAR_SHOWN]
-    weak = [ids for ids in mine if brief.support[ids[0]] < CLEAR][: max(0, _SHOWN - len(clear))]
-    opposed = texts_of(against)[: _AGAINST if brief.contrary else _OBJECTIONS]
+    clear = [ids for ids in mine if brief.support[ids[0]] >= CLEAR][:CLEAR_PASSAGES]
+    weak = [ids for ids in mine if brief.support[ids[0]] < CLEAR][: max(0, FILLED_PASSAGES - len(clear))]
+    opposed = texts_of(against)[: OPPOSING_PASSAGES if brief.contrary else OBJECTING_PASSAGES]
     return replace(
         brief,
         passages=[passages[ids[0]] for ids in (*clear, *weak)],
@@ -111,10 +116,6 @@ def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
         if key not in best or claim["support"] > best[key]["support"]:
             best[key] = claim
     return [c for c in claims if any(c is b for b in best.values())]
-
-
-_REPEATS = 0.72  # cosine at which a sentence says what another one has said
-_A_PASSAGE = 2  # quotations of one passage at most
 
 
 async def quotations(models: Models, brief: Brief) -> list[Claim]:
@@ -136,7 +137,7 @@ def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> l
             same = [j for j in chosen if reading.units[j].passage.id == reading.units[i].passage.id]
             nearest = max((float(reading.vectors[i] @ reading.vectors[j]) for j in chosen), default=-1.0)
             overlaps = any(_overlap(reading, i, j) for j in same)
-            if len(chosen) < most and nearest < _REPEATS and len(same) < _A_PASSAGE and not overlaps:
+            if len(chosen) < most and nearest < REPEATS and len(same) < QUOTES_PER_PASSAGE and not overlaps:
                 chosen.append(i)
 
     def new(of: Sequence[object]) -> Iterator[int]:
@@ -203,10 +204,6 @@ def _unwritten(checks: ClaimVerifier, perspective: Perspective) -> str:
     return f"The model wrote nothing for '{perspective['name']}'" if unwritten else ""
 
 
-_ALIKE = 0.4  # mean cosine, without what the question says, from which two make a group
-_EVIDENCE = 3  # sentences that are shown for one thesis
-
-
 def document_responses(brief: Brief, reading: SentenceScores) -> list[ScoredResponse]:
     """A response of each speaker of a document who says a sentence which may be quoted for the perspective.
 
@@ -245,7 +242,7 @@ def _thesis_and_evidence(reading: SentenceScores, here: NDArray[np.int_]) -> lis
     found = [int(here[np.argmax(np.where(case, score, -np.inf))])]
     relevance = reading.vectors @ reading.vectors[found[0]]
     for i in sorted((int(i) for i in here[case]), key=lambda i: -float(relevance[i])):
-        if len(found) <= _EVIDENCE and not any(_overlap(reading, i, j) for j in found):
+        if len(found) <= RESPONSE_EVIDENCE and not any(_overlap(reading, i, j) for j in found):
             found.append(i)
     return found
 
@@ -267,7 +264,7 @@ def _grouped(brief: Brief, reading: SentenceScores, found: Sequence[list[int]]) 
         sources = {reading.units[i].passage.source for i in theses}
         return -len(sources), -max(float(reading.confidence[i]) for i in theses)
 
-    ordered = sorted(group_theses(vectors, reading.question_vector, threshold=_ALIKE), key=weight)
+    ordered = sorted(group_theses(vectors, reading.question_vector, threshold=SAME_RESPONSE), key=weight)
     return [
         ScoredResponse(
             perspective=brief.perspective["id"],

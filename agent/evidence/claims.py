@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from agent.evidence.stances import closer_stances, stances_to, supports_perspective, with_denial
+from agent.evidence.sentences import closer_stances, stances_to, supports_perspective, with_denial
+from agent.limits import ACCEPTED, BARELY_SAYS_CLAIM, CHECK_SHARE, CLEARLY_OPPOSED, SAYS_CLAIM, SEARCHED_PASSAGES
 from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Providers
 from agent.state import (
@@ -35,12 +36,6 @@ from tools.models.judges.checker import ClaimCheck, ClaimVerdict
 from tools.models.judges.quoting import stance_log_odds
 from tools.passages import Passage
 
-ACCEPTED = 0.5
-"""The probability from which a verdict accepts a claim."""
-_OPPOSED = -6.0  # log odds of the embedded judge from which a claim clearly speaks for the other side
-_SEARCHED = 100  # passages of a document in which a claim's words are looked for: those nearest to what it cites
-_SAYS, _BESIDE = 0.6, 0.2  # shares of a claim's content words in a passage that says it, and in one that does not
-_CHECKING = 0.5  # of the time that is left, for a call
 UNCHECKED = "Not all that the model wrote was checked; what was not is left out."
 FOOLED = (
     "The checking model accepted a claim that its source does not say. So claims that the built-in checks spoke "
@@ -138,8 +133,8 @@ def _passages_saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
     """The passages without those that a model cites for the same view in other words, where one says the claim itself:
     readers would look there for what it says."""
     overlaps = [content_overlap(claim, p.text) for p in passages]
-    says = max(overlaps, default=0.0) >= _SAYS
-    return [p for p, overlap in zip(passages, overlaps, strict=True) if not says or overlap >= _BESIDE]
+    says = max(overlaps, default=0.0) >= SAYS_CLAIM
+    return [p for p, overlap in zip(passages, overlaps, strict=True) if not says or overlap >= BARELY_SAYS_CLAIM]
 
 
 @dataclass
@@ -181,7 +176,7 @@ class ClaimVerifier:
     ) -> list["Claim | FailedCheck"]:
         every = await asyncio.to_thread(self._drafts, claims, passages)
         drafts = [d for d in every if not d.is_at_fault]
-        with share_of_time(_CHECKING):
+        with share_of_time(CHECK_SHARE):
             reading = asyncio.create_task(self._find_opposed(drafts))
         try:
             await self._vote(drafts, drafts)
@@ -209,7 +204,7 @@ class ClaimVerifier:
         for document in dict.fromkeys(p.document for p in cited):
             mine = [p for p in cited if p.document == document]
             whole = self.providers.store.document_passages(mine[0].id) or mine
-            whole = sorted(whole, key=lambda p: min(abs(p.position - q.position) for q in mine))[:_SEARCHED]
+            whole = sorted(whole, key=lambda p: min(abs(p.position - q.position) for q in mine))[:SEARCHED_PASSAGES]
             heading = mine[0].title, mine[0].publisher, mine[0].author, mine[0].date, *(p.speaker for p in whole)
             whole.sort(key=lambda p: p.position)
             texts += [". ".join(dict.fromkeys(heading)), *(f"{p.section}\n{p.text}" for p in whole)]
@@ -226,7 +221,7 @@ class ClaimVerifier:
         ]
         try:
             planted = await planted_claim(self.providers.models, among)
-            with share_of_time(_CHECKING):
+            with share_of_time(CHECK_SHARE):
                 votes, fooled = await checker.check(checks, planted)
         except (BudgetError, DeadlineError) as exc:
             current_log().note("unjudged", f"Not every claim was checked by {checker.name}: {exc}")
@@ -250,7 +245,7 @@ class ClaimVerifier:
                 texts, opposed = [d.claim["text"] for d in mine], contrary[perspective["id"]]
                 stances = await stances_to(self._reader, perspective, opposed, texts, closely=True)
                 for draft, lean in zip(mine, stance_log_odds(stances)[0], strict=True):
-                    draft.opposed = bool(lean < _OPPOSED)  # never of what was not judged, which is NaN
+                    draft.opposed = bool(lean < CLEARLY_OPPOSED)  # never of what was not judged, which is NaN
 
     async def _serving(self, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> set[Key]:
         """The quotations that serve their perspective, by how the judge reads them as they are shown.
@@ -281,7 +276,7 @@ async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck 
         alike[at, [i for i, p in enumerate(passages) if p.document in own]] = np.inf
     place, other = divmod(int(np.argmin(alike)), len(passages))
     draft, wrong = drafts[place], passages[other]
-    if np.isinf(alike[place, other]) or content_overlap(draft.claim["text"], wrong.text) >= _SAYS:
+    if np.isinf(alike[place, other]) or content_overlap(draft.claim["text"], wrong.text) >= SAYS_CLAIM:
         return None
     return ClaimCheck(draft.claim["text"], draft.side, (wrong,), bool(draft.claim.get("objection")))
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.limits import ENOUGH_PASSAGES, ENOUGH_SOURCES
 from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Providers, SentenceScores
 from agent.options import RunOptions
@@ -61,10 +62,6 @@ async def search_store(
     stored = await asyncio.to_thread(providers.store.passages, ids)
     kept = await asyncio.to_thread(filter_passages, ids, stored, query, tables=tables)
     return kept, await asyncio.to_thread(providers.passages, ids)
-
-
-ENOUGH_PASSAGES = 2
-ENOUGH_SOURCES = 2
 
 
 def originals_of(passages: dict[int, Passage]) -> dict[int, int]:

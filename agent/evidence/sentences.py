@@ -13,16 +13,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.evidence.coverage import counter_rank
-from agent.evidence.stances import closer_stances, stances_to, supports_perspective, with_denial
-from agent.models.inference import Models
+from agent.limits import (
+    ECHO,
+    LEAST_SUPPORT,
+    MOST_RESCORED,
+    ON_POINT,
+    ON_TOPIC,
+    ON_TOPIC_IN_PASSAGE,
+    RESCORING_SHARE,
+    UNCLEAR_FACTOR,
+)
+from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Brief, SentenceScores
-from agent.state import judge_form
+from agent.state import Perspective, judge_form
 from tools.budget import current_log, share_of_time
 from tools.language.polarity import plain_answer, takes_no_side
 from tools.language.quotable import QuotablePart, quotable_parts
+from tools.language.sentences import split_sentences
 from tools.language.speech import people_speak
-from tools.models.judges.judge import AFFIRMING
+from tools.models.judges.judge import AFFIRMING, Pair, in_context
 from tools.models.judges.quoting import (
+    AGAINST_ITSELF,
     RELEVANCE_FEATURES,
     case_of,
     mean_log_odds,
@@ -31,21 +42,84 @@ from tools.models.judges.quoting import (
     side_probability,
     stance_log_odds,
 )
-from tools.passages import Sentence
+from tools.passages import Passage, Sentence
 
-ON_TOPIC = 0.35
-"""Cosine to the perspective's statement or to the question from which words are about it."""
-MAX_RESCORED = 20
-"""Sentences of a run that are read closer."""
+
+def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, str]:
+    """A perspective and its contrary as they are read.
+
+    A person's own side, and one without a contrary, is read as the yes to itself, against the no: two wishes such as
+    'Keep it' and 'Move it', read together, are often exchanged. An answer whose other one was dropped is read against
+    that one all the same.
+    """
+    said, other = perspective["statement"], "No" if perspective["name"] in AFFIRMING else "Yes"
+    answers = judge_form(perspective) == "answer"
+    if perspective["origin"] == "person" or not (contrary or answers):
+        alone = Perspective(**perspective | {"name": "Yes", "statement": f"Yes: {said}", "origin": "question"})
+        return alone, f"No: {said}"
+    return perspective, contrary or f"{other}: {said.partition(': ')[2]}"
+
+
+async def closer_stances(
+    judge: CachedJudge,
+    perspective: Perspective,
+    contrary: str,
+    parts: Sequence[tuple[str, str, Passage]],
+) -> NDArray[np.float64]:
+    """As `stances_to`, by the judge's closer reading of each text among its neighbours. parts: the text, the text as it
+    is shown, its passage."""
+    placed = [_text_in_context(*part) for part in parts]
+    texts = [shown for _, shown, _ in parts]
+    return await stances_to(judge, perspective, contrary, texts, closely=True, placed=placed)
+
+
+def _text_in_context(text: str, shown: str, passage: Passage) -> str:
+    """The text with its document's title and the sentences of its passage before and after it."""
+    around = split_sentences(passage.text)
+    own = [i for i, sentence in enumerate(around) if sentence in text or text in sentence] or [0]
+    before, after = around[max(0, own[0] - 1) : own[0]], around[own[-1] + 1 : own[-1] + 2]
+    return in_context(passage.title, " ".join(before), shown, " ".join(after))
+
+
+async def stances_to(
+    judge: CachedJudge,
+    perspective: Perspective,
+    contrary: str,
+    texts: Sequence[str],
+    *,
+    closely: bool = False,
+    placed: Sequence[str] = (),
+) -> NDArray[np.float64]:
+    """The probabilities that each text supports the perspective, and its contrary, (n, 2). Two contrary perspectives
+    are asked about by the same one of them, so that a text is read once and what it leans to does not hang on who asks.
+    closely: by the judge's closer reading, where it has one and there is time for it, else as usual. placed: each text
+    among its neighbours, for the closer reading."""
+    turned = perspective["stance"] == "opposes" or (
+        perspective["stance"] == "other" and perspective["contrary"] < perspective["id"]
+    )
+    first, second = (contrary, perspective["statement"]) if turned else (perspective["statement"], contrary)
+    form, places = judge_form(perspective), placed or [""] * len(texts)
+    pairs = [Pair(first, text, second, form=form, placed=p) for text, p in zip(texts, places, strict=True)]
+    probabilities = await judge.stances(pairs, closely)
+    late = np.flatnonzero(np.isnan(probabilities).any(axis=1))
+    if closely and len(late):
+        probabilities[late] = await judge.stances([pairs[i] for i in late])
+    both = np.asarray(probabilities, np.float64).reshape(len(texts), 2)
+    return both[:, ::-1] if turned else both
+
+
+def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which texts may stand under the first of two contrary perspectives by what they say themselves, whatever is
+    around them: those that support it at all, and do not speak for the other one. stances: (n, 2)."""
+    lean, _ = stance_log_odds(stances)
+    with np.errstate(invalid="ignore"):  # what was not judged serves nothing
+        return np.asarray((stances[:, 0] >= LEAST_SUPPORT) & (lean >= AGAINST_ITSELF))
+
+
 PEOPLE_SPEAK = (
     "In these documents people speak for themselves. The built-in judge learned from essays and cannot tell the side "
     "of such texts, so it quotes nothing for a side."
 )
-_CLOSER = 0.5  # of the time that is left for reading, at most
-_ABOUT_WITHIN = 0.2  # the same of words in a passage that is about it
-_ON_POINT = 0.6  # cosine to what it argues against from which a sentence need not be about the perspective's statement
-_ECHO = 0.95  # cosine at which a sentence says what it is to argue against
-_UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
 
 
 async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[SentenceScores]:
@@ -74,8 +148,8 @@ async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[Sente
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
     closely = [d for d in disputes if d.closely]
     for number, dispute in enumerate(closely):
-        with share_of_time(_CLOSER / (len(closely) - number)):
-            scored = await _rescored(dispute, MAX_RESCORED // len(closely))
+        with share_of_time(RESCORING_SHARE / (len(closely) - number)):
+            scored = await _rescored(dispute, MOST_RESCORED // len(closely))
         readings |= zip(dispute.places, scored, strict=True)
     return [readings[i] for i in range(len(briefs))]
 
@@ -169,7 +243,9 @@ async def _unscored(models: Models, brief: Brief, units: list[QuotablePart], vec
     near = np.maximum(nearness[:, 0], nearness[:, 2])
     best = best_of_passage(units, near)
     grounds = _relevance_features(brief, units, vectors, best, best_of_passage(units, nearness[:, 2]))
-    about = _is_on_topic(brief, units, nearness, (near >= ON_TOPIC) | ((best >= ON_TOPIC) & (near >= _ABOUT_WITHIN)))
+    about = _is_on_topic(
+        brief, units, nearness, (near >= ON_TOPIC) | ((best >= ON_TOPIC) & (near >= ON_TOPIC_IN_PASSAGE))
+    )
     return _Unscored(brief, units, vectors, known[2], nearness, grounds, about)
 
 
@@ -252,7 +328,7 @@ def _is_on_topic(
 ) -> NDArray[np.bool_]:
     """Which parts speak of what is asked: those that are `about` it by themselves, or within a passage that is."""
     if brief.framing["form"] == "counter":
-        return (nearness[:, 1] < _ECHO) & (about | (nearness[:, 1] >= _ON_POINT))
+        return (nearness[:, 1] < ECHO) & (about | (nearness[:, 1] >= ON_POINT))
     return np.asarray(about)
 
 
@@ -264,4 +340,4 @@ def _quotation_quality(
         rank = np.array([counter_rank(float(s), float(n)) for s, n in zip(sure, nearness[:, 1], strict=True)])
     else:
         rank = sure * (0.7 + 0.3 * np.maximum(0.0, nearness[:, 0]))
-    return np.asarray(rank * np.where([u.clear for u in units], 1.0, _UNCLEAR), np.float64)
+    return np.asarray(rank * np.where([u.clear for u in units], 1.0, UNCLEAR_FACTOR), np.float64)

@@ -22,8 +22,8 @@ from tools.net.http import without_login
 from tools.passages import Passage, Sentence
 from tools.store.store import Store
 
-_PATIENCE = 0.7
-"""The share of the time that a remote judge may take while the local one could still replace it."""
+JUDGE_PATIENCE = 0.7
+"""Share of the time for a remote judge, so that the embedded one can replace it."""
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Models:
     def judge(self, name: str = "") -> "CachedJudge":
         """The judge of that name; the primary one where none is named."""
         if self.remote_judge is not None and name in ("", self.remote_judge.name):
-            return CachedJudge(self.remote_judge, self.cache, 1.0 if self.judge_required else _PATIENCE)
+            return CachedJudge(self.remote_judge, self.cache, 1.0 if self.judge_required else JUDGE_PATIENCE)
         return CachedJudge(self.own_judge, self.cache)
 
     async def _vectors(self, encoder: Encoder, texts: Sequence[str], *, queries: bool) -> NDArray[np.float32]:

@@ -12,7 +12,7 @@ from agent.answer.followups import initial_state
 from agent.answer.model import Answer
 from agent.models.from_settings import build_encoder, build_search
 from agent.models.providers import Providers
-from agent.options import Depth, RunOptions, check_answerable, check_question
+from agent.options import REMOTE_PATIENCE, Depth, RunOptions, check_answerable, check_question
 from agent.runs.store import RunRow
 from agent.samples import calibration_pairs, index_samples
 from agent.settings import Settings, load_settings
@@ -136,8 +136,6 @@ def finish_removals(store: Store, search: "HybridSearch") -> None:
         _LOG.warning("The indexes still hold what an earlier command removed from the store: %s", exc)
 
 
-REMOTE_PATIENCE = 2.0
-"""How much longer than the embedded providers servers may take, where nobody named a deadline."""
 USER_COLLECTION = "mine"
 """The collection that `ingest` fills by default."""
 

@@ -201,7 +201,7 @@ class Runs:
         A run that is done stays as it is. Raises RunBusyError while another process works on it, InputError for sides
         that cannot be searched for.
         """
-        from agent.stages.review import reviewed_perspectives
+        from agent.stages.expand import reviewed_perspectives
 
         run = await self.run(run_id)
         if run.status == "running" and run.id in self.at_work:

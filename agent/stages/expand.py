@@ -1,33 +1,47 @@
 """Expand: the perspectives on the question.
 
 A chat model has planned them in `frame`, in the request that reads the question too. Else they are the answers to the
-question, and what a first search finds proposed beside them (`agent.evidence.mined`).
+question, and what a first search finds proposed beside them (`agent.stages.expand`).
 """
 
 import asyncio
 import re
 from collections.abc import Sequence
+from itertools import count
 from textwrap import shorten
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
+import numpy as np
 from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, Field
 
 from agent.evidence.coverage import search_store
-from agent.evidence.mined import mine_answers
+from agent.limits import (
+    ANSWERS_QUESTION,
+    MINED_PASSAGES,
+    MOST_MINED_ANSWERS,
+    MOST_OTHER_SIDES,
+    MOST_REVIEWED_SIDES,
+    MOST_SIDES,
+    SAME_SIDE,
+)
 from agent.models.inference import Models
 from agent.models.providers import Expander, Framer, Plan, Planner, Providers
 from agent.options import RunOptions, check_question, run_options
 from agent.stages.stage import ModelFallback, ask_model, report, stage
-from agent.state import FramingState, Perspective, RunState, Stance, asked_query
+from agent.state import OTHER_WAYS, FramingState, Perspective, RunState, Stance, asked_query
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time
-from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
+from tools.errors import DeadlineError, InputError, ProviderDownError, ProviderReplyError
+from tools.language.copies import average_linkage
 from tools.language.identification import is_english, question_words, reads_as_english
 from tools.language.lexicon import AUXILIARIES, core_of
-from tools.language.polarity import same_polarity
+from tools.language.polarity import same_polarity, takes_no_side
 from tools.language.question import ANSWERS, Kind
-from tools.language.sentences import split_sentences, without_mark
+from tools.language.quotable import stands_alone
+from tools.language.sentences import passage_sentences, split_sentences, without_mark
 from tools.language.words import KEYWORD_STOP_WORDS, analyzer
 from tools.models.chat.model import ChatModel
 from tools.passages import Passage, Sentence
@@ -88,6 +102,60 @@ def sides_of_question(framing: FramingState) -> list[Perspective]:
     ]
 
 
+_CONDITION = re.compile(r"^(?:When|If|While|Although|Where|Unless|Once|As)\b[^,]*,\s*")
+_REASON = re.compile(r",? (?:because|since|so that|for the reason|as long as)\b", re.IGNORECASE)
+_ANSWERS = re.compile(
+    r"(?<!who )(?<!which )(?<!that )\b(?:should|ought to|works? best|is best|best learned|"
+    r"(?:best|surest|fastest|quickest|easiest|soundest|better|only|most \w+) (?:way|means|method|route|chance|policy|"
+    r"answer|remedy|tool))\b",
+    re.IGNORECASE,
+)
+
+_NEAR_QUESTION = 0.45  # cosine of an answer to the question, at least
+_SAME_ANSWER = 0.6
+
+
+async def mine_answers(models: Models, question: str, passages: Sequence[Passage]) -> list[Perspective]:
+    """The different answers to an open question: one statement a cluster of sentences that answer it."""
+    read = (s for p in passages[:MINED_PASSAGES] for s in passage_sentences(p))
+    alone = (s for s in read if stands_alone(s.text) and not takes_no_side(s.text))
+    sentences = [s for s in alone if _ANSWERS.search(_REASON.split(_CONDITION.sub("", s.text))[0])]  # main clauses
+    if not sentences:
+        return []
+    vectors = await models.encode_sentences(sentences)
+    nearness = vectors @ (await models.encode([question]))[0]
+    centres = _centres(sentences, vectors, nearness)[:MOST_MINED_ANSWERS]
+    return [
+        Perspective(id=f"p{i}", name=_name(s), statement=s, stance="other", contrary="", origin="sources")
+        for i, s in enumerate(centres, start=1)
+    ]
+
+
+def _name(statement: str) -> str:
+    words = statement.rstrip(".").split()
+    return " ".join(words) if len(words) <= 7 else " ".join(words[:6]) + " …"
+
+
+def _centres(sentences: Sequence[Sentence], vectors: NDArray[np.float32], nearness: NDArray[np.float32]) -> list[str]:
+    """The texts of the sentences that represent the clusters of those near the question, the best supported first.
+
+    Average-linkage clusters of cosine _SAME_ANSWER or more; a cluster counts by its independent sources, then by how
+    near it is to the question, and is represented by the sentence nearest to the question among its central half.
+    vectors: unit, (n, dimensions). nearness: cosine to the question, (n,).
+    """
+    kept = np.flatnonzero(nearness >= _NEAR_QUESTION)
+    if len(kept) < 2:
+        return [sentences[int(i)].text for i in kept]
+    ranked: list[tuple[int, float, int]] = []
+    for members in (kept[cluster] for cluster in average_linkage(vectors[kept] @ vectors[kept].T, _SAME_ANSWER)):
+        sources = len({sentences[int(i)].passage.source for i in members})
+        centrality = vectors[members] @ vectors[members].mean(axis=0)
+        central = members[centrality >= np.median(centrality)]
+        best = int(central[np.argmax(nearness[central])])
+        ranked.append((sources, float(nearness[members].mean()), best))
+    return [sentences[index].text for _, _, index in sorted(ranked, reverse=True)]
+
+
 _LONGEST_LEAD = 180  # characters
 
 
@@ -96,10 +164,6 @@ def _lead_element(lead: Sentence) -> str:
     given = without_mark(lead.text), p.title or p.document_id, p.said_by or p.publisher
     said, title, by = (shorten(text, _LONGEST_LEAD, placeholder=" …") for text in given)
     return as_data("lead", said, title=title, by=by, date=p.date)
-
-
-MOST_SIDES = 6
-_BESIDE = 2  # positions beside yes and no at most: each has its own case to write
 
 
 class ContrarySide(BaseModel):
@@ -200,8 +264,6 @@ async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str
     return planned.form
 
 
-_SAME = 0.9  # cosine at which two statements of one polarity say the same
-_ON_IT = 0.6  # cosine of the question and a yes or no to it, at least
 _SHORT = 3  # words; of so few the first sentence is none
 _LEADING = re.compile(r"^(?:yes|no)\s*[,.:;!–—-]+\s+(?!\d)", re.IGNORECASE)
 
@@ -219,18 +281,18 @@ async def _sides(
     near, vectors = vectors[1:] @ vectors[0], vectors[1:]
     chosen: list[Perspective] = []
     for answer in sides_of_question(framing):
-        mine = [i for i, s in enumerate(sides) if s.stance == answer["stance"] and near[i] >= _ON_IT]
+        mine = [i for i, s in enumerate(sides) if s.stance == answer["stance"] and near[i] >= ANSWERS_QUESTION]
         said = sides[max(mine, key=lambda i: float(near[i]))] if mine else None
         chosen.append(_perspective(answer["id"], said, answer["contrary"]) if said else answer)
     kept: list[int] = []
     for i, side in enumerate(sides):
-        same = (same_polarity(side.statement, sides[j].statement) for j in kept if vectors[i] @ vectors[j] >= _SAME)
+        same = (same_polarity(side.statement, sides[j].statement) for j in kept if vectors[i] @ vectors[j] >= SAME_SIDE)
         if (side.stance == "other" or framing["form"] not in ANSWERS) and not any(same):
             kept.append(i)
             chosen.append(_perspective(f"p{len(chosen) + 1}", side.model_copy(update={"stance": "other"})))
     if len(chosen) < (1 if framing["form"] == "open" else 2):
         raise ProviderReplyError(f"{model.name} gave fewer than two different perspectives.")
-    return chosen[: 2 + _BESIDE if framing["form"] in ANSWERS else MOST_SIDES]
+    return chosen[: 2 + MOST_OTHER_SIDES if framing["form"] in ANSWERS else MOST_SIDES]
 
 
 async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[Passage]) -> list[Perspective]:
@@ -262,4 +324,66 @@ def _cleaned_side(side: PlannedSide) -> PlannedSide:
     statement = first if len(first.split()) > _SHORT else statement
     return PlannedSide.model_construct(
         name=one_line(side.name), statement=statement[:1].upper() + statement[1:], stance=side.stance
+    )
+
+
+SIDE_ID = re.compile(r"[A-Za-z0-9_-]{1,20}")
+"""The ids of sides: they become part of addresses and of names on the page."""
+SIDE_ID_RULE = "The id of a side has up to 20 letters, digits, - and _; 'rest' is taken."
+
+
+async def review(_: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+    if not run_options(runtime).review:
+        return RunState()
+    asked: dict[str, object] = {"sides": [dict(p) for p in state["perspectives"]]}
+    while True:  # each wait is answered once and for all; what cannot be searched for is asked for again
+        try:
+            return RunState(perspectives=reviewed_perspectives(interrupt(asked), state["perspectives"]))
+        except InputError as exc:
+            asked["error"] = str(exc)
+
+
+def reviewed_perspectives(edited: object, planned: Sequence[Perspective] = ()) -> list[Perspective]:
+    """Perspectives as a person left them; raises InputError for a list that cannot be searched for.
+
+    planned: those that the person was shown; one that says something else now is the person's own."""
+    if not isinstance(edited, list) or not edited:
+        raise InputError("at least one side is needed to search for. Send a list of sides, each with a statement.")
+    if len(edited) > MOST_REVIEWED_SIDES:
+        raise InputError(
+            f"at most {MOST_REVIEWED_SIDES} sides can be searched for at once, not {len(edited)}. Drop some."
+        )
+    named = {str(given.get("id")) for given in edited if isinstance(given, dict)}
+    perspectives = [_reviewed_perspective(i, given, named) for i, given in enumerate(edited, start=1)]
+    said = {p["id"]: (p["name"], p["statement"]) for p in planned}
+    for s in perspectives:
+        if s["id"] in said and said[s["id"]] != (s["name"], s["statement"]):
+            s["origin"] = "person"
+    known = [s["id"] for s in perspectives]
+    if twice := [i for i in known if known.count(i) > 1]:
+        raise InputError(f"two sides have the id '{twice[0]}'. Give each its own, or leave the ids out.")
+    perspectives.sort(key=lambda side: get_args(Stance).index(side["stance"]))  # Yes stands before No
+    return [Perspective(**{**s, "contrary": s["contrary"] if s["contrary"] in known else ""}) for s in perspectives]
+
+
+def _reviewed_perspective(number: int, edited: object, named: set[str]) -> Perspective:
+    """The side of that number, from 1; one without an id gets an id that is not `named`."""
+    given = edited if isinstance(edited, dict) else {}
+    statement = " ".join(str(given.get("statement") or "").split())
+    if not statement:
+        raise InputError(f"side {number} has no statement. Give it a sentence that could be true or false.")
+    stance, origin = given.get("stance", "other"), given.get("origin")
+    if stance not in get_args(Stance):
+        raise InputError(f"side {number} has the stance '{stance}'. It can be {', '.join(get_args(Stance))}.")
+    own = str(given.get("id") or next(name for n in count(number) if (name := f"u{n}") not in named))
+    named.add(own)
+    if not SIDE_ID.fullmatch(own) or own == OTHER_WAYS:
+        raise InputError(f"side {number} has an id that cannot be. {SIDE_ID_RULE} Send one, or leave it out.")
+    return Perspective(
+        id=own,
+        name=str(given.get("name") or statement),
+        statement=statement,
+        stance=cast(Stance, stance),
+        contrary=str(given.get("contrary") or ""),
+        origin=origin if origin in ("question", "sources", "model") else "person",
     )

@@ -12,9 +12,10 @@ import numpy as np
 from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import search_store
+from agent.limits import LEAD_PASSAGES, LEAD_POOL, MOST_LEADS
 from agent.models.inference import Models
 from agent.models.providers import Planner, Providers
-from agent.options import PLANNING, RunOptions, check_answerable, run_options, stage_deadline
+from agent.options import RESERVED_BEFORE_PLAN, RunOptions, check_answerable, run_options, stage_deadline
 from agent.stages.stage import report, stage
 from agent.state import FramingState, RunState, asked_query, counter_framing
 from tools.budget import current_log, in_time
@@ -24,9 +25,6 @@ from tools.language.question import ANSWERS, asks_alone
 from tools.language.sentences import is_heading, passage_sentences
 from tools.passages import Passage, Sentence
 from tools.store.store import SAMPLES
-
-_WIDE, _MOST_LEADS, _OF_ONE = 150, 25, 3
-"""Passages that are searched for leads, documents that have one, and passages of each that it is looked for in."""
 
 
 @stage("frame")
@@ -54,7 +52,7 @@ async def _as_sample_question(providers: Providers, framing: FramingState, optio
         return framing
     try:
         known = await in_time(
-            providers.sample_question(framing["question"]), stage_deadline(options, "frame", PLANNING)
+            providers.sample_question(framing["question"]), stage_deadline(options, "frame", RESERVED_BEFORE_PLAN)
         )
     except SteelmanError:
         return framing
@@ -69,7 +67,9 @@ async def _plan_update(providers: Providers, plan: Planner, state: RunState, opt
     query = asked_query(await providers.frame(question, earlier))
     leads, ids = list[Sentence](), list[int]()
     try:
-        leads, ids = await in_time(_search_leads(providers, query, options), stage_deadline(options, "frame", PLANNING))
+        leads, ids = await in_time(
+            _search_leads(providers, query, options), stage_deadline(options, "frame", RESERVED_BEFORE_PLAN)
+        )
     except DeadlineError as exc:
         current_log().note("scope", f"The sides were planned without a look at the documents: {exc}")
     framing, perspectives, language = await in_time(plan(question, earlier, leads))
@@ -81,7 +81,7 @@ async def _plan_update(providers: Providers, plan: Planner, state: RunState, opt
 
 async def _search_leads(providers: Providers, query: str, options: RunOptions) -> tuple[list[Sentence], list[int]]:
     """A lead for each document, and the passages found, best first."""
-    found, passages = await search_store(providers, query, replace(options, pool=max(_WIDE, options.pool)))
+    found, passages = await search_store(providers, query, replace(options, pool=max(LEAD_POOL, options.pool)))
     return await document_leads(providers.models, query, [passages[i] for i in found.ids]), found.ids
 
 
@@ -98,7 +98,7 @@ async def document_leads(models: Models, query: str, passages: Sequence[Passage]
     best: dict[tuple[str, str], list[Passage]] = {}
     for passage in passages:
         best.setdefault(passage.document, []).append(passage)
-    read = [p for found in [*best.values()][:_MOST_LEADS] for p in found[:_OF_ONE]]
+    read = [p for found in [*best.values()][:MOST_LEADS] for p in found[:LEAD_PASSAGES]]
     sentences = [s for p in read for s in passage_sentences(p) if not is_heading(s.text)]
     vectors, asked = await models.encode_sentences(sentences), (await models.encode([query]))[0]
     # The encoder reads English: for another language it takes what is typical of the documents.

@@ -24,6 +24,7 @@ from agent.evidence.coverage import (
     paraphrase_groups,
     similarity_to,
 )
+from agent.limits import OFF_QUESTION, WHOLE_COLLECTION
 from agent.models.inference import CachedJudge
 from agent.models.providers import Providers
 from agent.options import RunOptions, run_options
@@ -36,9 +37,6 @@ from tools.models.judges.judge import JudgedSide, PassageVerdicts
 from tools.net.http import is_local
 from tools.passages import Passage, interleave
 
-MOST_WHOLE = 150
-"""Passages of the searched collections together up to which all of them are read, whatever a search finds."""
-_ABOUT = 0.35  # cosine to the question below which a passage is about something else, where the judge does not tell
 _SOON = 1.0  # seconds within which no more would have been judged
 
 
@@ -146,7 +144,7 @@ def _passage_budget(judge: CachedJudge, perspectives: Sequence[Perspective], opt
 def _small_collections(providers: Providers, options: RunOptions, statement: str, limit: int) -> FilteredPassages:
     """The passages of the run's collections that may speak in the answer, kept for the run; none where they are more
     than are read whole."""
-    store, most = providers.store, min(limit, MOST_WHOLE)
+    store, most = providers.store, min(limit, WHOLE_COLLECTION)
     ids = store.passage_ids(options.collections, most + 1)
     if len(ids) > most:
         return FilteredPassages([], {})
@@ -214,6 +212,6 @@ async def _off_question(
     off, models = verdicts.on_question < 1, providers.models
     if len(ids) and np.isnan(verdicts.on_question).any() and models.retrieval_encoder is models.encoder:
         near = await similarity_to(providers, [state["framing"]["question"]], ids)
-        off |= np.isnan(verdicts.on_question) & np.array([i in near and near[i][0] < _ABOUT for i in ids])
+        off |= np.isnan(verdicts.on_question) & np.array([i in near and near[i][0] < OFF_QUESTION for i in ids])
     no_side = (np.vstack([verdicts.support, verdicts.opposition]) < threshold).all(axis=0)
     return [i for i, about_else in zip(ids, off & no_side, strict=True) if about_else]

@@ -16,8 +16,20 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
 from agent.evidence.coverage import FilteredPassages, search_store, similarity_to
-from agent.evidence.sentences import score_sentences
-from agent.evidence.stances import stances_to, with_denial
+from agent.evidence.sentences import score_sentences, stances_to, with_denial
+from agent.limits import (
+    LOOKUP_KNOWN_WORDS,
+    LOOKUP_NEAR,
+    LOOKUP_PICKED,
+    LOOKUP_POOL,
+    LOOKUP_RELATED,
+    LOOKUP_SAME_SUBJECT,
+    LOOKUP_SECOND_POOL,
+    LOOKUP_SENTENCES,
+    LOOKUP_SHOWN,
+    MORE_LIKE,
+    MORE_LIKE_WEIGHED,
+)
 from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Brief, Providers
 from agent.options import RunOptions, run_options
@@ -31,12 +43,6 @@ from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Passage
 from tools.selection import FactQuote, distinct, figures_asked, quotable_parts, share_known, words_held
-
-_POOL = 60  # passages of each query
-_POOLS = _POOL, 3 * _POOL  # the second where a model finds no answer in the first
-_MOST = 15
-_SHOWN, _PICKED = 120, 8  # sentences that a model is shown at once, and that it chooses, at most
-_LIKE, _WEIGHED = 6, 18  # sentences like a quotation, and those whose stance is looked at
 
 
 class _Ranking(NamedTuple):
@@ -53,10 +59,6 @@ class _Ranking(NamedTuple):
 
 _FOLLOW_UP, _FACT = _Ranking(0.43, 0.085, 0.2, 0.1, most=1), _Ranking(0.5, 0.0, 1.3, 0.35, most=2)
 """Fitted on 270 follow-ups to 54 local disputes, and on 142 questions of fact on 36 of them."""
-_ON_SUBJECT = 0.25  # cosine of a passage to the thread's question with the typed words; below it, other subjects begin
-_RELATED = 0.2  # cosine of a passage to the same from which its sentences are listed
-_NEAR = 0.4  # least cosine of the nearest sentence; below it the documents do not speak of the question
-_KNOWN = 0.5  # share of a follow-up's words that the documents hold, from which they are about it, near or not
 
 
 class _LookupResult(NamedTuple):
@@ -91,17 +93,17 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 async def _look_up(providers: Providers, framing: FramingState, options: RunOptions) -> _LookupResult:
     """The sentences that a chat model chooses, or the best ranked."""
     read = list[FactQuote]()
-    for pool in _POOLS:
+    for pool in (LOOKUP_POOL, LOOKUP_SECOND_POOL):
         ranked = await _rank_sentences(providers, framing, options, pool)
         if providers.pick is None:
             break
-        new = [part for part in ranked.read if part not in read][:_SHOWN]
+        new = [part for part in ranked.read if part not in read][:LOOKUP_SHOWN]
         new.sort(key=lambda p: (p.passage.document, p.passage.position, p.passage.text.find(p.text)))
         picked = await providers.pick(framing, [replace(p.passage, text=p.shown or p.text) for p in new]) if new else []
         if picked is None:  # the model failed
             break
         read += new
-        ranked = _LookupResult(distinct((new[i] for i in picked), _PICKED), read, ranked.left)
+        ranked = _LookupResult(distinct((new[i] for i in picked), LOOKUP_PICKED), read, ranked.left)
         if picked:
             break
     await _keep(providers, [part.passage for part in ranked.parts])
@@ -111,7 +113,7 @@ async def _look_up(providers: Providers, framing: FramingState, options: RunOpti
 class PickedSentences(BaseModel):
     """What the model is asked for."""
 
-    sentences: list[int] = Field(default_factory=list, max_length=_SHOWN)
+    sentences: list[int] = Field(default_factory=list, max_length=LOOKUP_SHOWN)
 
 
 async def pick_by_chat(model: ChatModel, framing: FramingState, sentences: Sequence[Passage]) -> list[int]:
@@ -124,7 +126,7 @@ async def pick_by_chat(model: ChatModel, framing: FramingState, sentences: Seque
         question=as_data("question", framing["question"]),
         focus=f"The reader now asks: {as_data('focus', framing['focus'])}" if framing["focus"] else "",
         sentences=documents_as_data(numbered),
-        most=str(_PICKED),
+        most=str(LOOKUP_PICKED),
     )
     return [n - 1 for n in dict.fromkeys(reply.sentences) if str(n) in numbered]
 
@@ -146,18 +148,18 @@ async def _rank_sentences(providers: Providers, framing: FramingState, options: 
     parts = [part for part in parts if part.passage.id in near]
     vectors = await providers.models.encode([typed, *(p.text for p in parts)])
     cosine, held = vectors[1:] @ vectors[0], words_held(typed, parts)
-    known = framing["focus"] and share_known(typed, passages.values()) >= _KNOWN
+    known = framing["focus"] and share_known(typed, passages.values()) >= LOOKUP_KNOWN_WORDS
     if not parts:
         return _LookupResult([], [], found)
     to_typed, to_whole = np.array([near[p.passage.id] for p in parts]).T
     lengths, figures = np.log([len(p.text.split()) for p in parts]), figures_asked(typed, parts)
     by = _FOLLOW_UP if framing["focus"] else _FACT
     fit = cosine + by.passage * to_typed + by.length * lengths + by.words * held + by.figure * figures
-    fit += np.minimum(to_whole, _ON_SUBJECT)
-    listed = to_whole >= min(_RELATED, to_whole.max() / 2)  # another encoder's cosines may all be small
+    fit += np.minimum(to_whole, LOOKUP_SAME_SUBJECT)
+    listed = to_whole >= min(LOOKUP_RELATED, to_whole.max() / 2)  # another encoder's cosines may all be small
     order = [int(at) for at in np.argsort(-fit, kind="stable")]
-    fitting = (parts[at] for at in order if listed[at] and (known or cosine.max() >= _NEAR))
-    return _LookupResult(distinct(fitting, _MOST, by.most), [parts[at] for at in order], found)
+    fitting = (parts[at] for at in order if listed[at] and (known or cosine.max() >= LOOKUP_NEAR))
+    return _LookupResult(distinct(fitting, LOOKUP_SENTENCES, by.most), [parts[at] for at in order], found)
 
 
 async def more_like(
@@ -167,20 +169,20 @@ async def more_like(
     itself and what stands next to it in its sentence are left out. stand: what it is quoted for, which they must argue
     for too; judge: the name of the run's, if that is known."""
     models = providers.models
-    found, passages = await search_store(providers, words, replace(options, pool=_POOL))
+    found, passages = await search_store(providers, words, replace(options, pool=LOOKUP_POOL))
     parts = [part for i in found.ids for part in quotable_parts(passages[i]) if words not in part.text]
     parts = [part for part in {p.text: p for p in parts}.values() if part.text not in words]
     parts = [part for part in parts if not has_prompt_injection(part.text)]
     near = await similarity_to(providers, [words, question], list({p.passage.id for p in parts}))
-    parts = [part for part in parts if part.passage.id in near and near[part.passage.id][1] >= _RELATED]
+    parts = [part for part in parts if part.passage.id in near and near[part.passage.id][1] >= LOOKUP_RELATED]
     vectors = await models.encode([words, *(p.text for p in parts)])
     cosine = vectors[1:] @ vectors[0]
-    nearest = (parts[int(at)] for at in np.argsort(-cosine, kind="stable") if cosine[at] >= _NEAR)
-    alike = distinct(nearest, _WEIGHED, 1)
+    nearest = (parts[int(at)] for at in np.argsort(-cosine, kind="stable") if cosine[at] >= LOOKUP_NEAR)
+    alike = distinct(nearest, MORE_LIKE_WEIGHED, 1)
     if stand and alike:
         by = models.judge(models.own_judge.name if judge is None else judge)
         alike = await _agreeing(models, question, alike, stand, by)
-    return [(part.text, part.passage) for part in alike[:_LIKE]]
+    return [(part.text, part.passage) for part in alike[:MORE_LIKE]]
 
 
 async def _agreeing(
@@ -195,7 +197,7 @@ async def _agreeing(
             return [p for p, (own, other) in zip(parts, stances, strict=True) if own >= judge.threshold and own > other]
         judge = models.judge(models.own_judge.name)
     framing = FramingState(form="polar", question=question, alternatives=[], focus="")
-    brief = Brief(said, contrary, framing, [p.passage for p in parts], {}, limit=_LIKE, judge=judge)
+    brief = Brief(said, contrary, framing, [p.passage for p in parts], {}, limit=MORE_LIKE, judge=judge)
     reading = (await score_sentences(models, [brief]))[0]
     sure = [(unit.passage.id, unit.text) for unit, case in zip(reading.units, reading.case, strict=True) if case]
     return [p for p in parts if any(i == p.passage.id and (text in p.text or p.text in text) for i, text in sure)]

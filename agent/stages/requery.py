@@ -10,6 +10,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
 from agent.evidence.coverage import favouring_passages
+from agent.limits import LONGEST_QUERY, MOST_QUERIES, REQUERY_PASSAGES, REQUERY_WORDS
 from agent.models.providers import Providers
 from agent.options import RunOptions
 from agent.stages.stage import ask_model, report, stage
@@ -19,8 +20,6 @@ from tools.budget import current_log, run_within
 from tools.language.lexicon import lower_first
 from tools.language.words import KEYWORD_STOP_WORDS, LIGHT_WORDS, NEGATORS
 from tools.models.chat.model import ChatModel
-
-_READ = 3  # passages whose words make a query
 
 
 @stage("requery")
@@ -47,7 +46,7 @@ def _best(state: RunState, perspective: Perspective) -> list[int]:
     """The passages that support the perspective best, and better than its contrary."""
     support = state.get("support", {})
     own = favouring_passages(support.get(perspective["id"], {}), support.get(perspective["contrary"], {}))
-    return sorted(own, key=lambda i: (-own[i], i))[:_READ]
+    return sorted(own, key=lambda i: (-own[i], i))[:REQUERY_PASSAGES]
 
 
 _REASON = re.compile(r",? (?:because|since|so that|as long as)\b", re.IGNORECASE)
@@ -58,8 +57,7 @@ _ASKED = ("{keywords} {found}", "{keywords}")
 """Of a question with the word that answers it."""
 _COUNTERS = ("{topic}", "doubts and evidence against {topic}")
 _POINT = 12  # words of what is argued against that make a query
-_FOUND, _SHORTEST = 6, 4
-"""Words of the best passages that make a query, and the letters of one at least."""
+_SHORTEST = 4  # letters of a word of the best passages that may make a query
 
 
 async def queries_by_rules(
@@ -93,11 +91,11 @@ def _frequent(texts: Sequence[str], known: str) -> list[str]:
     asked = {w.lower() for w in known.split()}
     counts = Counter(w for text in texts for w in dict.fromkeys(map(str.lower, _WORD.findall(text))))
     left_out = asked | KEYWORD_STOP_WORDS | LIGHT_WORDS
-    return [w for w, _ in counts.most_common() if w.isalpha() and len(w) >= _SHORTEST and w not in left_out][:_FOUND]
+    return [w for w, _ in counts.most_common() if w.isalpha() and len(w) >= _SHORTEST and w not in left_out][
+        :REQUERY_WORDS
+    ]
 
 
-MOST_QUERIES = 4
-_LONGEST_QUERY = 200
 _LETTER = re.compile(r"\w")
 
 
@@ -122,7 +120,7 @@ async def queries_by_chat(
     )
     known = {" ".join(t.casefold().split()) for t in tried}
     fresh: dict[str, str] = {}
-    for query in (one_line(q)[:_LONGEST_QUERY] for q in planned.queries):
+    for query in (one_line(q)[:LONGEST_QUERY] for q in planned.queries):
         if _LETTER.search(query) and query.casefold() not in known:
             fresh.setdefault(query.casefold(), query)
     return list(fresh.values())[:MOST_QUERIES]

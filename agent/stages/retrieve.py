@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import filter_passages
+from agent.limits import FIRST_ROUND_PAGES, TOO_FAR
 from agent.models.providers import Providers, WebResults
 from agent.options import RunOptions, run_options
 from agent.stages.stage import report, run_id, stage
@@ -15,10 +16,6 @@ from tools.budget import NoteKind, current_log, in_time
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError
 from tools.store.hybrid import fuse
 
-TOO_FAR = 0.25
-"""Cosine to the statement below which a passage is about something else and is not worth judging; by the embedded
-encoder, since other encoders' cosines lie elsewhere."""
-_FIRST_PAGES = 2 / 3  # of the pages that may be read, while another search may follow
 _TITLES = 4  # of what was found, told while the run goes on
 
 
@@ -118,7 +115,7 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
         return WebResults()
     read, share = state["counts"].get("pages", 0), state["share"]
     left = options.pages - read
-    first = math.floor(left * _FIRST_PAGES / share) if options.max_rounds and not read else 0
+    first = math.floor(left * FIRST_ROUND_PAGES / share) if options.max_rounds and not read else 0
     if (pages := first or math.floor(left / share)) < 1:
         if options.pages and not read:
             told = f"The web was not searched: too few pages ({options.pages}) for {share} sides."

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import build_pool, counter_rank, originals_of, similarity_to
+from agent.limits import EXTRA_PASSAGES, FOCUSED_PASSAGES, UNJUDGED_SUPPORT
 from agent.models.providers import Providers
 from agent.options import RunOptions, run_options
 from agent.stages.stage import stage
 from agent.state import RunState
 from tools.passages import Passage
 from tools.selection import choose_by_coverage, independent_first
-
-_UNJUDGED = 0.3  # what a passage counts for that was not judged: about what one found for a side gets on average
-_NEAREST = 10  # passages of a perspective that are used where a model reads a focus in a follow-up
-_EXTRA_PASSAGES = 16  # passages beyond the number of claims, since not every passage holds a sentence that stands alone
 
 
 @stage("select")
@@ -30,13 +27,13 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         candidates = {
             p: [i for i in ids if support[p].get(i, 0.0) >= state["threshold"]] for p, ids in candidates.items()
         }
-    limit = None if judged else options.claims_per_side + _EXTRA_PASSAGES
+    limit = None if judged else options.claims_per_side + EXTRA_PASSAGES
     if focus:
         nearness = {i: float(near[0]) for i, near in (await similarity_to(providers, [focus], list(passages))).items()}
         if "against" in state:
             return RunState(selected={p: _counters(state, p, ids, nearness)[:limit] for p, ids in candidates.items()})
         near = {p: sorted(ids, key=lambda i: -nearness.get(i, 0.0)) for p, ids in candidates.items()}
-        return RunState(selected={p: ids[:_NEAREST] for p, ids in near.items()})
+        return RunState(selected={p: ids[:FOCUSED_PASSAGES] for p, ids in near.items()})
     distinct = await asyncio.to_thread(_without_copies, passages, state)
     ids, pool, problems = await build_pool(providers, state, distinct, options)
     order = await asyncio.to_thread(choose_by_coverage, pool, pool.size)
@@ -60,5 +57,5 @@ def _without_copies(passages: dict[int, Passage], state: RunState) -> dict[int, 
 def _counters(state: RunState, perspective: str, ids: Sequence[int], nearness: dict[int, float]) -> list[int]:
     """The passages that argue best against what a follow-up names; those that support the perspective first."""
     supporting, support = state["coverage"][perspective]["ids"], state["support"].get(perspective, {})
-    rank = {i: counter_rank(support.get(i, _UNJUDGED), nearness.get(i, 0.0)) for i in ids}
+    rank = {i: counter_rank(support.get(i, UNJUDGED_SUPPORT), nearness.get(i, 0.0)) for i in ids}
     return sorted(ids, key=lambda i: (i not in supporting, -rank[i]))

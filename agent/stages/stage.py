@@ -14,6 +14,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
+from agent.limits import FALLBACK_SECONDS, FALLBACK_SHARE, REPORT_SECONDS, REPORT_SHARE
 from agent.models.providers import Providers
 from agent.options import RunOptions, run_options, stage_deadline
 from agent.state import RunState, StageName, StageNote
@@ -102,10 +103,6 @@ async def ask_model(model: ChatModel, prompt: str, shape: type[M], **values: str
     return await model.ask(system, user, shape)
 
 
-_STANDING_IN = 0.3, 5.0
-"""The share of a stage's time, and the seconds at most, that are kept for the fallback."""
-_REPORTING = 0.05, 1.0
-"""The same without one: the failure is reported before the stage itself runs out of time."""
 EMBEDDED = "embedded"
 
 
@@ -153,7 +150,9 @@ class ModelFallback:
         served[self.stage] = " and ".join(sorted(names, key=lambda n: (n == EMBEDDED, n)))
 
     async def _in_time(self, work: Awaitable[T]) -> T:
-        left, (share, most) = current_budget().seconds_left(), _STANDING_IN if self.stands_in else _REPORTING
+        left = current_budget().seconds_left()
+        fallback, report = (FALLBACK_SHARE, FALLBACK_SECONDS), (REPORT_SHARE, REPORT_SECONDS)
+        share, most = fallback if self.stands_in else report
         try:
             return await in_time(work, time.time() + left - max(0.0, min(share * left, most)))
         except DeadlineError as exc:

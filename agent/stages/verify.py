@@ -16,6 +16,7 @@ from langgraph.runtime import Runtime
 from agent.evidence.cases import add_quotations, deduplicated
 from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import coverage_of, paraphrase_groups
+from agent.limits import SAME_CLAIM, VERIFY_GRACE_SECONDS
 from agent.models.inference import Models
 from agent.models.providers import Providers
 from agent.options import RunOptions, run_options
@@ -36,8 +37,6 @@ from tools.errors import DeadlineError, JudgeError
 from tools.language.numerals import number_values, plain_text
 from tools.passages import Passage
 
-_GRACE = 1.0  # seconds in which quotations that were read before take the place of what was not checked in time
-
 
 @stage("verify")
 async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
@@ -57,7 +56,7 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     except DeadlineError as exc:
         current_log().note("failed", f"What could not be checked was left out: {exc}")
         with suppress(TimeoutError):  # what was read before is there at once
-            async with asyncio.timeout(_GRACE):
+            async with asyncio.timeout(VERIFY_GRACE_SECONDS):
                 quoted = await add_quotations(checks, held, dropped, options.claims_per_side)
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
@@ -141,9 +140,6 @@ def with_theses(claims: list[Claim]) -> list[Claim]:
     return [c if c["role"] in OF_NO_PERSPECTIVE else marked(c) for c in claims]
 
 
-_SAME = 0.92  # cosine from which two claims of one perspective say the same
-
-
 async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]:
     """The claims; one that says in other words what an earlier one of its perspective says is merged into that one,
     which then cites the passages of both. Claims with different numbers differ."""
@@ -151,7 +147,7 @@ async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]
     kinds = [(c["perspective"], c["role"], in_case(c), number_values([plain_text(c["text"])])) for c in claims]
     merged = dict[int, Claim]()
     for n, claim in enumerate(claims):
-        same = (m for m in merged if kinds[m] == kinds[n] and vectors[m] @ vectors[n] >= _SAME)
+        same = (m for m in merged if kinds[m] == kinds[n] and vectors[m] @ vectors[n] >= SAME_CLAIM)
         first = next(same, n)
         merged[first] = _citing_both(merged[first], claim) if first in merged else claim
     return list(merged.values())

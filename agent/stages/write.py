@@ -5,7 +5,9 @@ passages that say it, in its own order; verification decides what stays, and not
 """
 
 import asyncio
+import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,28 +16,58 @@ from itertools import count
 
 import numpy as np
 from langgraph.runtime import Runtime
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from agent.evidence.also import also_claims, sideless_passages
 from agent.evidence.cases import NOT_WRITTEN, briefs_of, deduplicated, document_responses, under_one_perspective
 from agent.evidence.coverage import arguing_passages, sentence_evidence
-from agent.evidence.sentences import score_sentences
+from agent.evidence.sentences import best_of_passage, part_vectors, score_sentences
+from agent.limits import (
+    ALSO_ON_QUESTION,
+    ALSO_PER_DOCUMENT,
+    ANSWER_CLAIMS,
+    CITED_PASSAGES,
+    CRUX_CLAIMS,
+    CRUX_PASSAGES,
+    LONGEST_CLAIM,
+    MOST_ALSO,
+    NEAREST_SENTENCES,
+    ON_QUESTION_SAMPLES,
+    ON_QUESTION_SUM,
+    OTHER_CLAIMS,
+    READ_PASSAGES,
+    REPEATS,
+    SENTENCE_READING_SHARE,
+    SIDE_CLAIMS,
+    SURELY_ON_QUESTION,
+    WORDS_WEIGHT,
+)
 from agent.models.inference import Models
 from agent.models.providers import Brief, Providers
 from agent.options import RunOptions, run_options
 from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
-from agent.state import Claim, FramingState, Perspective, RunState, SentenceEvidence, asked_query, decontextualised
+from agent.state import (
+    Claim,
+    FramingState,
+    Perspective,
+    RunState,
+    SentenceEvidence,
+    asked_query,
+    decontextualised,
+    with_focus,
+)
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time, share_of_time
 from tools.errors import DeadlineError, JudgeError
 from tools.language.question import ANSWERS
+from tools.language.quotable import QuotablePart, quotable_parts
 from tools.language.sentences import split_sentences
+from tools.language.words import analyzer
 from tools.limits import CLEAR
 from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Passage, interleave
-
-_READING = 0.8  # of the time for writing; what is not read by then is not quoted, and the rest is written up
+from tools.store.store import SAMPLES
 
 
 @stage("write")
@@ -98,7 +130,7 @@ async def _read_and_write(
     """The briefs with what was read, unless a model wrote and that was late; for each its case, or that it was late.
     Raises DeadlineError, JudgeError."""
     briefs = await briefs_of(providers, state, options.claims_per_side)
-    with share_of_time(_READING):
+    with share_of_time(SENTENCE_READING_SHARE):
         reading = asyncio.create_task(_read(providers.models, briefs))
     try:
         if providers.quote is None:
@@ -123,13 +155,6 @@ async def _read(models: Models, briefs: Sequence[Brief]) -> list[Brief]:
     ]
 
 
-_READ = 14  # passages that no judge of documents found for the side, at most; more only dilute the request
-_CITED = 3
-_CLAIMS = 12  # for a side of a dispute
-_ANSWER_CLAIMS, _OTHER_CLAIMS = 8, 6  # for an answer to an open question, and for a way beside yes and no
-_OF_A_SIDE = 2  # passages of each side that a crux cites
-_READ_FOR_CRUX = 6  # claims of each side, the first ones
-_LONGEST = 500
 _LEAD = re.compile(
     r"^(?:the )?passages?\b[^,.;]{0,60}?\b(?:says?|states?|mentions?|notes?|argues?|reports?) that ", re.I
 )
@@ -139,8 +164,8 @@ class WrittenClaim(BaseModel):
     """One claim as the model is asked for it. answers: the number of an opposing passage, 0 for none."""
 
     passages: list[int] = Field(min_length=1, max_length=12)  # first, so that a model writes what it has chosen
-    reason: str = Field(default="", max_length=_LONGEST)
-    text: str = Field(min_length=1, max_length=_LONGEST)
+    reason: str = Field(default="", max_length=LONGEST_CLAIM)
+    text: str = Field(min_length=1, max_length=LONGEST_CLAIM)
     answers: int = 0
 
 
@@ -159,7 +184,7 @@ class CaseAndObjections(WrittenCase):
 class WrittenCrux(BaseModel):
     """What the model is asked for on the dispute as a whole."""
 
-    text: str = Field(default="", max_length=_LONGEST)
+    text: str = Field(default="", max_length=LONGEST_CLAIM)
     claims: list[int] = Field(default_factory=list, max_length=12)
 
 
@@ -169,7 +194,7 @@ passages gives; their answers are 0."""
 
 
 async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
-    mine = _by_document(brief.passages if brief.passage_scores_trusted else brief.passages[:_READ])
+    mine = _by_document(brief.passages if brief.passage_scores_trusted else brief.passages[:READ_PASSAGES])
     opposing = _by_document(brief.against)
     objected = not brief.contrary and (bool(opposing) or any(brief.opposing.get(p.id, 0.0) >= CLEAR for p in mine))
     if not mine and not objected:
@@ -202,8 +227,8 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
 
 def _claims_wanted(brief: Brief) -> int:
     if brief.contrary or brief.framing["form"] == "counter":
-        return _CLAIMS
-    return _OTHER_CLAIMS if brief.framing["form"] in ANSWERS else _ANSWER_CLAIMS
+        return SIDE_CLAIMS
+    return OTHER_CLAIMS if brief.framing["form"] in ANSWERS else ANSWER_CLAIMS
 
 
 async def crux_by_chat(
@@ -211,7 +236,7 @@ async def crux_by_chat(
 ) -> Claim | None:
     """A sentence from the numbered claims of both sides, which cites their passages."""
     numbers = count(1)
-    shown = [(p["statement"], {next(numbers): claim for claim in claims[:_READ_FOR_CRUX]}) for p, claims in sides]
+    shown = [(p["statement"], {next(numbers): claim for claim in claims[:CRUX_CLAIMS]}) for p, claims in sides]
     told = (
         "\n".join([as_data("side", side), *(as_data("claim", decontextualised(c), number=n) for n, c in own.items())])
         for side, own in shown
@@ -221,7 +246,7 @@ async def crux_by_chat(
     )
     # One passage of each claim before another of any.
     named = [[own[n]["passages"] for n in dict.fromkeys(reply.claims) if n in own] for _, own in shown]
-    cited = [interleave(passages)[:_OF_A_SIDE] for passages in named]
+    cited = [interleave(passages)[:CRUX_PASSAGES] for passages in named]
     if not reply.text.strip() or not all(cited):
         return None
     return Claim(
@@ -273,7 +298,7 @@ def _claim_sentences(text: str) -> list[str]:
 def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passage], mine: int) -> Claim:
     """The claim with passage ids for numbers, copies included; numbers that were never given cite nothing, and
     verification drops it. mine: how many of the passages shown, the first ones, are for the side."""
-    numbers = [n for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:_CITED]
+    numbers = [n for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:CITED_PASSAGES]
     own = [shown[n - 1].id for n in numbers]
     claim = Claim(
         perspective=brief.perspective["id"],
@@ -288,3 +313,61 @@ def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passa
     if mine < written.answers <= len(shown):
         claim["answers"] = shown[written.answers - 1].id
     return claim
+
+
+_BY_PASSAGE, _BY_WORDS = 0.5, 0.3  # weights beside the sentence's own cosine
+
+
+async def also_claims(
+    models: Models, searched: str, typed: str, passages: Sequence[Passage], quoted: Sequence[str] = ()
+) -> list[Claim]:
+    """Returns up to MOST_ALSO sentences of no side, none of which repeats another or a `quoted` text.
+
+    Returns none if the documents are not on the question. searched: the question as it was read. typed: as it was
+    asked.
+    """
+    question = with_focus(searched, typed)
+    parts = [part for passage in passages for part in quotable_parts(passage) if part.clear]
+    if not parts:
+        return []
+    vectors, known = await part_vectors(models, parts), await models.encode([question, *quoted])
+    near, (shared, held) = vectors @ known[0], _shared_words(question, parts)
+    if not _on_question(near, held, samples=all(passage.collection == SAMPLES for passage in passages)):
+        return []
+    fit = near + _BY_PASSAGE * best_of_passage(parts, near) + _BY_WORDS * shared
+    said, documents, chosen = list(known[1:]), Counter[tuple[str, str]](), list[Claim]()
+    for i in (int(i) for i in np.argsort(-fit, kind="stable") if near[i] >= ALSO_ON_QUESTION):
+        part = parts[i]
+        repeats = any(float(vectors[i] @ other) >= REPEATS for other in said)
+        if len(chosen) < MOST_ALSO and documents[part.passage.document] < ALSO_PER_DOCUMENT and not repeats:
+            documents[part.passage.document] += 1
+            said.append(vectors[i])
+            claim = Claim(perspective="", text=part.text, passages=[part.passage.id], support=0.0, role="also")
+            chosen.append(Claim(**{**claim, "shown": part.shown}))
+    return chosen
+
+
+def _on_question(near: NDArray[np.float32], held: float, *, samples: bool) -> bool:
+    """Whether the documents are on the question. near: its cosine to each sentence, (n,); held: the share of its words
+    that they hold."""
+    nearest = float(np.sort(near)[-NEAREST_SENTENCES:].mean())
+    known = nearest + WORDS_WEIGHT * held >= ON_QUESTION_SUM and (nearest >= ON_QUESTION_SAMPLES or not samples)
+    return known or bool(near.max() >= SURELY_ON_QUESTION)
+
+
+def sideless_passages(state: RunState) -> set[int]:
+    """The passages that the judge found on the question and for no side."""
+    support, sides = state.get("support", {}), {p["id"]: p["contrary"] for p in state["perspectives"]}
+    against = (s for p, s in state.get("opposition", {}).items() if sides.get(p) not in sides)
+    argued = {i for scores in (*support.values(), *against) for i, s in scores.items() if s >= state["threshold"]}
+    return {i for scores in support.values() for i in scores} - argued - {*state.get("off_question", [])}
+
+
+def _shared_words(question: str, parts: Sequence[QuotablePart]) -> tuple[NDArray[np.float64], float]:
+    """The share of the question's words that each part has, (n,), and that all parts together have; rare ones count
+    more."""
+    asked, texts = set(analyzer().analyze(question)), [set(analyzer().analyze(part.text)) for part in parts]
+    weights = {w: math.log(1 + len(texts) / (1 + sum(w in t for t in texts))) for w in asked}
+    total, known = max(sum(weights.values()), 1e-9), asked & set().union(*texts)
+    shared = np.array([sum(weights[w] for w in asked & t) for t in texts]) / total
+    return shared, sum(weights[w] for w in known) / total
