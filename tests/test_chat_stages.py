@@ -11,7 +11,8 @@ from providers import ScriptedJudge
 from agent.models.inference import Models
 from agent.models.providers import Plan
 from agent.stages.expand import plan_by_chat
-from agent.state import FramingState
+from agent.stages.requery import queries_by_chat
+from agent.state import FramingState, Perspective
 from tools.errors import ProviderReplyError
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
@@ -107,3 +108,21 @@ async def test_a_side_that_nobody_brings_comes_from_the_question(
     sides = (await planned(chat_model, models))[1]
     assert [(p["stance"], p["contrary"]) for p in sides] == [("supports", "p2"), ("opposes", "p1"), ("other", "")]
     assert plain in [(p["name"], p["statement"]) for p in sides[:2]]
+
+
+async def test_near_equal_sides_are_merged(server: ModelServer, chat_model: ChatModel, models: Models) -> None:
+    again = side("Voting should be made compulsory.", "supports")
+    same = side("voting should be compulsory", "other")
+    denied = side("Voting shouldn't be compulsory.", "opposes")
+    how = "How should voting be organised?"
+    server.on("", plan(THREE[0], again, same, THREE[1], denied, form="open", question=how))
+    assert [p["statement"] for p in (await planned(chat_model, models, how))[1]] == [YES, NO]
+
+
+async def test_no_query_is_tried_twice(server: ModelServer, chat_model: ChatModel) -> None:
+    proposed = ["voting duty", "Turnout law", "fines\nabroad", "FINES abroad", "…", "one", "two", "three", "four"]
+    server.on("new queries", {"queries": proposed})
+    yes = Perspective(id="p1", name="Yes", statement=YES, stance="supports", contrary="", origin="model")
+    made = await queries_by_chat(chat_model, yes, framing(), ["Voting duty", "turnout  LAW"], [])
+    assert made == ["fines abroad", "one", "two", "three"]
+    assert "<query>Voting duty</query>\n<query>turnout  LAW</query>" in server.prompts()[0]

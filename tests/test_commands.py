@@ -86,6 +86,14 @@ def test_ask_prints_the_answer_and_nothing_else_when_nobody_watches(cli: Cli) ->
     assert "\x1b" not in out
 
 
+def test_progress_is_shown_on_a_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    _, out, err = cli("ask", QUESTION, "--json")
+    assert json.loads(out)["outcome"] == "answered"
+    lines = ("Reading", "Sides: ", "Searching", "Reading what was found", "Writing", "Checking", "Done.")
+    assert [line for line in lines if f"\x1b[2K  {line}" not in err] == []
+
+
 def test_ask_exits_with_three_when_nothing_was_found(cli: Cli, settings: Settings) -> None:
     database = Database(settings.database_path)
     with database.write() as db:
@@ -239,6 +247,29 @@ def test_sync_follows_a_changed_folder(cli: Cli, tmp_path: Path, monkeypatch: py
     report = json.loads((tmp_path / "report.json").read_text())
     assert [len(report["problems"]), report["not_looked_into"], report["unchanged"]] == [1, {"hidden files": 1}, 1]
     assert cli("collections", "mine")[1].count("passages)") == 1
+
+
+def test_sync_removes_rows_that_are_gone(cli: Cli, tmp_path: Path) -> None:
+    rows, note = tmp_path / "rows.csv", tmp_path / "note.txt"
+    rows.write_text("id,text\n1,Ferries ask for patience.\n2,Bridges hurry people over the river.\n")
+    note.write_text("Ferries leave room for ships.")
+    assert "Kept" not in cli("ingest", str(tmp_path))[1]
+    rows.write_text("id,text\n1,Ferries ask for patience.\n")
+    note.write_text("")
+    kept = [line for line in cli("ingest", str(tmp_path))[1].splitlines() if line.startswith("Kept")]
+    assert [f"{rows} any more: 1 row." in kept[0], f"{note}. --sync" in kept[1]] == [True, True]
+    assert "2 documents removed" in cli("ingest", str(tmp_path), "--sync", "--yes")[1]
+    assert cli("collections", "mine")[1].count("passages)") == 1
+
+
+def test_the_text_column_is_asked_for(cli: Cli, tmp_path: Path) -> None:
+    survey = tmp_path / "the survey.csv"
+    survey.write_text("nr,for,against\n1,Ferries leave room for ships.,Ferries ask for patience.\n")
+    status, _, err = cli("ingest", str(survey), "--collection", "tables")
+    typed = f"Type: python -m agent ingest '{survey}' --collection tables --text for ('for,against' takes both.)\n"
+    assert (status, err.endswith(typed)) == (FAILED, True)
+    status, out, _ = cli("ingest", str(survey), "--text", "against", "--text", "for")
+    assert (status, out.startswith("1 document stored")) == (OK, True)
 
 
 def test_an_emptied_folder_does_not_delete_its_documents(cli: Cli, tmp_path: Path) -> None:

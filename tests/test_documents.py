@@ -99,6 +99,20 @@ def test_objections_are_apart_from_the_case() -> None:
     assert toll_answer(toll_run(claims=CLAIMS[-1:])).outcome == "answered"
 
 
+def test_a_reply_answers_the_nearest_claim() -> None:
+    replies: dict[str, tuple[dict[str, Any], str]] = {
+        "Visits are free on Sundays.": ({"answers": 14, "reason": "money"}, CLAIMS[5]["text"]),
+        "The ford will be closed.": ({"answers": 5, "reason": "Others"}, "Reason 6 against a toll."),
+        "Horses avoid the ford now.": ({"answers": 5, "reason": "animals"}, CLAIMS[4]["text"]),
+        "No source answers itself.": ({"answers": 1}, ""),
+    }
+    said = [written("p1", text, 1, 2, **more) for text, (more, _) in replies.items()]
+    own = written("p2", "The audit agrees.", 1)
+    answer = toll_answer(toll_run(claims=[*CLAIMS[:2], *said, *CLAIMS[2:], own]))
+    found = {reply: c.text for s in answer.perspectives for c in s.all_claims for reply in c.answered_by}
+    assert {reply: found.get(reply, "") for reply in replies} == {r: met for r, (_, met) in replies.items()}
+
+
 @pytest.mark.parametrize("form", ["terminal", "markdown", "html", "docx", "remote"])
 def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
     import docx

@@ -82,6 +82,16 @@ def test_a_verdict_in_words(text: str, verdict: float) -> None:
 # --- how a server wants to be asked -----------------------------------------------------------------------------------
 
 
+async def test_a_server_may_offer_fewer_log_probabilities(server: ModelServer) -> None:
+    refused = Reply("top_logprobs is above 8", status=400)
+    server.on("", lambda body: YES if 0 < body.get("top_logprobs", 0) <= 8 else refused)
+    judge = chat(server)
+    assert await judge.support(pairs(3)) == pytest.approx([0.9] * 3)
+    asked = len(server.requests)
+    assert await judge.support(pairs(1)) == pytest.approx([0.9])
+    assert len(server.requests) == asked + 1, "the judge remembers what the server takes"
+
+
 @pytest.mark.parametrize("refuses", [True, False], ids=["refused", "left out"])
 async def test_without_log_probabilities_the_verdict_counts_and_a_note_says_so(refuses: bool) -> None:
     with ModelServer(no_logprobs=refuses) as server, budget_scope(Budget(), log := StageLog()):

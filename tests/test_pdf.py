@@ -9,6 +9,7 @@ import pytest
 from written_files import BODY, PICTURE, drawn, lines, pdf_of
 
 from tools.documents.pdf import read_pdf
+from tools.documents.plain import join_lines
 from tools.errors import SourceError
 from tools.passages import SourceDocument
 
@@ -17,6 +18,31 @@ def read(path: Path, data: bytes) -> SourceDocument:
     path.write_bytes(data)
     [found] = read_pdf(path, path.name)
     return found
+
+
+# Lines and pages
+
+
+@pytest.mark.parametrize(
+    ("broken", "whole"),
+    [
+        ("under- stand", "understand"),
+        ("well- known", "well-known"),
+        ("Anglo- Saxon", "Anglo-Saxon"),
+        ("1990- 1995", "1990- 1995"),
+    ],
+)
+def test_hyphens_at_line_ends(broken: str, whole: str) -> None:
+    assert join_lines(broken.split()) == whole
+
+
+def test_a_paragraph_goes_on_over_a_page_break(tmp_path: Path) -> None:
+    last = lines("Then the whole of the fleet left the old harbour of the town, and for all the win-", y=640)
+    pages = [(*BODY, *last), (*lines("ter nothing was heard of it."), (300, 40, "2"))]
+    found = read(tmp_path / "a.pdf", pdf_of([drawn((72, 760, "Gazette"), *page) for page in pages]))
+    assert found.blocks[-1].text.endswith("for all the winter nothing was heard of it.")
+    assert (found.blocks[-1].page, found.blocks[-1].last_page) == (1, 2)
+    assert found.left_out == {"running headers": 2, "page numbers": 1}
 
 
 # Scans

@@ -60,6 +60,15 @@ def articles(site: WebServer, count: int, host: str = "site{}.example") -> list[
 # What the engine is asked
 
 
+async def test_the_engine_gets_the_allow_list(engine: SearchServer, tmp_path: Path) -> None:
+    engine.otherwise(lambda _: [])
+    lists = replace(DomainLists.load(), allow=("who.int", "site0.example"))
+    async with searching(engine, tmp_path, lists=lists) as s:
+        await s.find("bridges")
+        await s.find("bridges", domains=("only.example",))
+    assert [r.body["include_domains"] for r in engine.requests] == [["who.int", "site0.example"], ["only.example"]]
+
+
 async def test_trusted_sites_first_blocked_never(engine: SearchServer, site: WebServer, tmp_path: Path) -> None:
     found = articles(site, 8)
     engine.on("bridges", found)
@@ -153,6 +162,17 @@ async def test_a_hanging_page_does_not_stop_the_others(engine: SearchServer, sit
         assert len(s.hosts(result)) == 3
     assert seconds < 15  # the page hangs for 20
     assert result.unread == {hanging: "took too long"}
+
+
+async def test_a_long_page_gives_its_twelve_best_passages(
+    engine: SearchServer, site: WebServer, tmp_path: Path
+) -> None:
+    parts = [prose(i, "advantage" if i == 25 else "filler", 9) for i in range(40)]
+    page = publish(site, "site.example", "/long", parts)
+    engine.otherwise(lambda _: [Found(page)])
+    async with searching(engine, tmp_path) as s:
+        passages = s.passages(await s.find("What are its advantages?"))
+    assert (len(passages), "advantages" in passages[0].text) == (12, True)
 
 
 # Hostile text
