@@ -103,11 +103,11 @@ def test_a_reply_answers_the_nearest_claim() -> None:
     replies: dict[str, tuple[dict[str, Any], str]] = {
         "Visits are free on Sundays.": ({"answers": 14, "reason": "money"}, CLAIMS[5]["text"]),
         "The ford will be closed.": ({"answers": 5, "reason": "Others"}, "Reason 6 against a toll."),
-        "Horses avoid the ford now.": ({"answers": 5, "reason": "animals"}, CLAIMS[4]["text"]),
+        "So reason 8 fails.": ({"answers": 5}, "Reason 8 against a toll."),
         "No source answers itself.": ({"answers": 1}, ""),
     }
     said = [written("p1", text, 1, 2, **more) for text, (more, _) in replies.items()]
-    own = written("p2", "The audit agrees.", 1)
+    own = written("p2", "Sunday visits are free.", 1, 14)
     answer = toll_answer(toll_run(claims=[*CLAIMS[:2], *said, *CLAIMS[2:], own]))
     found = {reply: c.text for s in answer.perspectives for c in s.all_claims for reply in c.answered_by}
     assert {reply: found.get(reply, "") for reply in replies} == {r: met for r, (_, met) in replies.items()}

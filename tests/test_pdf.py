@@ -27,8 +27,9 @@ def read(path: Path, data: bytes) -> SourceDocument:
     ("broken", "whole"),
     [
         ("under- stand", "understand"),
-        ("well- known", "well-known"),
-        ("Anglo- Saxon", "Anglo-Saxon"),
+        ("in- law", "in-law"),
+        ("ferry- captain", "ferry-captain"),
+        ("Moen- Lund", "Moen-Lund"),
         ("1990- 1995", "1990- 1995"),
     ],
 )
