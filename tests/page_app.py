@@ -47,6 +47,7 @@ class Pages:
         app = AppTest.from_file(str(ROOT / "ui" / "app.py"), default_timeout=20)
         for name, value in query.items():
             app.query_params[name] = value
+        app.session_state["at home"] = True  # no shared link opened it
         if claims is not None:
             auth = {"redirect_uri": "http://127.0.0.1/oauth2callback", "client_kwargs": {"prompt": "login"}}
             app.secrets = {"auth": auth}

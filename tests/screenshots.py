@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
             _ask(page, server.url, question)
             page.get_by_role("button", name="Export").wait_for()
         _ask(page, server.url, _SHOWN, deep=True)  # so that there is something to see of a run that goes on
-        page.locator(".sm-side", has_text="enough to read closely").first.wait_for()
+        page.locator(".sm-side", has_text="enough found").first.wait_for()
         _save(page, folder / "running.png", still=False)
         page.get_by_role("button", name="Export").wait_for()
         _save(page, folder / "answer.png")

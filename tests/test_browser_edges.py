@@ -149,10 +149,10 @@ def test_the_history_finds_as_one_types_and_a_side_is_copied_by_keyboard(
 
 def test_a_shared_link_shows_the_answer_and_no_history(samples_page: PageServer, phones: str, visit: Visit) -> None:  # noqa: F811
     visitor = visit(samples_page).go(phones).answered(PHONES)
-    visitor.text("A shared link opened this window.").wait_for()
+    visitor.text("A shared link opened this window, so").wait_for()
     assert visitor.field("Search what was asked").count() == 0
     visitor.reload()
-    visitor.answered(PHONES).text("A shared link opened this window.").wait_for()
+    visitor.answered(PHONES).text("A shared link opened this window, so").wait_for()
     visitor.arrive().field("Search what was asked").wait_for()  # at the page's own address
     visitor.go(phones).answered(PHONES).field("Search what was asked").wait_for()
     assert visitor.field(FIRST).count() == 0

@@ -120,7 +120,7 @@ def test_off_the_question_takes_the_source_with_it_and_also_keeps_it() -> None:
     gone = next(c.number for c in before.citations if c.quote == MILK)
     assert gone not in {c.number for c in off.citations}
     document = next(d for d in off.documents if d.id == "bridge/12.md")
-    assert (document.quoted, document.stances, document.not_quoted) == ([], [], "off_question")
+    assert (document.quoted, document.stances, document.not_quoted) == ([], [], "")
     beside = moving(before, (MILK, ALSO))
     assert [(c.text, c.role) for c in beside.also] == [(TEXTS[8], "also"), (MILK, "also")]
     document = next(d for d in beside.documents if d.id == "bridge/12.md")

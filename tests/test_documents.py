@@ -148,8 +148,8 @@ def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
     ("stances", "why", "taken"),
     [
         ("p1 p2", "", "read as both"),
-        ("p1 p2 p3", "", "read as both, A yearly pass"),
-        ("p1 p3", "", "read as Yes, A yearly pass"),
+        ("p1 p2 p3", "", "read as both, ‘A yearly pass’"),
+        ("p1 p3", "", "read as Yes, ‘A yearly pass’"),
         ("", "no_side", "no clear side"),
         ("", "off_question", ""),
         ("", "repeats", ""),

@@ -257,7 +257,7 @@ async def test_a_plain_no_stands_in_for_a_model_that_words_no_contrary(
 async def test_a_fact_is_chosen_by_the_model_which_sees_more_before_nothing_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("agent.stages.lookup._SHOWN", 20)  # of 32 sentences
+    monkeypatch.setattr("agent.stages.lookup.LOOKUP_SHOWN", 20)  # of 32 sentences
     plain = {**SIDES, "form": "plain", "focus": "who has to pay fines", "perspectives": []}
     shown = list[str]()
 
@@ -283,7 +283,10 @@ async def test_a_fact_is_chosen_by_the_model_which_sees_more_before_nothing_is_f
 
 
 def test_the_best_claim_of_each_facing_side_is_offered() -> None:
-    assert suggested_followups(ANSWER) == ["What speaks against 1?", "What speaks against 2?"]
+    assert suggested_followups(ANSWER) == [
+        "What speaks against “A bridge joins both halves of a town.”?",
+        "What speaks against “Piers pollute a harbour.”?",
+    ]
     assert all(counter_target(question, [ANSWER]) for question in suggested_followups(ANSWER))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION
+from conftest import ROOT
 from page_app import Pages, click, html, open_pages, until
 from providers import ScriptedJudge, build
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
@@ -162,7 +163,7 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     assert ":small[Against it:]" in [m.value for m in app.markdown]
     assert '<span class="sm-reason why">Safety</span> Carters' in html(app)
     assert '<span class="sm-reason">(answers&nbsp;[5])</span>' in html(app)
-    assert "<h2>Also on this question, taking no clear side</h2>" in html(app)
+    assert "<h2>Also on this question, not sorted by side</h2>" in html(app)
     assert documents.label == "Documents: read 13 of the 14 documents found, quoted 9."
     assert [b.label for b in documents.button][:2] == ["On the bridge, part 1", r"\[1\]"]
     listed = "".join(e.proto.body for e in documents.get("html"))
@@ -620,7 +621,7 @@ def test_settings_are_changed_on_the_page_and_keys_are_not_shown(page: Callable[
     fields = {f.label: f for f in app.text_input}
     assert "`OPENAI_API_KEY`" in fields["OpenAI's key"].help
     fields["OpenAI's key"].set_value("sk-secret-of-a-test")
-    fields["Another server of OpenAI's format"].set_value("http://127.0.0.1:9/v1")
+    fields["Address of another server that works like OpenAI's"].set_value("http://127.0.0.1:9/v1")
     fields["Model"].set_value("tiny")
     click(app, "Use these")
     assert not app.exception
@@ -628,7 +629,7 @@ def test_settings_are_changed_on_the_page_and_keys_are_not_shown(page: Callable[
     assert fields["Model"].value == "tiny"
     assert "127.0.0.1:9" in html(app)
     assert (fields["OpenAI's key"].value, "sk-secret" in html(app)) == ("", False)
-    fields["Another server of OpenAI's format"].set_value("no address")
+    fields["Address of another server that works like OpenAI's"].set_value("no address")
     click(app, "Use these")
     assert "OPENAI_BASE_URL cannot be" in html(app)
 
@@ -742,8 +743,10 @@ def test_the_history_has_days_and_a_shared_link_does_not_show_it(
     assert sorted(shown, key=told.index) == shown
     assert [k for b in home.button if (k := str(b.key)).startswith("open-")] == [f"open-{run}" for run in days]
     assert labels(home).index("Settings") < labels(home).index("Was it 0 days ago?")
-    for shared in (app := page(run="5" * 12), click(app, "New question")):
-        assert "A shared link opened this window." in html(shared)
+    app = AppTest.from_file(str(ROOT / "ui" / "app.py"), default_timeout=20)
+    app.query_params["run"] = "5" * 12
+    for shared in (app.run(), click(app, "New question")):
+        assert "A shared link opened this window, so" in html(shared)
         assert not {"Was it 1 days ago?", "Documents", "Settings"} & {*labels(shared)}
     ours = click(home, "Was it 0 days ago?")
     assert "Was it 1 days ago?" in labels(ours)

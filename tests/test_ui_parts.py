@@ -76,8 +76,8 @@ def test_a_run_as_it_goes() -> None:
         ["planned", "planned"],
         ["searching", "planned"],
         ["24 passages from 3 web pages", "planned"],
-        ["enough to read closely", "nothing yet to read closely"],
-        ["enough to read closely", "searching again"],
+        ["enough found", "nothing found yet"],
+        ["enough found", "searching again"],
     ]
     progress = progress_of(events(*told))
     assert progress.neutral == QUESTION

@@ -12,7 +12,7 @@ from agent.answer.attribution import ReasonRow, rows_by_reason
 from agent.answer.debate_sheet import SHEET_TITLE, WHAT_IT_HOLDS
 from agent.answer.files import export_answer, file_name
 from agent.answer.followups import suggested_followups
-from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
+from agent.answer.model import LEAD_NOTE_KINDS, Answer, AnswerClaim, AnswerPerspective
 from agent.answer.outline import side_as_text
 from agent.runs.store import RunRow
 from agent.state import OTHER_WAYS
@@ -23,7 +23,6 @@ from ui.escaping import escaped, label, text
 from ui.service import PageService
 
 _NO_WEB = "The web was not searched"  # begins the note of every answer with sides without it
-_OUT_OF_TIME = ("late", "unjudged")
 _ROWS = 6  # reasons that are not folded
 _SOURCES = "How much is shown, not who is right. One publisher, and what says the same as another, count as one source."
 
@@ -47,7 +46,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
         html.small(read)
     html.line(answer.summary)
     for note in answer.notes:
-        if note.kind == "not_found":
+        if note.kind in LEAD_NOTE_KINDS:
             html.small(note.text)
     _nearest(service, answer)
     if answer.crux:
@@ -59,7 +58,6 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
         show_part()
     show_notes(answer)
     by.undo()
-    _more_time(service, run, answer)
     document_list.show(service, answer)
     _end(service, run, answer)
     _suggested(service, answer)
@@ -83,13 +81,6 @@ def show_notes(answer: Answer) -> None:
         with st.expander(words.HOW_MADE):
             for said in more:
                 html.small(said)
-
-
-def _more_time(service: PageService, run: RunRow, answer: Answer) -> None:
-    """Offers the same question with the longest time limit if the time ran out."""
-    late = any(note.kind in _OUT_OF_TIME for note in answer.notes) and run.options.get("depth") != "deep"
-    if late and st.button("Search again with more time", key="more-time"):
-        ask_view.begin(service, followups.repeated_question(answer), "deep", thread=run.id)
 
 
 def _thread(service: PageService, run: RunRow) -> None:

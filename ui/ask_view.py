@@ -50,7 +50,13 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
             above, line = st.container(), st.container(horizontal=True, wrap=False, vertical_alignment="center")
             if st.session_state.pop("told", False):  # what was answered leaves the field
                 st.session_state[f"question{shown}"] = ""
-            example = "Ask on …" if thread else "Ask something else …" if shown else "Should schools ban smartphones?"
+            example = (
+                "Ask a follow-up …"
+                if thread
+                else "Ask something else …"
+                if shown
+                else "Should schools ban smartphones?"
+            )
             seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
             with line if shown else above:
                 question = st.text_input(label, placeholder=example, key=f"question{shown}", label_visibility=seen)
@@ -94,7 +100,7 @@ def _scope(open_service: Callable[[], PageService]) -> None:
     service = open_service()
     held = {c.name: c.passages for c in service.store.collections()}
     known = {SAMPLES: "sample passages, written for this project"}
-    places = service.places(None)["collections"]
+    places = (service.places(None) | st.session_state.get("places", {}))["collections"]
     parts = [f"{held.get(p, 0):,} {known.get(p) or f'passages of {service.called(p)}'}" for p in places]
     parts += ["the web"] if service.has_web else []
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -7,7 +7,7 @@ from functools import cached_property
 import streamlit as st
 
 from agent.answer import followups
-from agent.answer.attribution import replier_name, replying_claims, source_lines
+from agent.answer.attribution import quotes_behind, replier_name, replying_claims, source_lines
 from agent.answer.corrections import ALSO, OFF_QUESTION
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.words import citation_numbers, claim_text, claims_below_heading, reason_label, side_name
@@ -18,7 +18,8 @@ from ui.service import PageService
 
 _OPENED = "source"
 _OPEN = 4  # claims of a side that are not folded
-_NONE = "", 0, "", ""
+_Opened = tuple[str, int, tuple[str, ...], str]  # run, citation, quotations to mark, key of its button
+_NONE: _Opened = "", 0, (), ""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Corrector:
         """Shows the places that one click moves the claim to: the facing side if there is exactly one, else `ALSO`;
         from `ALSO` any side or off the question. stands: the list that holds the claim, a side's id or `ALSO`. key:
         of the claim's line."""
-        if self.run.person != self.service.person:
+        if self.run.person != self.service.person or permissions.by_shared_link(self.service.person):
             return
         facing = [side.id for side in self.answer.perspectives if side.stance != "other" and side.id != stands]
         against = stands.removesuffix("-against")
@@ -49,7 +50,8 @@ class Corrector:
         """Shows the new place of a claim in the list that it left, with Undo and the other places; below all lists
         if that list is gone. Below all lists it also offers to undo earlier changes."""
         changed = any(note.kind == "corrected" for note in self.answer.notes)
-        if not changed or self.run.person != self.service.person:
+        shared = permissions.by_shared_link(self.service.person)
+        if not changed or shared or self.run.person != self.service.person:
             return
         run_id, words, left, at = st.session_state.get("moved", ("", "", "", ""))
         listed = left if left in (ALSO, *(side.id for side in self.answer.perspectives)) else ""
@@ -75,7 +77,7 @@ class Corrector:
             corrections = self.service.corrections(self.run.id)
             # Before the change: Streamlit may start the script anew at any use of its state.
             st.session_state["moved"] = self.run.id, words, left, to
-            focus.then(focus=".st-key-undo-move button")
+            focus.then(focus=".st-key-undo-move button", clear=".st-key-undo-places")
             corrections.add(self.run.id, to, self.service.person, text=words)
 
     def _undo(self) -> None:
@@ -88,11 +90,10 @@ class Corrector:
 def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
     """Shows text and its citation numbers. A number opens its source beside the answer and marks this claim's words
     there."""
-    said = claim.text if claim.quoted else ""
     with st.container(horizontal=True, vertical_alignment="bottom", gap=None):
         st.html(words, width="content")
         for number in claim.citations:
-            _number(answer, number, said, f"cite-{key}-{number}")
+            _number(answer, claim, number, f"cite-{key}-{number}")
 
 
 def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OPEN) -> None:
@@ -120,7 +121,7 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
         st.html(words)
         for number, told in source_lines(by.answer, claim):
             with st.container(horizontal=True, gap=None, wrap=False):
-                _number(by.answer, number, claim.text if claim.quoted else "", f"cite-{key}-{number}")
+                _number(by.answer, claim, number, f"cite-{key}-{number}")
                 st.html(f'<p class="sm-small">{text(told)}</p>')
                 if number == claim.citations[-1] and claim.role != "also":
                     by.buttons(claim, key.rpartition("-")[0], key)
@@ -129,10 +130,12 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
                 by.buttons(claim, ALSO, key)
         if claim.answered_by:
             with st.container(horizontal=True, gap="xsmall"):
+                names = set[str]()
                 for place, (side, reply) in enumerate(replying_claims(by.answer, claim)):
-                    said = escaped(
-                        f"Answered by {replier_name(by.answer, reply)} {citation_numbers(reply.citations[:1])}"
-                    )
+                    name = f"{replier_name(by.answer, reply)} {citation_numbers(reply.citations[:1])}"
+                    told = f"{name}: {label(reply.text, 40)}" if name in names else name
+                    names.add(name)
+                    said = escaped(f"Answered by {told}")
                     there = f".st-key-{_key(side, reply)}"
                     to = {"focus": there, "clear": there}
                     st.button(said, f"answered-{key}-{place}", None, focus.then, kwargs=to, type="tertiary")
@@ -145,12 +148,13 @@ def _key(side: AnswerPerspective, claim: AnswerClaim) -> str:
     return f"claim-{next(found, f'{side.id}-head')}"
 
 
-def _number(answer: Answer, number: int, words: str, key: str) -> None:
-    opened = answer.run_id, number, words, key
+def _number(answer: Answer, claim: AnswerClaim, number: int, key: str) -> None:
+    source = next((c for c in answer.citations if c.number == number), None)
+    opened = answer.run_id, number, tuple(quotes_behind(claim, source)) if source else (), key
     st.button(rf"\[{number}\]", key=key, type="tertiary", on_click=_open, args=(opened, "close-source"))
 
 
-def _open(source: tuple[str, int, str, str], button: str) -> None:
+def _open(source: _Opened, button: str) -> None:
     """Shows the source, or with `_NONE` none. `button`: the key of the button that gets the focus."""
     st.session_state[_OPENED] = source
     focus.then(focus=f".st-key-{button} button", clear=f".st-key-{source[3]} button" if source[3] else "")
@@ -173,14 +177,15 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
     st.html(source_view.card(citation, passages, words))
     with st.container(horizontal=True):
         if st.button("Whole document", key="whole-document", type="tertiary"):
-            quotes = [words] if words else [citation.quote, *(q.quote for q in citation.more)]
             whole = service.store.document_passages(citation.passage_id)
-            source_view.open_document(citation.title or citation.document_id, whole, quotes)
-        claimed = any(citation.number in c.citations for s in answer.perspectives for c in s.claims)
-        if claimed and st.button("What speaks against this", key="challenge", type="tertiary"):
-            ask_view.begin(service, f"What speaks against {citation.number}?", thread=run.id)
+            source_view.open_document(citation.title or citation.document_id, whole, words)
+        cited = [c for s in answer.perspectives for c in s.claims if citation.number in c.citations]
+        if cited and st.button("What speaks against this", key="challenge", type="tertiary"):
+            opened = next((c for c in cited if c.text in words or {*words} & {*c.evidence}), cited[0])
+            ask_view.begin(service, followups.counter_question(opened), thread=run.id)
         if st.button("More like this", key="like-this", type="tertiary"):
-            told = service.more_like(run, answer, words or citation.quote)
+            with st.spinner("Searching for similar sentences …"):
+                told = service.more_like(run, answer, (*words, citation.quote)[0])
             ask_view.carry_out(service, answer, f"More like this [{citation.number}]", told)
         if st.button("Only this source", key="only-this", type="tertiary"):
             told = followups.single_source(answer, str(citation.number))

@@ -71,10 +71,10 @@ def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
     with st.form("again"):
         called = {c.name: escaped(service.called(c.name)) for c in service.store.collections()}
         where = st.pills("Or ask the same again in", called, selection_mode="multi", format_func=called.__getitem__)
-        alone = st.checkbox("Let nothing leave this machine: no web, and no model elsewhere")
+        alone = st.checkbox("Without web and chat model: Steelman's built-in models alone")
         if st.form_submit_button("Ask again"):
             options: dict[str, Any] = ({"collections": tuple(where)} if where else {}) | (
-                {"web": False} if alone else {}
+                {"web": False, "max_calls": 0} if alone else {}
             )
             thread = run.id if answer.focus or answer.against else None  # a follow-up means nothing by itself
             ask_view.begin(service, followups.repeated_question(answer), thread=thread, beside=run.id, **options)

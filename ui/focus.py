@@ -9,7 +9,7 @@ import streamlit as st
 _NEXT = "moves"
 _SCRIPT = """<script>{
 document.currentScript.remove();  // none is to be found on the page
-const {focus, gently, shown, clear, top, print} = %s, sought = focus || shown || clear;
+const {focus, gently, shown, clear, top, print, at} = %s, sought = focus || shown || clear;
 const stop = () => clearInterval(window.steelmanMoves);
 stop();  // what was to be done before
 window.onkeydown = window.onpointerdown = window.onwheel = stop;  // from here on a person moves
@@ -17,7 +17,8 @@ if (top) {
   document.querySelector('.stMain')?.scrollTo(0, 0);
   if (innerWidth <= 768) document.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
 }
-if (print) setTimeout(() => window.print(), 500);  // once the menu that was clicked is closed
+if (print && window.steelmanPrinted !== at) setTimeout(() => window.print(), 500);  // a script may run twice
+if (print) window.steelmanPrinted = at;
 let seen = 0, drawn = 0, looks = 0, unfolded;
 window.steelmanMoves = sought && setInterval(() => {
   const found = document.querySelector(sought), has = document.activeElement, free = has === document.body;

@@ -33,7 +33,8 @@ def show(service: PageService, run_id: str) -> None:
     link lists none."""
     st.button("New question", key="new", width="stretch", on_click=go)
     if permissions.by_shared_link(service.person):
-        html.small("A shared link opened this window. What else was asked here is listed at the page's own address.")
+        html.small("A shared link opened this window, so it lists no other questions.")
+        st.html('<a href="/" target="_self">Open the page with its history</a>')
         return
     with st.container(horizontal=True):
         link("Documents", "documents-view", view="documents")

@@ -36,9 +36,9 @@ _SIDES: dict[SideState, tuple[str, str]] = {
     "searching": ("◔", "searching"),
     "found": ("◑", "{}"),
     "searching again": ("◔", "searching again"),
-    "supported": ("●", "enough to read closely"),
-    "thin": ("◒", "little to read closely"),
-    "not_found": ("◌", "nothing yet to read closely"),
+    "supported": ("●", "enough found"),
+    "thin": ("◒", "little found"),
+    "not_found": ("◌", "nothing found yet"),
 }
 """The mark of each state, and its words, with the passages that were found. What they argue is not known before they
 are read for the answer."""
@@ -114,7 +114,7 @@ def sides(progress: RunProgress) -> str:
 
 
 def _words(side: SideProgress) -> str:
-    """'searching', '24 passages', 'enough to read closely' …"""
+    """'searching', '24 passages', 'enough found' …"""
     pages = f" from {side.pages} web pages" if side.pages and side.state == "found" else ""
     return _SIDES[side.state][1].format(count(side.passages, "passage") + pages)
 

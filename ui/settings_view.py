@@ -21,7 +21,7 @@ _GROUPS = {
         "provider": "Who plans and writes",
         "model": "Model",
         "openai_api_key": "OpenAI's key",
-        "openai_base_url": "Another server of OpenAI's format",
+        "openai_base_url": "Address of another server that works like OpenAI's",
         "anthropic_api_key": "Anthropic's key",
         "google_api_key": "Google's key",
     },

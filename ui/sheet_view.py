@@ -1,6 +1,7 @@
 """The debate sheet: an answer on one page, to print or to take along."""
 
 from functools import partial
+from itertools import groupby
 
 import streamlit as st
 
@@ -28,9 +29,10 @@ def show(run: RunRow, answer: Answer) -> None:
     html.title(answer.question)
     if answer.crux:
         html.line(f"{CRUX_LABEL}: {answer.crux.text}")
-    with st.container(key="sides-sheet"):
-        for side in filter(None, (strongest_blocks(answer, side) for side in answer.perspectives)):
-            st.html("".join(map(_shown, side)))
+    for facing, sides in groupby(answer.perspectives, lambda side: side.stance != "other"):
+        with st.container(key=f"sides-sheet-{facing}"):
+            for side in filter(None, (strongest_blocks(answer, side) for side in sides)):
+                st.html("".join(map(_shown, side)))
     st.html("".join(map(_shown, unknown_blocks(answer))))
     html.small(closing_line(answer, asked=run.created_at))
 

@@ -11,9 +11,8 @@ from ui import focus
 from ui.escaping import escaped, label, link, marked, text
 
 
-def card(citation: Citation, passages: Mapping[int, Passage], words: str = "") -> str:
-    """Returns the card as HTML. passages: by id, without deleted ones. words: the one sentence to mark; without it,
-    the card marks all quotations of this source."""
+def card(citation: Citation, passages: Mapping[int, Passage], words: Sequence[str] = ()) -> str:
+    """Returns the card as HTML. passages: by id, without deleted ones. words: the quotations to mark."""
     head = f"<h2>{link(citation.url, label(citation.title or citation.document_id, 160))}</h2>"
     head += f'<p class="sm-small">{text(about)}</p>' if (about := about_of(citation)) else ""
     return f'<div class="sm-source">{head}{_passages(citation, passages, words)}</div>'
@@ -27,17 +26,17 @@ def about_of(citation: Citation) -> str:
     )
 
 
-def _passages(citation: Citation, passages: Mapping[int, Passage], words: str) -> str:
+def _passages(citation: Citation, passages: Mapping[int, Passage], words: Sequence[str]) -> str:
     quotes = {citation.passage_id: [citation.quote]}
     for more in citation.more:
         quotes.setdefault(more.passage_id, []).append(more.quote)
-    alone = {i: [words] for i, said in quotes.items() if words in said}
+    alone = {i: wanted for i, said in quotes.items() if (wanted := [q for q in said if q in words])}
     shown = [
         f"{_place(passages[i])}<blockquote>{marked(passages[i].text, said)}</blockquote>"
         for i, said in (alone or quotes).items()
         if i in passages
     ]
-    gone = "" if shown else f"<p>{text(words or citation.quote)}</p><p>The passage is gone since.</p>"
+    gone = "" if shown else f"<p>{text((*words, citation.quote)[0])}</p><p>The passage is gone since.</p>"
     return "".join(shown) + gone
 
 

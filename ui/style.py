@@ -69,8 +69,8 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
   .st-key-source {{ max-height: 50vh; padding: .8rem 1rem; box-shadow: 0 -6px 24px rgb(0 0 0 / .25); }}
   .stMain:has(.st-key-source) .block-container {{ padding-bottom: 60vh; }}
 }}
+@media (max-width: 1099px) {{ [class*="st-key-sides-"] {{ grid-template-columns: 100%; }} }}
 @media (max-width: 1099px), (pointer: coarse) {{
-  [class*="st-key-sides-"] {{ grid-template-columns: 100%; }}
   :is(button, summary, input, [role="option"], label:has([type="checkbox"]), .sm-source a) {{
     min-height: 44px !important; min-width: 44px !important; }}
   kbd {{ display: none !important; }}

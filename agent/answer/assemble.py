@@ -278,6 +278,7 @@ def _claim(claim: Claim, numbering: CitationNumbering) -> AnswerClaim:
     speakers = dict.fromkeys(c.speaker for c in numbering.citations.values() if c.number in cited and c.speaker)
     told = {"citations": cited, "answers": numbering.answers(claim), "quoted": not claim.get("written")}
     told["speaker"] = "" if claim.get("written") else ", ".join(speakers)
+    told["evidence"] = list(dict.fromkeys(claim.get("evidence", ()))) if claim.get("written") else []
     return AnswerClaim(**shared_fields(claim, AnswerClaim) | told, answered_by=numbering.answered_by(claim))
 
 

@@ -21,6 +21,7 @@ from agent.answer.words import (
     strip_control_characters,
 )
 from tools.language.grounding import stems
+from tools.language.speech import UNNAMED
 from tools.language.words import count
 
 _LONGEST = 80  # characters of a name
@@ -52,6 +53,12 @@ def source_lines(answer: Answer, claim: AnswerClaim) -> list[tuple[int, str]]:
     return [(n, _in_one_line(cited[n], claim)) for n in claim.citations if n in cited]
 
 
+def quotes_behind(claim: AnswerClaim, source: Citation) -> list[str]:
+    """The source's quotations that the claim stands on; all of them if the answer does not say which."""
+    quoted = [source.quote, *(more.quote for more in source.more)]
+    return [q for q in quoted if q == claim.text or q in claim.evidence] or quoted
+
+
 def numbered_source_lines(answer: Answer, claim: AnswerClaim) -> list[str]:
     """The same as lines; each of several begins with its number."""
     told = source_lines(answer, claim)
@@ -75,7 +82,8 @@ def answered_by_line(answer: Answer, claim: AnswerClaim) -> str:
 def replier_name(answer: Answer, reply: AnswerClaim) -> str:
     """The speaker or the publisher of a claim that answers another one."""
     first = [c for c in answer.citations if c.number in reply.citations[:1]]
-    name = reply.speaker or next((c.speaker or _published(c) for c in first), "")
+    speakers = (reply.speaker, *(c.speaker for c in first))
+    name = next((s for s in speakers if s and not s.startswith(UNNAMED)), "") or next(map(_published, first), "")
     return shorten(strip_control_characters(name), _LONGEST, placeholder=" …")
 
 
@@ -109,8 +117,11 @@ def short_attribution(answer: Answer, claim: AnswerClaim) -> str:
 
 def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
     quoted: list[Citation | Quotation] = [source, *source.more]
-    places = [where for where in quoted if where.quote == claim.text or len(quoted) == 1]
-    pages = [page_numbers(where) for where in places[:1]]
+    quotes = quotes_behind(claim, source)
+    places = [where for where in quoted if where.quote in quotes]
+    if claim.quoted:  # nobody knows the page of words that the source does not have alone
+        places = places[:1] if len(quotes) == 1 else []
+    pages = [page_numbers(where) for where in places]
     who, kind = source.speaker or claim.speaker, source_kind(source, source.document_id)
     named = _where_said(source, who)
     told = "" if kind and kind in named[0] else kind
@@ -189,13 +200,13 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
     if not told:
         return NO_CLEAR_SIDE if sides and document.not_quoted in ("", "no_side", "unread") else ""
     facing = {side.stance for argues, side in told if argues == "for"} >= {"supports", "opposes"}
-    named = [_named(answer, argues, side) for argues, side in told if not (facing and side.stance != "other")]
-    return f"read as {', '.join([*(['both'] if facing else []), *named])}"
-
-
-def _named(answer: Answer, argues: str, side: AnswerPerspective) -> str:
-    name = shorten(strip_control_characters(side_name(answer, side)), _LONGEST, placeholder=" …")
-    return name if argues == "for" else f"against {name}"
+    named: dict[str, set[str]] = {}
+    for argues, side in told:
+        if not (facing and side.stance != "other"):
+            name = shorten(strip_control_characters(side_name(answer, side)), _LONGEST, placeholder=" …")
+            named.setdefault(f"‘{name}’" if len(name.split()) > 1 else name, set()).add(argues)
+    words = [f"both on {n}" if len(a) > 1 else n if a == {"for"} else f"against {n}" for n, a in named.items()]
+    return f"read as {', '.join([*(['both'] if facing else []), *words])}"
 
 
 def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:

@@ -208,17 +208,26 @@ class _CorrectedParts:
         """The side's line; where its claims have changed, by what is shown."""
         if not any(side.id in (m.place.side, m.to.side) for m in self.moved):
             return line
+        before = next(s for s in self.answer.perspectives if s.id == side.id)
+        (had_passages, had_sources), (has_passages, has_sources) = self._counts(before), self._counts(side)
+        # As much more or less than the stored counts, which know copies and owners of web pages.
+        passages = max(has_passages > 0, line.passages + has_passages - had_passages)
+        sources = max(has_sources > 0, line.sources + has_sources - had_sources)
+        some = side.claims or line.status != "not_found"
+        enough = passages >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES
+        status = "supported" if enough else "thin" if some else "not_found"
+        counts = {"passages": passages, "sources": sources, "status": status}
+        return line.model_copy(update={**counts, "strength": side_strength(sources, len(side.claims))})
+
+    def _counts(self, side: AnswerPerspective) -> tuple[int, int]:
+        """Passages and sources of the side's claims, as far as the answer shows them."""
         cited = [c for c in self.answer.citations if any(c.number in claim.citations for claim in side.claims)]
         known = Counter((c.collection, c.document_id) for c in self.answer.citations)
         several = {c.number for c in cited if known[c.collection, c.document_id] > 1}  # speakers of one document
         sources = {(c.publisher.casefold() or c.document_id, c.speaker if c.number in several else "") for c in cited}
         passages = {i for claim in side.claims for i in _passages(self.answer, claim)}
         passages |= {c.passage_id for c in cited if any(c.number in w.citations for w in side.claims if not w.quoted)}
-        enough = len(passages) >= ENOUGH_PASSAGES and len(sources) >= ENOUGH_SOURCES
-        some = side.claims or line.status != "not_found"
-        status = "supported" if enough else "thin" if some else "not_found"
-        counts = {"passages": len(passages), "sources": len(sources), "status": status}
-        return line.model_copy(update={**counts, "strength": side_strength(len(sources), len(side.claims))})
+        return len(passages), len(sources)
 
     def document(self, document: AnswerDocument, sides: Sequence[AnswerPerspective], known: set[int]) -> AnswerDocument:
         """The document; where words of it were moved, with what its quotations now stand for. A repeat argues what its
@@ -234,7 +243,7 @@ class _CorrectedParts:
         argued = cited or {(s.perspective, s.argues == "against") for s in document.stances} - left
         told = [DocumentStance(perspective=side, argues="against" if no else "for") for side, no in sorted(argued)]
         quoted = [n for n in document.quoted if n in known]
-        why = "" if quoted else "no_claim" if told else "off_question"
+        why = "no_claim" if told and not quoted else ""
         return document.model_copy(update={"stances": told, "quoted": quoted, "not_quoted": why})
 
 

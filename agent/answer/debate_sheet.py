@@ -6,7 +6,7 @@ from dataclasses import replace
 from textwrap import shorten
 
 from agent.answer import words
-from agent.answer.attribution import NO_CLEAR_SIDE, document_title, stance_label
+from agent.answer.attribution import NO_CLEAR_SIDE, document_title, quotes_behind, stance_label
 from agent.answer.files import to_docx, to_markdown
 from agent.answer.model import Answer, AnswerPerspective
 from agent.answer.outline import OutlineBlock, lead_blocks, side_blocks
@@ -15,7 +15,7 @@ from tools.language.words import count
 SHEET_TITLE = "Debate sheet"
 WHAT_IT_HOLDS = "Three arguments for each side"
 SHEET_ENDINGS = (".md", ".docx")
-_MOST = 3
+_MOST, _MOST_OTHER = 3, 1  # arguments of yes or no, and of another side
 _NUMBER = re.compile(r"^\[\d+\] | \[\d+\](?=,|$)")
 _NAMED = 3  # documents that are named
 
@@ -43,7 +43,8 @@ def strongest_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlo
         return []
     head, strength, *rest = side_blocks(answer, side)
     claims = [_with_quotes(answer, replace(b, kind="case")) for b in rest if b.kind in ("thesis", "case")]
-    shown = _diverse(claims, _MOST - bool(head.citations))
+    most = _MOST if side.stance != "other" or len(answer.perspectives) == 2 else _MOST_OTHER
+    shown = _diverse(claims, most - bool(head.citations))
     return [_unnumbered(head), *(shown or ([] if side.claims else [strength]))]
 
 
@@ -61,11 +62,14 @@ def _diverse(claims: Sequence[OutlineBlock], most: int) -> list[OutlineBlock]:
 
 def _with_quotes(answer: Answer, block: OutlineBlock) -> OutlineBlock:
     """The block, where a model wrote it with the source's own words below it, if it is known which these are."""
-    said, alone = _unnumbered(block), {c.number: c.quote for c in answer.citations if not c.more}
-    if block.quoted:
+    said, sources = _unnumbered(block), {c.number: c for c in answer.citations}
+    claim = next((c for s in answer.perspectives for c in s.claims if c.text == block.text), None)
+    if block.quoted or claim is None:
         return said
-    told = zip(block.citations or (), said.said_by, strict=False)
-    return replace(said, said_by=[f"“{alone[n]}” {line}" if n in alone else line for n, line in told])
+    quotes = [quotes_behind(claim, sources[n]) if n in sources else [] for n in block.citations or ()]
+    told = zip(quotes, said.said_by, strict=False)
+    lines = [f"{words.in_quotes(q[0])} {line}" if len(q) == 1 else line for q, line in told]
+    return replace(said, said_by=lines)
 
 
 def _unnumbered(block: OutlineBlock) -> OutlineBlock:

@@ -68,8 +68,8 @@ def _blocks(answer: Answer, explain: bool, *, documented: bool = True) -> list[O
     listed = document_blocks(answer) if documented else []
     return [
         *lead_blocks(answer),
-        *body_blocks(answer, explain),
-        *source_blocks(answer, explain),
+        *body_blocks(answer, explain or documented),
+        *source_blocks(answer, explain or documented),
         *listed,
         *note_blocks(answer, explain),
     ]

@@ -8,7 +8,9 @@ is named, ranked by `agent.evidence.coverage.counter_rank`.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median_high
+from textwrap import shorten
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
 from agent.answer.words import citation_numbers, claim_text, format_date, in_quotes, side_name, strip_control_characters
@@ -21,6 +23,8 @@ _AGAINST = re.compile(
     r"(?:/against|what speaks against|strongest (?:case against|counter-argument to)) (?P<what>.+?)[\s?.!]*", re.I
 )
 _NUMBER = re.compile(r"[\[(#]?(\d{1,3})[\])]?")
+_CLAIM_NAME = 70  # characters of a claim that name it in a question
+_CLAIM = re.compile(r"[“\"](?P<words>.+?)(?: …)?[”\"]")
 _COMMAND = re.compile(r"/[a-z]+(?: \S+){0,2}", re.I)
 _NO_ANSWER = (
     "there is no earlier answer in this thread. Ask a question first, then follow up with a number of its answer."
@@ -71,6 +75,9 @@ def _named(answer: Answer, what: str) -> CounterTarget | None:
     """What the words name in the answer: the claim that a number stands for, or a side."""
     if match := _NUMBER.fullmatch(what):
         return _claim_target(answer, int(match[1]))
+    if match := _CLAIM.fullmatch(what):
+        claims = ((s, c) for s in answer.perspectives for c in s.claims if c.text.startswith(match["words"]))
+        return next((_target_of_claim(answer, s, c, c.citations[0]) for s, c in claims if c.citations), None)
     side = find_side(answer, what)
     if side and side.id == OTHER_WAYS:
         raise QuestionError(f"'{side.name}' are several. Name a claim of them. {_numbers_in_words(answer)}")
@@ -109,7 +116,10 @@ def _numbers_in_words(answer: Answer) -> str:
 def _claim_target(answer: Answer, number: int) -> CounterTarget | None:
     if (found := _claim_of(answer, number)) is None:
         return None
-    perspective, claim = found
+    return _target_of_claim(answer, *found, number)
+
+
+def _target_of_claim(answer: Answer, perspective: AnswerPerspective, claim: AnswerClaim, number: int) -> CounterTarget:
     named = [name for c in answer.citations if c.number == number for name in (c.speaker, c.publisher, c.title) if name]
     return _target(answer, perspective, number, claim.text, named[0] if named else "")
 
@@ -181,15 +191,20 @@ def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -
 
 def suggested_followups(answer: Answer) -> list[str]:
     """A counter-argument to the best claim of each perspective whose contrary has a case to reply with, two at most."""
-    numbers: list[int] = []
+    offered: list[str] = []
     for perspective in answer.perspectives:
         facing = contrary_of(answer, perspective)
         cased = answer.against or any(s.claims for s in answer.perspectives if facing and s.name == facing["name"])
-        claims = ((n, _claim_of(answer, n)) for n in _numbered(answer))
-        own = {n: _support(answer, found[1]) for n, found in claims if found and found[0].id == perspective.id}
+        claims = (found for n in _numbered(answer) if (found := _claim_of(answer, n)))
+        own = [claim for side, claim in claims if side.id == perspective.id]
         if facing and cased and own:
-            numbers.append(max(own, key=lambda n: (own[n], -n)))
-    return [f"What speaks against {n}?" for n in numbers[:2]]
+            offered.append(counter_question(max(own, key=partial(_support, answer))))
+    return offered[:2]
+
+
+def counter_question(claim: AnswerClaim) -> str:
+    """'What speaks against “Phones distract …”?', which names the claim by its first words."""
+    return f"What speaks against “{shorten(claim.text, _CLAIM_NAME, placeholder=' …')}”?"
 
 
 _CLAIMS = 2  # of a side, in a summary
@@ -268,7 +283,7 @@ def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> 
         by = f" – {passage.said_by or passage.title}" if passage.said_by or passage.title else ""
         lines.append((f"{in_quotes(said)}{by}", [numbered[passage.id]] if passage.id in numbered else []))
     return CommandReply(
-        "More like this" if lines else "The documents say nothing else like this that argues the same.", lines
+        "More like this" if lines else "Nothing else was found that is close to this and surely argues the same.", lines
     )
 
 

@@ -19,7 +19,9 @@ NotQuoted = Literal["", "no_claim", "repeats", "no_side", "off_question", "unrea
 """Why a document is not quoted, in the order in which documents are listed; see `AnswerDocument`."""
 STANCES = ("supports", "opposes", "other")
 """The stances of sides in the one order in which sides stand: Yes is left of No, or above it."""
-FOOTER_NOTE_KINDS = ("corrected", "skipped", "failed", "late", "unjudged", "degraded")
+LEAD_NOTE_KINDS = ("not_found", "corrected")
+"""The kinds of notes that stand above the sides: nothing was found, or a reader changed the answer."""
+FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
 """The kinds of notes that everybody sees, as one line below the answer, in this order; whoever asks sees all."""
 
 
@@ -74,6 +76,7 @@ class AnswerClaim(AnswerModel):
     quotes say it. `shown`: the text with what was changed in square brackets, empty where it stands alone. `speaker`:
     whose words are quoted; empty of what a model wrote. `reason`: a word or two for it, or nothing. `answers`: numbers
     of the opposing citations that it replies to. `answered_by`: texts of claims that reply to it, in JSON if any.
+    `evidence`: the quotations that say what a model wrote, in JSON if any.
     """
 
     text: str
@@ -85,6 +88,7 @@ class AnswerClaim(AnswerModel):
     reason: str = ""
     answers: list[int] = Field(default_factory=list)
     answered_by: list[str] = Field(default_factory=list, exclude_if=lambda texts: not texts)
+    evidence: list[str] = Field(default_factory=list, exclude_if=lambda quotes: not quotes)
 
 
 class ResponseSentence(AnswerModel):

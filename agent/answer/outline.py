@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.answer import attribution, words
-from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
+from agent.answer.model import LEAD_NOTE_KINDS, Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.summary import search_completed
 from tools.errors import as_installed
 
@@ -73,7 +73,7 @@ def lead_blocks(answer: Answer) -> list[OutlineBlock]:
         OutlineBlock("title", answer.question),
         OutlineBlock("read_as", words.question_as_read(answer)),
         OutlineBlock("summary", answer.summary),
-        *(OutlineBlock("tried", note.text) for note in answer.notes if note.kind == "not_found"),
+        *(OutlineBlock("tried", note.text) for note in answer.notes if note.kind in LEAD_NOTE_KINDS),
         *(OutlineBlock("tried", words.NEAREST_QUESTIONS) for _ in answer.nearest_questions[:1]),
         *(OutlineBlock("nearest", question) for question in answer.nearest_questions),
         *(_claim_block(answer, "crux", c) for c in (answer.crux,) if c),

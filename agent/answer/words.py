@@ -10,6 +10,7 @@ from typing import Any
 
 from agent.answer.model import (
     FOOTER_NOTE_KINDS,
+    LEAD_NOTE_KINDS,
     Answer,
     AnswerClaim,
     AnswerDocument,
@@ -43,7 +44,7 @@ REMINDER = "Check what matters to you against the sources."
 HOW_MADE = "More about how this was made"
 """What stands above the notes that are shown to those who ask for them."""
 _QUOTED = re.compile(r'["“]([^"“”]+)["”]')
-_VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
+_VERSION = re.compile(r"^(?:chat|score|batch)-judge-|(?:-[0-9a-f]{6,})+$")
 _LONGEST_NAME = 80  # characters of a section or a source
 _LONGEST_SPEAKER = 140  # characters of who says something, of one for no side with where and when
 _LONGEST_BRIEF = 160
@@ -80,7 +81,7 @@ def side_label(answer: Answer, side: AnswerPerspective) -> str:
         return side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
     number = f" {[s.id for s in answer.perspectives].index(side.id) + 1}" if len(answer.perspectives) > 1 else ""
-    labels = _LABELS if answer.against else stance_labels(answer.neutral_question)
+    labels = stance_labels(answer.neutral_question)
     return labels[side.stance] if sided else f"Answer{number}"
 
 
@@ -134,7 +135,7 @@ def is_sideless(answer: Answer) -> bool:
 
 def also_heading(answer: Answer) -> str:
     """What stands above `also`."""
-    return "On this question" if is_sideless(answer) else "Also on this question, taking no clear side"
+    return "On this question" if is_sideless(answer) else "Also on this question, not sorted by side"
 
 
 def how_to_get_sides(answer: Answer) -> str:
@@ -264,7 +265,11 @@ def problem_line(notes: Sequence[Note]) -> str:
 
 def folded_notes(notes: Sequence[Note]) -> list[str]:
     """The notes that the one line does not tell in full, for those who ask."""
-    return [n.text for n in notes if n.kind not in FOOTER_NOTE_KINDS or _brief(n) != as_sentence(n.text)]
+    return [
+        n.text
+        for n in notes
+        if n.kind not in (*FOOTER_NOTE_KINDS, *LEAD_NOTE_KINDS) or _brief(n) != as_sentence(n.text)
+    ]
 
 
 def _brief(note: Note) -> str:

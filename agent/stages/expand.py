@@ -42,6 +42,7 @@ from tools.language.polarity import same_polarity, takes_no_side
 from tools.language.question import ANSWERS, Kind
 from tools.language.quotable import stands_alone
 from tools.language.sentences import passage_sentences, split_sentences, without_mark
+from tools.language.speech import people_speak
 from tools.language.words import KEYWORD_STOP_WORDS, analyzer
 from tools.models.chat.model import ChatModel
 from tools.passages import Passage, Sentence
@@ -79,6 +80,8 @@ async def expand_by_rules(models: Models, framing: FramingState, passages: Seque
         said = f"{name}: {framing.get('claim', '')}"
         return [Perspective(id="p1", name=name, statement=said, stance="opposes", contrary="", origin="question")]
     if framing["form"] == "open":
+        if people_speak([s.text for p in passages for s in passage_sentences(p)]):
+            return []  # what one person says is not an answer to choose from
         return await mine_answers(models, framing["question"], passages)
     return sides_of_question(framing)
 
