@@ -15,7 +15,7 @@ from agent.runs.bootstrap import reading_limits
 from agent.settings import Settings
 from agent.stages.expand import reviewed_perspectives
 from api import guard
-from tools.documents.apart import read_in_process
+from tools.documents.sandbox import read_in_process
 from tools.errors import InputError, SourceError
 from tools.net import connections
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from web_server import pdf
 
-from tools.documents.cutting import cut_document
-from tools.documents.document import Note
+from tools.documents.document import ReaderNote
+from tools.documents.ingest import cut_document
 from tools.documents.readers import read_file
 from tools.errors import SourceError
 from tools.passages import SourceDocument
@@ -128,7 +128,7 @@ def test_front_matter_that_is_not_yaml_loses_no_text(
     tmp_path: Path, block: str, title: str, date: str, text: str
 ) -> None:
     note, document = read_file(write(tmp_path / "a.md", f"---\n{block}\n---\n{SPEECH}"), "a.md")
-    assert isinstance(note, Note)
+    assert isinstance(note, ReaderNote)
     assert "between the '---' lines" in note.text
     assert isinstance(document, SourceDocument)
     assert (document.title, document.date) == (title, date)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tools.documents.document import Columns, Note
+from tools.documents.document import ColumnNames, ReaderNote
 from tools.documents.readers import read_file
 from tools.errors import SourceError
 from tools.passages import SourceDocument
@@ -43,10 +43,10 @@ class Reading:
     """A file read to its end: its documents, its problems and its notes."""
 
     def __init__(self, path: Path, **columns: Any) -> None:
-        found = list(read_file(path, path.name, Columns(**columns)))
+        found = list(read_file(path, path.name, ColumnNames(**columns)))
         self.documents = [each for each in found if isinstance(each, SourceDocument)]
         self.problems = [str(each) for each in found if isinstance(each, SourceError)]
-        self.notes = [each.text for each in found if isinstance(each, Note)]
+        self.notes = [each.text for each in found if isinstance(each, ReaderNote)]
 
     @property
     def texts(self) -> list[str]:

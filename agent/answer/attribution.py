@@ -21,7 +21,7 @@ from agent.answer.words import (
     strip_control_characters,
 )
 from tools.language.grounding import stems
-from tools.language.words import count
+from tools.language.lexicon import count
 
 _LONGEST = 80  # characters of a name
 _LONGEST_IN_SHORT = 46
