@@ -21,6 +21,8 @@ from tools.errors import ReaderFailedError, SourceError
 from tools.language.sentences import clean_text
 from tools.passages import SOURCE_KINDS, Block, SourceDocument
 
+# Decoding
+
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, which has the same beginning
@@ -111,6 +113,8 @@ def _decode_by_guess(data: bytes) -> Decoded:
         return _decode(data, _LAST_RESORT)
     return _decode(data, best.encoding)
 
+
+# Documents
 
 _BLOCK_SEPARATOR = "\n\n"  # blocks
 _BLOCK_FIELDS = tuple(each.name for each in fields(Block))

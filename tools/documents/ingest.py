@@ -26,6 +26,8 @@ from tools.passages import Block, PassageForm, PassageText, SourceDocument
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import KnownDocument, PreparedDocument, Store, check_encoder, content_hash
 
+# Passages of a document
+
 BULLET = "-"  # after a round bullet sentencex finds no sentences
 _MOST_GROUPED_SENTENCES = 3  # sentences kept together because only the first names the speaker
 _FORMS: dict[str, PassageForm] = {"table": "table", "caption": "caption"}
@@ -100,6 +102,8 @@ def _passage(pieces: list[str], blocks: list[Block], section: str, form: Passage
     first, last = blocks[0].page, max(max(b.page, b.last_page) for b in blocks)
     return PassageText(join_pieces(pieces), section, form, first, last, blocks[0].speaker)
 
+
+# Storing
 
 _PASSAGES_PER_BATCH = 256
 

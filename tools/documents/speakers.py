@@ -27,6 +27,8 @@ from tools.language.reported_speech import UNNAMED, speaker_in_clause
 from tools.language.sentences import split_sentences
 from tools.passages import PROBABLY, Block
 
+# Speaker tags
+
 SHORT_BLOCK = 140  # characters of a block that may hold a name and a time only
 _BLOCKS, _SEARCHED, _MOST_NAMES = 4_000, 400_000, 200  # of a document: blocks, their characters, names compared
 _FREE_SHAPES = ("chat", "stamp", "quoted", "signed", "initials")  # their labels need not be personal names
@@ -274,6 +276,8 @@ def _sides(places: set[int], labelled: dict[int, SpeakerTag], who: str) -> dict[
         found[i] = who if sure or i in labelled or who in ("", UNNAMED) else PROBABLY + who
     return found
 
+
+# Turns
 
 _COMPARED_POSTS, _SHORTEST_QUOTATION = 40, 12  # blocks that a post may quote, and characters of a quotation
 _LEAST_SIGNED = 2  # blocks that end with their writers' names

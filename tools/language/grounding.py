@@ -11,6 +11,8 @@ from functools import lru_cache
 from tools.language.lexicon import LIGHT_WORDS, NEGATORS, analyzer, is_name, lexicon_tag
 from tools.language.sentences import SENTENCE_GAP, clean_text, split_sentences
 
+# Numbers in digits or words, as comparable values
+
 NumberValue = tuple[str, Fraction]
 """A number's meaning: ('count', 40) of '40' and '40th', ('ratio', 2/5) of '40 %', ('part', 2/5) of 'two fifths'."""
 
@@ -154,6 +156,8 @@ def _decimal(digits: str) -> Fraction:
     return Fraction(digits.replace(",", "."))
 
 
+# Text that no claim may hold
+
 _MODEL_NAMES = (
     r"(?:AIs?|A\.I\.|LLMs?|(?:chat|search|answer)[ -]?bots?|assistants?|crawlers?|summari[sz]ers?|language models?"
     r"|(?:AI|automated)[ -](?:systems?|tools?|models?|assistants?|agents?|readers?)|the model)"
@@ -238,6 +242,8 @@ def claim_intrusions(claim: str) -> list[str]:
     }
     return [kind for kind, match in found.items() if match]
 
+
+# Comparison of a claim with the texts that it cites
 
 _NEGATORS = NEGATORS | frozenset("nor without hardly barely rarely seldom deny denies denied denying".split())
 _INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to|(?:and|but) not)\b")

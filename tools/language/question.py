@@ -28,87 +28,6 @@ from tools.language.lexicon import (
     pos_tag,
 )
 
-_WORD = re.compile(r"\w+(?:['’]\w+)?")
-_NEGATORS = NEGATORS | {"without", "hardly"}
-_HARMLESS = ("only", "just", "merely", "doubt", "matter")
-_ENDS = re.compile(r"[,;:–—]| (?:because|since|so that|unless|although|though|while|whereas|if) ", re.I)
-_DOUBTS = re.compile(r"\b(?:whether|if|says?|said|argues?|claims?|believes?|thinks?|who|should we)\b|\?", re.I)
-# 'Isn't it fair?' asks whether it is
-_RHETORICAL = re.compile(r"^(is|are|was|were|do|does|did|has|have|should|would|could)n['’]?t\b", re.I)
-_STEM = 5  # first letters that forms of a word share
-_BEYOND, _BEYOND_COMPARED = 5, 15  # words that a clause may have beyond those of the question, of a comparison more
-_PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non)(?=[a-z]{4})")
-
-
-_REPLY = re.compile(r"[\"'“‘]*(?:(?:yes|no)\b(?=[,.!;:–—])(?!\. ?\d)|[^.?!,]{0,40}, (?:yes|no)(?=[.!]))", re.I)
-_UNDECIDED = re.compile(
-    r"(?:n['’]t|\b(?:not|nobody|no one|cannot|never)) (?:\w+ ){0,2}(?:knows?|known|say|tell|predict|sure|clear)\b"
-    r"[^.;]{0,30}\b(?:whether|if)\b"
-    r"|\b(?:unclear|unknown|uncertain|undecided|open question)\b[^.;]{0,30}\b(?:whether|if)\b"
-    r"|\b(?:takes?|took|has|have|holds?) no (?:view|position|side|stance|opinion)\b"
-    r"|\bremains to be seen\b|\btoo (?:early|soon) to (?:say|tell|know|judge)\b",
-    re.I,
-)
-_CONCEDES = re.compile(
-    r"[\"'“‘]*(?:I (?:know|grant|admit|concede|accept|understand|can see|do(?: not|n['’]t) (?:deny|doubt))|"
-    r"granted(?=,| that\b)|admittedly|to be sure)\b(?!.*\b(?:but|yet|however|still|only|should|must)\b)",
-    re.I | re.S,
-)
-
-
-def takes_no_side(text: str) -> bool:
-    """Whether the words alone show no side: a reply to an unseen question ('Of private ones, yes.'), a concession
-    without an objection ('I know that they are kind.'), or 'nobody knows'."""
-    return bool(_REPLY.match(text) or _CONCEDES.match(text) or _UNDECIDED.search(text))
-
-
-def same_polarity(first: str, second: str) -> bool:
-    """Whether both texts affirm or both deny, by the parity of their negators. 'Not only' does not count, 'neither …
-    nor' counts once, 'unfair' counts if the other text says 'fair'."""
-    one, other = _words(first), _words(second)
-    return (_negators(one) - _negators(other) + _prefixed(one, other) - _prefixed(other, one)) % 2 == 0
-
-
-def _words(text: str) -> list[str]:
-    return [w.replace("’", "'") for w in _WORD.findall(text.casefold())]
-
-
-def _negators(words: list[str]) -> int:
-    followed = zip(words, [*words[1:], ""], strict=False)
-    return sum((w in _NEGATORS or w.endswith("n't")) and after not in _HARMLESS for w, after in followed)
-
-
-def _prefixed(words: list[str], other: list[str]) -> int:
-    """Returns the number of words that are the other text's with a negating prefix."""
-    stems = (_PREFIX.sub("", w, count=1) for w in words if w not in other and _PREFIX.match(w))
-    return sum(stem in other for stem in stems)
-
-
-def yes_or_no_answer(text: str, question: str) -> Literal["yes", "no", ""]:
-    """Returns what a text answers if its main clause is the question reordered: 'Zoos should not be closed.' is no
-    to 'Should zoos be closed?'. '' for other texts."""
-    question = _RHETORICAL.sub(r"\1", question)
-    clause = _ENDS.split(text.strip(), maxsplit=1)[0]
-    asked, said = _words(question), _words(clause)
-    content = {w[:_STEM] for w in asked if w not in KEYWORD_STOP_WORDS and w not in _NEGATORS}
-    most = len(asked) + (_BEYOND_COMPARED if "than" in asked else _BEYOND)
-    own_words = content <= {w[:_STEM] for w in said} and len(said) <= most
-    if len(content) < 2 or not own_words or _DOUBTS.search(clause):
-        return ""
-    return "yes" if same_polarity(clause, question) != _swaps_compared(said, asked) else "no"
-
-
-def _swaps_compared(said: Sequence[str], asked: Sequence[str]) -> bool:
-    """Whether a comparison has its two sides swapped: 'tea is better than coffee'."""
-    if "than" not in said or "than" not in asked:
-        return False
-    (first, second), (one, other) = (
-        ({*words[: words.index("than")]}, {*words[words.index("than") + 1 :]}) for words in (asked, said)
-    )
-    first, second = first - second, second - first
-    return bool(second & one and first & other)
-
-
 Kind = Literal["polar", "claim", "topic", "choice", "open", "plain", "none"]
 """'polar' asks for yes or no; 'claim' states something; 'topic' names it, or asks for what speaks for and against it;
 'choice' names its alternatives; 'open' has answers that people weigh, 'plain' one to look up; 'none' asks nothing."""
@@ -358,3 +277,86 @@ def is_standalone_question(question: str, kind: str) -> bool:
     if kind not in ("polar", "claim", "choice") and not (kind == "open" and re.search(r"\bshould\b", asked, re.I)):
         return False
     return not _LEANS.search(asked) and (kind != "polar" or len(asked.split()) > _SHORTEST_FULL_QUESTION)
+
+
+# Agreement of statements, by their words
+
+_WORD = re.compile(r"\w+(?:['’]\w+)?")
+_NEGATORS = NEGATORS | {"without", "hardly"}
+_HARMLESS = ("only", "just", "merely", "doubt", "matter")
+_ENDS = re.compile(r"[,;:–—]| (?:because|since|so that|unless|although|though|while|whereas|if) ", re.I)
+_DOUBTS = re.compile(r"\b(?:whether|if|says?|said|argues?|claims?|believes?|thinks?|who|should we)\b|\?", re.I)
+# 'Isn't it fair?' asks whether it is
+_RHETORICAL = re.compile(r"^(is|are|was|were|do|does|did|has|have|should|would|could)n['’]?t\b", re.I)
+_STEM = 5  # first letters that forms of a word share
+_BEYOND, _BEYOND_COMPARED = 5, 15  # words that a clause may have beyond those of the question, of a comparison more
+_PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non)(?=[a-z]{4})")
+
+
+_REPLY = re.compile(r"[\"'“‘]*(?:(?:yes|no)\b(?=[,.!;:–—])(?!\. ?\d)|[^.?!,]{0,40}, (?:yes|no)(?=[.!]))", re.I)
+_UNDECIDED = re.compile(
+    r"(?:n['’]t|\b(?:not|nobody|no one|cannot|never)) (?:\w+ ){0,2}(?:knows?|known|say|tell|predict|sure|clear)\b"
+    r"[^.;]{0,30}\b(?:whether|if)\b"
+    r"|\b(?:unclear|unknown|uncertain|undecided|open question)\b[^.;]{0,30}\b(?:whether|if)\b"
+    r"|\b(?:takes?|took|has|have|holds?) no (?:view|position|side|stance|opinion)\b"
+    r"|\bremains to be seen\b|\btoo (?:early|soon) to (?:say|tell|know|judge)\b",
+    re.I,
+)
+_CONCEDES = re.compile(
+    r"[\"'“‘]*(?:I (?:know|grant|admit|concede|accept|understand|can see|do(?: not|n['’]t) (?:deny|doubt))|"
+    r"granted(?=,| that\b)|admittedly|to be sure)\b(?!.*\b(?:but|yet|however|still|only|should|must)\b)",
+    re.I | re.S,
+)
+
+
+def takes_no_side(text: str) -> bool:
+    """Whether the words alone show no side: a reply to an unseen question ('Of private ones, yes.'), a concession
+    without an objection ('I know that they are kind.'), or 'nobody knows'."""
+    return bool(_REPLY.match(text) or _CONCEDES.match(text) or _UNDECIDED.search(text))
+
+
+def same_polarity(first: str, second: str) -> bool:
+    """Whether both texts affirm or both deny, by the parity of their negators. 'Not only' does not count, 'neither …
+    nor' counts once, 'unfair' counts if the other text says 'fair'."""
+    one, other = _words(first), _words(second)
+    return (_negators(one) - _negators(other) + _prefixed(one, other) - _prefixed(other, one)) % 2 == 0
+
+
+def _words(text: str) -> list[str]:
+    return [w.replace("’", "'") for w in _WORD.findall(text.casefold())]
+
+
+def _negators(words: list[str]) -> int:
+    followed = zip(words, [*words[1:], ""], strict=False)
+    return sum((w in _NEGATORS or w.endswith("n't")) and after not in _HARMLESS for w, after in followed)
+
+
+def _prefixed(words: list[str], other: list[str]) -> int:
+    """Returns the number of words that are the other text's with a negating prefix."""
+    stems = (_PREFIX.sub("", w, count=1) for w in words if w not in other and _PREFIX.match(w))
+    return sum(stem in other for stem in stems)
+
+
+def yes_or_no_answer(text: str, question: str) -> Literal["yes", "no", ""]:
+    """Returns what a text answers if its main clause is the question reordered: 'Zoos should not be closed.' is no
+    to 'Should zoos be closed?'. '' for other texts."""
+    question = _RHETORICAL.sub(r"\1", question)
+    clause = _ENDS.split(text.strip(), maxsplit=1)[0]
+    asked, said = _words(question), _words(clause)
+    content = {w[:_STEM] for w in asked if w not in KEYWORD_STOP_WORDS and w not in _NEGATORS}
+    most = len(asked) + (_BEYOND_COMPARED if "than" in asked else _BEYOND)
+    own_words = content <= {w[:_STEM] for w in said} and len(said) <= most
+    if len(content) < 2 or not own_words or _DOUBTS.search(clause):
+        return ""
+    return "yes" if same_polarity(clause, question) != _swaps_compared(said, asked) else "no"
+
+
+def _swaps_compared(said: Sequence[str], asked: Sequence[str]) -> bool:
+    """Whether a comparison has its two sides swapped: 'tea is better than coffee'."""
+    if "than" not in said or "than" not in asked:
+        return False
+    (first, second), (one, other) = (
+        ({*words[: words.index("than")]}, {*words[words.index("than") + 1 :]}) for words in (asked, said)
+    )
+    first, second = first - second, second - first
+    return bool(second & one and first & other)
