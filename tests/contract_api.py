@@ -120,7 +120,7 @@ _BODIES = {
 }
 _IDS = ["<script>alert(1)</script>", "a'", "é", "x" * 21, "rest"]
 _MANY = f"<p {' '.join(f'a{n}=1' for n in range(200_000))}>{WORDS}"
-_MARKED = "more than 20,000,000 bytes of marked text, or 750,000 marks in a part"
+_MARKED = "more than 20,000,000 bytes of markup, or 750,000 tags in a part"
 _ENTITY = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
 
 

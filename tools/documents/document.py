@@ -65,15 +65,15 @@ class Decoded:
         return {"undecodable characters": self.undecodable}
 
 
-def decode_text(data: bytes, told: str = "", markup: bool = False) -> Decoded:
-    """Returns the text of a file or page. Order: byte order mark, UTF-8, declared encodings, a guess. told: encoding
-    that a server named. markup: HTML or XML, which may declare its encoding. A declared encoding is refused if more
+def decode_text(data: bytes, server_encoding: str = "", markup: bool = False) -> Decoded:
+    """Returns the text of a file or page. Order: byte order mark, UTF-8, declared encodings, a guess. server_encoding:
+    from the HTTP header. markup: HTML or XML, which may declare its encoding. A declared encoding is refused if more
     than a tenth of the non-ASCII characters are undecodable in it."""
     for mark, codec in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return _decode(data, codec)
     named = _DECLARED_ENCODING.search(data[:_HEAD_BYTES]) if markup else None
-    labels = (told, (named[1] or named[2]).decode("ascii", "replace") if named else "")
+    labels = (server_encoding, (named[1] or named[2]).decode("ascii", "replace") if named else "")
     if not data.isascii():
         with suppress(UnicodeDecodeError):  # bytes are rarely UTF-8 by chance
             return Decoded(data.decode())
@@ -232,8 +232,8 @@ def _document_validator() -> Any:
 def unexpected_failure(name: str, exc: Exception) -> ReaderFailedError:
     """Returns the error of a file whose reader raised an exception that no reader expects."""
     return ReaderFailedError(
-        f"{name}: cannot be read, for a reason that was not foreseen ({type(exc).__name__}). Please report this, "
-        "with the file if it may be shown; saving it in another format may help meanwhile."
+        f"{name}: its reader failed unexpectedly ({type(exc).__name__}). Please report this, "
+        "with the file if possible. Saving it in another format may help."
     )
 
 
@@ -243,7 +243,7 @@ def read_decoded(path: Path, name: str, markup: bool = False) -> Decoded:
     data = path.read_bytes()
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
     if not wide and (b"\x00" in data[:4096] or data.startswith((b"%PDF", b"PK\x03\x04"))):
-        raise SourceError(f"{name}: this is not a text file, whatever its name says. Give it its right ending.")
+        raise SourceError(f"{name}: this is not a text file, despite its ending. Correct the ending.")
     found = decode_text(data, markup=markup)
     return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))
 

@@ -34,10 +34,8 @@ def find_files(
         skipped.update(counted)
     if not found and not or_none:
         counts = ", ".join(f"{what} ({n})" for what, n in counted.items())
-        more = f" Not looked into: {counts}." if counts else ""
-        raise InputError(
-            f"nothing to read in {', '.join(paths)}. Readable are files ending in {', '.join(READERS)}.{more}"
-        )
+        more = f" Skipped: {counts}." if counts else ""
+        raise InputError(f"no readable file in {', '.join(paths)}. Readable endings: {', '.join(READERS)}.{more}")
     return list(found.values())
 
 

@@ -212,7 +212,9 @@ class Ingester:
         for document in documents:
             digest = content_hash(document)
             if taken.setdefault(document.identity, digest) != digest:
-                report.problems.append(f"{document.external_id}: this id occurs twice; only the first was taken.")
+                report.problems.append(
+                    f"{document.external_id}: this id occurs twice; the second document was skipped."
+                )
                 continue
             older = known.get(document.identity)
             if older is not None and older.content_hash == digest:

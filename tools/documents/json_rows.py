@@ -55,7 +55,7 @@ def _author_name(author: Any) -> str:
 
 
 _DEEPEST = 40  # objects and lists in one another
-_NO_ROWS = "no rows. They are the objects of an array, or one object a line."
+_NO_ROWS = "no rows. Rows are the objects of an array, or one object per line."
 _TEXTS = "plain_text text insert content value string caption label user_id".split()  # of a run, the best first
 _LISTS = frozenset("blocks caption cells children content elements items ops rich_text tableRows tableCells".split())
 _BLOCK = re.compile(
@@ -119,7 +119,7 @@ def _row_array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
         return [{"key": key, **row} for key, row in rows.items()]
     if named:
         several = ", ".join(map(repr, named))
-        raise SourceError(f"{name}: several arrays of objects ({several}). Keep the one that is meant.")
+        raise SourceError(f"{name}: several arrays of objects ({several}). Keep one of them.")
     return []
 
 
@@ -189,14 +189,14 @@ def _rows_by_line(text: str, name: str) -> Iterator[TableRow | SourceError]:
         try:
             yield _row(json.loads(line), number, where)
         except (ValueError, RecursionError) as exc:
-            yield SourceError(f"{where}: not valid JSON ({exc}). A line is one object.")
+            yield SourceError(f"{where}: not valid JSON ({exc}). Write one object per line.")
 
 
 def _row(said: Any, number: int, where: str) -> TableRow | SourceError:
     if isinstance(said, str):
         return TableRow(number, where, {"text": said})
     if not isinstance(said, dict):
-        return SourceError(f"{where}: a row has to be an object.")
+        return SourceError(f"{where}: a row must be an object.")
     values: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for path, value in _leaves(said, ()):
         values[path].append(value)

@@ -85,11 +85,11 @@ def open_package(path: Path, name: str, what: str) -> Iterator[Package]:
     try:
         with path.open("rb") as file:
             if file.read(4) == _OLD_FORMAT:
-                how = "it has a password or is of an older format. Save it in the format of its ending and without one"
-                raise SourceError(f"{name}: this is not {what} that can be read: {how}.")
+                how = "it has a password or an older format. Save it without a password in the format of its ending"
+                raise SourceError(f"{name}: this is not {what} in a readable form: {how}.")
         with zipfile.ZipFile(path) as zipped:
-            much = f"more than {_MOST_XML:,} bytes of marked text, or {_MOST_MARKS:,} marks in a part"
-            too_much = SourceError(f"{name}: this is {what} of {much}. Split it.")
+            much = f"more than {_MOST_XML:,} bytes of markup, or {_MOST_MARKS:,} tags in a part"
+            too_much = SourceError(f"{name}: this is {what} with {much}. Split it.")
             if sum(part.file_size for part in zipped.infolist() if part.filename.lower().endswith(_XML)) > _MOST_XML:
                 raise too_much
             yield Package(zipped, too_much)

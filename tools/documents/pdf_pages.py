@@ -96,7 +96,7 @@ def read_pdf_pages(file: Path | bytes, name: str, most: int | None) -> tuple[lis
             what = f"{name}: this PDF is encrypted. Save a copy without a password and ingest that."
             raise SourceError(what) from exc
         if b"%PDF-" not in data[:_HEAD]:
-            raise SourceError(f"{name}: this is not a PDF, whatever its name says. Give it its right ending.") from exc
+            raise SourceError(f"{name}: this is not a PDF, despite its ending. Correct the ending.") from exc
         raise SourceError(f"{name}: this PDF is damaged and cannot be read ({exc}).") from exc
 
 

@@ -28,7 +28,9 @@ def read_file(path: Path, name: str, columns: ColumnNames = GUESSED_COLUMNS) -> 
     document's id. columns: of a table. Raises SourceError if the file is unreadable or has more than 20 wrong rows."""
     ending = path.suffix.lower()
     if ending not in READERS:
-        raise SourceError(f"{name}: files ending in '{path.suffix}' cannot be read. These can: {', '.join(READERS)}.")
+        raise SourceError(
+            f"{name}: files ending in '{path.suffix}' are not readable. Readable endings: {', '.join(READERS)}."
+        )
     wrong = 0
     try:
         for each in READERS[ending](path, name, *([columns] if ending in _TABLE_ENDINGS else [])):

@@ -30,7 +30,7 @@ _COUNTED = {
 def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
     data = path.read_bytes()
     if not data.startswith(b"{\\rtf"):
-        raise SourceError(f"{name}: this is not an RTF document, whatever its name says. Give it its right ending.")
+        raise SourceError(f"{name}: this is not an RTF document, despite its ending. Correct the ending.")
     text = data.decode(_codepage(data), "replace")
     braces = Counter(_BRACE.findall(text))
     if braces["{"] > braces["}"] and "\\bin" not in text:

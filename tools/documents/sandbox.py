@@ -66,7 +66,7 @@ _POOLS: "weakref.WeakSet[ReaderPool]" = weakref.WeakSet()
 _START_SECONDS = 60.0  # for a process to load its modules
 _WALL_CLOCK_FACTOR = 3.0  # wall-clock seconds for each of processor time
 _PIPE_BYTES = 1 << 20
-_NO_START = "cannot be read, since the process that reads files does not start here"
+_NO_START = "cannot be read, because the reader process does not start"
 _OUTPUT_RATIO = 16  # output bytes for each input byte: a short row is a whole document
 _REUSABLE_SECONDS = 20.0  # of one reading; then a fresh process is better
 _POLL_SECONDS = 0.1  # between checks for cancellation
@@ -236,7 +236,7 @@ class _ReaderProcess:
                 if found is not None:
                     yield found
             if "memory" in said:
-                told = f"unpacks to more than the {limits.megabytes:,} MB of memory that reading it may take."
+                told = f"unpacks to more than the {limits.megabytes:,} MB of memory that a reader may use."
                 raise limits.problem(name, told, limits.more_memory)
             self._serves_again = bool(said["again"]) and whole - seconds < _REUSABLE_SECONDS
             if "error" in said:
@@ -244,7 +244,7 @@ class _ReaderProcess:
         except TimeoutError as exc:
             raise limits.too_slow(name) from exc
         except OverflowError as exc:
-            raise limits.problem(name, "holds, or unpacks to, more text than is taken of one file.") from exc
+            raise limits.problem(name, "holds, or unpacks to, more text than one file may have.") from exc
         except (EOFError, BrokenPipeError) as exc:
             if self._start_seconds and self._status() > 0:  # it has sent no output at all
                 raise SourceError(f"{name}: {_NO_START}. Is everything installed? Run `make install`.") from exc

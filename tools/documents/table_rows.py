@@ -102,14 +102,14 @@ def _row_document(
     where, said = seen.setdefault(id_, (row.where, hash(text)))
     if where != row.where:
         if said == hash(text):
-            counts["rows that say again what an earlier one of their id says"] += 1
+            counts["repeated rows with an earlier row's id"] += 1
             return None
         first = where.removeprefix(f"{name}, ")
-        return SourceError(f"{row.where}: the id '{id_}' stands in {first} already; only that one was taken.")
+        return SourceError(f"{row.where}: {first} already has the id '{id_}'; this row was skipped.")
     author = " ".join(filter(None, map(of.get, ("author", "surname")))) or (of.get("role") and of.get("id"))
     of["author"] = ", ".join(filter(None, (author, of.get("role"), of.get("organisation"))))
     date = date_of_cell(of.get("date", ""))
-    counts.update(["dates that are not plain"] if of.get("date") and not date else [])
+    counts.update(["unreadable dates"] if of.get("date") and not date else [])
     # Row numbers alone identify nothing.
     shown = id_ if "id" in of else f"{name}, row {id_}"
     made = replace(document_of_text(shown, text, of | {"date": date}), key=normalized_name(f"{name}#{id_}"))
@@ -156,7 +156,7 @@ def _figures(rows: Iterable[TableRow | SourceError], above: Sequence[str], name:
         parts = (told[at : at + step] for at in range(0, len(told), step))
         blocks += [Block("; ".join([values[0], *part]), "table") for part in parts]
         if len(blocks) > _MOST_FIGURES:
-            raise SourceError(f"{name}: more than {_MOST_FIGURES:,} rows of figures. Keep those that say something.")
+            raise SourceError(f"{name}: more than {_MOST_FIGURES:,} rows of figures. Keep the important ones.")
     title = above[0] if above else Path(name).stem.replace("_", " ")
     yield _with_blocks(document_of_text(name, "", {"title": title}), blocks)
 
@@ -175,7 +175,7 @@ def _separated_table(text: str, name: str, given: ColumnNames) -> RowTable:
     wide = (i for i, (_, cells) in enumerate(first[: about + _MOST_LINES_ABOVE]) if i >= about and len(cells) >= width)
     # A title is in the first cell alone.
     above = next((i for i in wide if width <= 1 or any(map(str.strip, first[i][1][1:]))), about)
-    notes += [f"what stands above the names of its columns is no document ({above} lines)"] if above else []
+    notes += [f"skipped {above} lines above the column names"] if above else []
     between = ": " if about else " "
     title = [between.join(filter(None, map(str.strip, cells))) for _, cells in first[:above]]
     title = [title[0].partition(": ")[2], *(line for line in title[1:] if ": " in line)] if about else title
@@ -188,7 +188,7 @@ def _separated_table(text: str, name: str, given: ColumnNames) -> RowTable:
         names = ["", title[0]]
     elif not names:
         names = [str(i + 1) for i in range(mode(len(cells) for _, cells in first))]
-        notes.append("its first line names no columns, so they are called 1, 2, 3 …")
+        notes.append("the first line names no columns; they are called 1, 2, 3 …")
     first_at = {name: at for at, name in reversed([*enumerate(names, start=1)])}
     names = [name if first_at[name] == at else f"{name} ({at})" for at, name in enumerate(names, start=1)]
     return RowTable(_table_rows(chain(first, rows), names, name), names, notes, title)
@@ -230,7 +230,7 @@ def _csv_rows(lines: Sequence[str], separator: str, quoted: bool, notes: list[st
                 break
     if notes is not None and plain:
         shown = ", ".join(plain[:10]) + (" …" if len(plain) > 10 else "")
-        notes.append(f"a quotation mark that opens a cell and is not closed was taken for a plain sign (line {shown})")
+        notes.append(f"an opening quotation mark that is not closed was read as text (line {shown})")
 
 
 def _is_closed(taken: Sequence[str], separator: str) -> bool:
@@ -273,6 +273,6 @@ def _table_rows(lines: Iterable[_CsvRow], names: Sequence[str], name: str) -> It
         where = f"{name}, line {line}"
         if any(cell.strip() for cell in cells[len(names) :]):
             much = f"{len(cells)} cells, but {len(names)} columns"
-            yield SourceError(f"{where}: {much}. A cell that holds the separator has to stand in quotation marks.")
+            yield SourceError(f"{where}: {much}. Put cells that hold the separator in quotation marks.")
         else:
             yield TableRow(number, where, dict(zip(names, cells, strict=False)))
