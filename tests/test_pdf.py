@@ -9,7 +9,7 @@ import pytest
 from written_files import BODY, PICTURE, drawn, lines, pdf_of
 
 from tools.documents.pdf import read_pdf
-from tools.documents.plain import join_lines
+from tools.documents.plain_text import join_lines
 from tools.errors import SourceError
 from tools.passages import SourceDocument
 
