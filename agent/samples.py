@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from agent.models.inference import Models
 from tools.documents.ingest import Ingester
 from tools.documents.markdown import markdown_document
-from tools.language.question import inverts
+from tools.language.question import opens_yes_no_question
 from tools.language.sentences import passage_sentences, split_sentences
 from tools.models.encoders import Encoder
 from tools.models.judges.judge import Pair
@@ -134,7 +134,7 @@ async def sample_question_for(models: Models, search: HybridSearch, store: Store
     """
     (nearest, nearness), *_ = await _by_nearness(question, models)
     words = question.split()
-    if nearness < (_SAME_PLAIN if len(words) <= _PLAIN and inverts(words[0]) else _SAME_TOPIC):
+    if nearness < (_SAME_PLAIN if len(words) <= _PLAIN and opens_yes_no_question(words[0]) else _SAME_TOPIC):
         return ""
     vector = (await models.encode_queries([question]))[0]
     hits = await asyncio.to_thread(search.search, question, vector, (SAMPLES,), _LOOKED_AT)

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, NotRequired, TypeVar
 from typing_extensions import TypedDict  # of typing's, before Python 3.12, LangGraph can make no schema
 
 from tools.budget import NoteKind
+from tools.language.lexicon import analyzer
 from tools.language.question import ANSWERS
-from tools.language.words import analyzer
 
 T = TypeVar("T")
 

@@ -22,8 +22,8 @@ from api.callers import Caller
 from api.problems import FieldProblem, ProblemError, problem_of
 from api.schemas import JobDetails, Stored
 from tools.disk import disk_errors, keep_folder_private
-from tools.documents.apart import ReadingCancelledError
 from tools.documents.ingest import Ingester, IngestReport
+from tools.documents.sandbox import ReadingCancelledError
 from tools.errors import SteelmanError
 from tools.models.worker import lower_priority
 from tools.passages import SourceDocument

@@ -23,7 +23,7 @@ from api.observing import SERVER, Metrics, configure, log_loop_error
 from api.problems import HANDLERS, RESPONSES
 from api.routes import completions, documents, runs, server
 from api.service import OpenRuns, open_service
-from tools.documents.apart import stop_readers
+from tools.documents.sandbox import stop_readers
 from tools.errors import InputError
 from tools.memory import regular_trims, use_few_heaps
 from tools.net.listening import Server, config_of, is_loopback, listen

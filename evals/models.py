@@ -15,7 +15,7 @@ from agent.settings import load_settings
 from evals.suite import progress
 from tools.budget import batches
 from tools.errors import SettingsError
-from tools.language.question import Question, read_question
+from tools.language.question import ParsedQuestion, read_question
 from tools.models.cache import VectorCache
 from tools.models.encoders import Encoder, TransformersEncoder, load_encoder
 from tools.models.judges.embedded import load_judge
@@ -41,7 +41,7 @@ class PairJudge:
     together: int = 64
 
 
-def question_of(text: str) -> Question:
+def question_of(text: str) -> ParsedQuestion:
     return read_question(text, _encoder().encode([text])[0])
 
 

@@ -15,7 +15,7 @@ from agent.runs.bootstrap import reading_limits
 from agent.settings import Settings
 from agent.stages.expand import reviewed_perspectives
 from api import guard
-from tools.documents.apart import read_in_process
+from tools.documents.sandbox import read_in_process
 from tools.errors import InputError, SourceError
 from tools.net import connections
 
@@ -120,7 +120,7 @@ _BODIES = {
 }
 _IDS = ["<script>alert(1)</script>", "a'", "é", "x" * 21, "rest"]
 _MANY = f"<p {' '.join(f'a{n}=1' for n in range(200_000))}>{WORDS}"
-_MARKED = "more than 20,000,000 bytes of marked text, or 750,000 marks in a part"
+_MARKED = "more than 20,000,000 bytes of markup, or 750,000 tags in a part"
 _ENTITY = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
 
 

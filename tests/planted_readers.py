@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.documents import child
-from tools.documents.readers import READERS, Read
+from tools.documents import reader_process
+from tools.documents.readers import READERS, ReaderOutputs
 from tools.passages import SourceDocument
 
 
@@ -61,7 +61,7 @@ HARM: dict[str, Callable[[], object]] = {
 }
 
 
-def planted(path: Path, name: str) -> Read:
+def planted(path: Path, name: str) -> ReaderOutputs:
     text = path.read_text()
     yield SourceDocument(name, text)
     if text in HARM:
@@ -73,4 +73,4 @@ def planted(path: Path, name: str) -> Read:
 
 if __name__ == "__main__":
     READERS[".txt"] = planted
-    child.serve(child.read_request)
+    reader_process.serve(reader_process.read_request)

@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Spawn, hear
 
-from tools.documents.apart import ReaderPool, ReadingCancelledError, read_in_process
-from tools.documents.limits import Limits
+from tools.documents.sandbox import ReaderLimits, ReaderPool, ReadingCancelledError, read_in_process
 from tools.errors import ReaderFailedError, SourceError
 from tools.passages import SourceDocument
 
-LIMITS = Limits(
+LIMITS = ReaderLimits(
     seconds=1.0, megabytes=512, output=1 << 20, more_time="Ask for more time.", more_memory="Ask for more memory."
 )
 
@@ -28,12 +27,12 @@ LIMITS = Limits(
 def readers() -> Iterator[ReaderPool]:
     with pytest.MonkeyPatch.context() as patched:
         made = ReaderPool("tests.planted_readers", at_once=2)
-        patched.setattr("tools.documents.apart.FILE_READERS", made)
+        patched.setattr("tools.documents.sandbox.FILE_READERS", made)
         yield made
         made.close()
 
 
-def read(folder: Path, words: str, limits: Limits = LIMITS) -> list[SourceDocument]:
+def read(folder: Path, words: str, limits: ReaderLimits = LIMITS) -> list[SourceDocument]:
     path = folder / f"{words}.txt"
     path.write_text(words)
     return list(read_in_process(path, path.name, limits=limits))
@@ -50,11 +49,11 @@ ENDINGS = {
     "spin": r"takes too long to read \(over 1 seconds\)\. Split it.*Ask for more time",
     "sleep": r"takes too long",
     "allocate": r"unpacks to more than the 512 MB.*Split it.*Ask for more memory",
-    "recurse": r"not foreseen \(RecursionError\)",
+    "recurse": r"reader failed unexpectedly \(RecursionError\)",
     "forge": r"damaged",
     "garbage": r"damaged",
-    "flood": r"more text than is taken of one file",
-    "odd": r"not foreseen \(TypeError\)",
+    "flood": r"more text than one file may have",
+    "odd": r"reader failed unexpectedly \(TypeError\)",
 }
 
 
@@ -117,7 +116,7 @@ def test_a_reader_that_does_not_start_is_a_problem_of_the_file(readers: ReaderPo
     reading = read_in_process(tmp_path / "plain.txt", "plain.txt")
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
     try:
-        with pytest.raises(SourceError, match=r"^plain\.txt: .*does not start here \(Too many open files\).*Try again"):
+        with pytest.raises(SourceError, match=r"^plain\.txt: .*does not start \(Too many open files\).*Try again"):
             next(reading)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -131,7 +130,7 @@ def test_a_reading_that_nobody_waits_for_neither_goes_on_nor_begins(readers: Rea
 
     def wait() -> None:
         try:
-            list(read_in_process(tmp_path / "sleep.txt", "sleep.txt", given_up=gone.is_set))
+            list(read_in_process(tmp_path / "sleep.txt", "sleep.txt", is_cancelled=gone.is_set))
         except ReadingCancelledError:
             ended.append(True)
 
@@ -154,10 +153,10 @@ def test_readers_end_with_their_parent(tmp_path: Path, spawn: Spawn, sign: signa
     code = """
 import sys
 from pathlib import Path
-from tools.documents import apart
-apart.FILE_READERS = apart.ReaderPool("tests.planted_readers", at_once=2)
-print(list(apart.read_in_process(Path(sys.argv[1]) / "plain.txt", "a"))[1].text.split()[1], flush=True)
-for document in apart.read_in_process(Path(sys.argv[1]) / "sleep.txt", "b"):
+from tools.documents import sandbox
+sandbox.FILE_READERS = sandbox.ReaderPool("tests.planted_readers", at_once=2)
+print(list(sandbox.read_in_process(Path(sys.argv[1]) / "plain.txt", "a"))[1].text.split()[1], flush=True)
+for document in sandbox.read_in_process(Path(sys.argv[1]) / "sleep.txt", "b"):
     print(document.text, flush=True)
 """
     parent = spawn(code, tmp_path)

@@ -100,7 +100,7 @@ def test_a_files_name_is_an_id_and_never_a_path(client: httpx.Client, tmp_path: 
 def test_a_store_that_another_process_holds_is_a_503_and_nothing_is_lost(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.store.index_sync._LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("tools.store.index_sync.INDEX_LOCK_SECONDS", 0.2)
     with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
         with index_lock(settings.index_dir / "dense.lock", exclusive=True, timeout=5):
             busy = store(client, "busy", {"id": "d", "text": TEXT})

@@ -19,7 +19,7 @@ from agent.models.providers import Providers
 from agent.settings import Settings
 from api.callers import Keys
 from api.jobs import Job
-from tools.documents.apart import ReaderPool
+from tools.documents.sandbox import ReaderPool
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -33,7 +33,7 @@ BATCH = 4
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.documents.ingest._PASSAGES_A_BATCH", BATCH)
+    monkeypatch.setattr("tools.documents.ingest._PASSAGES_PER_BATCH", BATCH)
 
 
 class Gate(InstantEncoder):
@@ -165,7 +165,7 @@ def test_a_job_is_cancelled_within_a_file_that_is_slow_to_read(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     readers = ReaderPool("tests.planted_readers", at_once=1)
-    monkeypatch.setattr("tools.documents.apart.FILE_READERS", readers)
+    monkeypatch.setattr("tools.documents.sandbox.FILE_READERS", readers)
     with contextlib.closing(readers):
         sent: dict[str, Any] = {"files": [("files", ("slow.txt", b"sleep"))], "headers": LATER}
         path = client.post("/v1/collections/slow/files", **sent).headers["location"]

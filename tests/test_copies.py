@@ -3,7 +3,7 @@
 import random
 import time
 
-from tools.language.copies import copy_groups
+from tools.language.near_duplicates import copy_groups
 
 PHONES = (
     "A phone within reach costs attention even when it stays silent. The pupil who resists it spends on resisting what "

@@ -2,8 +2,8 @@
 
 import time
 
-from tools.documents.cutting import cut_document
 from tools.documents.document import document_of_blocks
+from tools.documents.ingest import cut_document
 from tools.passages import Block, PassageText
 
 LONG = " ".join(f"Sentence {i} says that parking costs the whole town a good deal of money." for i in range(20))

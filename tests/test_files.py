@@ -38,5 +38,5 @@ def test_named_four_ways_it_is_found_once(folder: Path, monkeypatch: pytest.Monk
 
 def test_a_folder_of_other_things_says_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / "f.png").touch()
-    with pytest.raises(InputError, match=r"nothing to read in .*\.png files \(1\)"):
+    with pytest.raises(InputError, match=r"no readable file in .*\.png files \(1\)"):
         find_files([str(tmp_path)])

@@ -21,7 +21,7 @@ from agent.runs.store import RunEvent
 from agent.settings import Settings
 from agent.state import Claim
 from tools.errors import InputError, RunError, StoreBusyError, StoreError
-from tools.language.copies import average_linkage
+from tools.language.near_duplicates import average_linkage
 from tools.models.judges.judge import Pair
 
 

@@ -3,8 +3,7 @@
 import pytest
 from conftest import ROOT
 
-from tools.language.addressed import claim_intrusions
-from tools.language.grounding import is_denied, missing_facts, word_hints
+from tools.language.grounding import claim_intrusions, is_denied, missing_facts, word_hints
 from tools.language.sentences import split_sentences
 
 SAID_OTHERWISE = """

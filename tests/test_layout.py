@@ -1,6 +1,8 @@
 """The house: who imports whom, how long a module may be, what the command line costs to start."""
 
 import ast
+import builtins
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -65,6 +67,20 @@ def test_foreign_files_are_read_apart() -> None:
         used = [name for name in imported(file) if name in readers]
         assert used == [], place
         assert "read_file" not in file.read_text(), place
+
+
+def test_docstrings_name_errors_that_exist() -> None:
+    trees = {file: ast.parse(file.read_text()) for file in modules()}
+    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    known = set(dir(builtins)) | {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    known |= {node.id for node in nodes if isinstance(node, ast.Name)}
+    known |= {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+    known |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for file, tree in trees.items():
+        texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, documented)]
+        unknown = set(re.findall(r"\b[A-Z]\w*Error\b", " ".join(texts))) - known
+        assert unknown == set(), file
 
 
 def test_functions_are_short() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.documents.document import Note
+from tools.documents.document import ReaderNote
 from tools.documents.readers import read_file
 from tools.passages import SourceDocument
 
@@ -24,7 +24,7 @@ def outputs(path: Path, text: str | bytes, name: str = "a.eml") -> list[str]:
 def _told(found: object) -> str:
     if isinstance(found, SourceDocument):
         return f"{found.author} {found.date}: {' '.join(found.text.split())}"
-    return found.text if isinstance(found, Note) else str(found)
+    return found.text if isinstance(found, ReaderNote) else str(found)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from written_files import BODY, PICTURE, drawn, lines, pdf_of
 
 from tools.documents.pdf import read_pdf
-from tools.documents.plain import join_lines
+from tools.documents.plain_text import join_lines
 from tools.errors import SourceError
 from tools.passages import SourceDocument
 
@@ -156,7 +156,7 @@ def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
     for name, data, told in (
         ("locked.pdf", (tmp_path / "locked.pdf").read_bytes(), "encrypted. Save a copy without a password"),
         ("half.pdf", whole[: len(whole) // 2].replace(b"obj", b"job"), "damaged and cannot be read"),
-        ("none.pdf", b"hello", "this is not a PDF, whatever its name says"),
+        ("none.pdf", b"hello", "this is not a PDF, despite its ending"),
         ("empty.pdf", pdf_of([b""]), "this PDF holds no text"),
     ):
         with pytest.raises(SourceError, match=rf"{name}: .*{told}"):

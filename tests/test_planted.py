@@ -7,7 +7,7 @@ import pytest
 
 from agent.evidence.claims import ClaimVerifier
 from agent.state import Claim, RunState
-from tools.language.addressed import has_prompt_injection
+from tools.language.grounding import has_prompt_injection
 from tools.passages import Passage
 
 ORDERS = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.language.polarity import plain_answer, same_polarity, takes_no_side
+from tools.language.question import same_polarity, takes_no_side, yes_or_no_answer
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_polarity_counts_parity_and_prefixes(one: str, other: str, same: bool) -
     ],
 )
 def test_what_says_yes_or_no_in_the_questions_own_words(text: str, question: str, said: str) -> None:
-    assert plain_answer(text, question) == said
+    assert yes_or_no_answer(text, question) == said
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.language.sentences import is_heading, prose_of, without_mark
+from tools.language.sentences import is_no_prose, prose_text, without_list_mark
 
 HEADINGS = """
 Arguments against the ban
@@ -43,28 +43,28 @@ def lines(table: str) -> list[str]:
 
 @pytest.mark.parametrize("line", lines(HEADINGS))
 def test_what_is_no_sentence_of_its_text(line: str) -> None:
-    assert is_heading(line)
+    assert is_no_prose(line)
 
 
 @pytest.mark.parametrize("line", lines(SENTENCES))
 def test_what_is_a_sentence_of_its_text(line: str) -> None:
-    assert not is_heading(line)
+    assert not is_no_prose(line)
 
 
 @pytest.mark.parametrize(("line", "words"), MARKS)
 def test_the_marks_of_lists_and_replies_are_no_words(line: str, words: str) -> None:
-    assert without_mark(line) == words
+    assert without_list_mark(line) == words
 
 
 def test_a_line_of_fourteen_words_without_an_end_is_a_heading_and_a_longer_one_is_none() -> None:
     fourteen = " ".join(["Bridges"] * 14)
-    assert is_heading(fourteen)
-    assert not is_heading(f"{fourteen} pay")
-    assert is_heading(fourteen.upper() + "!")
-    assert not is_heading(f"{fourteen} pay".upper() + "!")
+    assert is_no_prose(fourteen)
+    assert not is_no_prose(f"{fourteen} pay")
+    assert is_no_prose(fourteen.upper() + "!")
+    assert not is_no_prose(f"{fourteen} pay".upper() + "!")
 
 
 def test_prose_is_the_sentences_without_the_rest() -> None:
     text = "Why bridges pay\nBridges pay. They last.\n- Towns grow.\nFigure 1: A bridge\n[1] Smith J. (2010)"
-    assert prose_of(text) == "Bridges pay. They last. Towns grow."
-    assert prose_of("Bridges pay.  They\tlast.") == "Bridges pay. They last."
+    assert prose_text(text) == "Bridges pay. They last. Towns grow."
+    assert prose_text("Bridges pay.  They\tlast.") == "Bridges pay. They last."

@@ -15,7 +15,7 @@ from evals.models import question_of
 from evals.training.artifacts import fit_kinds
 from tools.errors import ModelError
 from tools.language import question
-from tools.language.question import ANSWERS, MOST_OPTIONS, alternatives, read_question
+from tools.language.question import ANSWERS, MOST_OPTIONS, named_options, read_question
 from tools.models.encoders import load_encoder
 
 KINDS = {
@@ -61,7 +61,7 @@ def test_a_choice_names_its_alternatives(typed: str) -> None:
 
 @pytest.mark.parametrize("typed", ["Is it safe or not?", "Should it close, or am I wrong?", "Should AI be regulated?"])
 def test_what_only_doubts_names_no_alternatives(typed: str) -> None:
-    assert alternatives(typed) == ()
+    assert named_options(typed) == ()
 
 
 def test_lines_that_nobody_trained_on_are_of_their_kind() -> None:
@@ -80,23 +80,23 @@ def test_the_weights_are_those_of_the_training_lines() -> None:
     weights, offsets = fit_kinds()
     lines = [json.loads(line)["text"] for line in (GOLD / "kinds.jsonl").read_text().splitlines()]
     features = np.stack(list(map(question.feature_vector, lines, load_encoder().encode(lines))))
-    with np.load(question.FITTED) as stored:
+    with np.load(question.KIND_WEIGHTS) as stored:
         kept = (features @ stored["weights"].T.astype(float) + stored["offsets"]).argmax(axis=1)
     again = (features @ weights.T.astype(float) + offsets).argmax(axis=1)
     assert np.mean(kept == again) >= 0.97
-    assert question.FITTED.stat().st_size <= 40_000
+    assert question.KIND_WEIGHTS.stat().st_size <= 40_000
 
 
 def test_damaged_weights_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copyfile(question.FITTED, tmp_path / "kinds.npz")
+    shutil.copyfile(question.KIND_WEIGHTS, tmp_path / "kinds.npz")
     (tmp_path / "kinds.npz").write_bytes((tmp_path / "kinds.npz").read_bytes()[:1000])
-    monkeypatch.setattr(question, "FITTED", tmp_path / "kinds.npz")
-    question._fitted.cache_clear()
+    monkeypatch.setattr(question, "KIND_WEIGHTS", tmp_path / "kinds.npz")
+    question._kind_weights.cache_clear()
     try:
         with pytest.raises(ModelError, match=r"kinds\.npz cannot be read .*\. Restore it from the project\."):
             question_of("Should zoos close?")
     finally:
-        question._fitted.cache_clear()
+        question._kind_weights.cache_clear()
 
 
 @pytest.mark.parametrize(

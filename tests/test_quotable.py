@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.language.grounding import verbatim
-from tools.language.quotable import LONGEST_PAIR, QuotablePart, quotable_parts, stands_alone
+from tools.language.quotable import LONGEST_PAIR, QuotablePart, is_self_contained, quotable_parts
 from tools.passages import Passage
 
 CLEAR = """
@@ -100,7 +100,7 @@ PLACE = "https://www.example.org/a/" + "long-way/" * 9
 def test_a_word_that_nobody_writes_is_not_quoted(word: str, quoted: bool) -> None:
     sentence = f"Bridges pay for {word} within ten years of trade."
     assert [u.text for u in of(sentence)] == [sentence] * quoted
-    assert stands_alone(sentence) is quoted
+    assert is_self_contained(sentence) is quoted
 
 
 def test_of_a_long_address_the_beginning_is_shown() -> None:

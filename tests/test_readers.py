@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from web_server import pdf
 
-from tools.documents.cutting import cut_document
-from tools.documents.document import Note
+from tools.documents.document import ReaderNote
+from tools.documents.ingest import cut_document
 from tools.documents.readers import read_file
 from tools.errors import SourceError
 from tools.passages import SourceDocument
@@ -68,7 +68,7 @@ def test_encodings_and_line_ends(tmp_path: Path, data: bytes, expected: str) -> 
 )
 @pytest.mark.parametrize("ending", ["txt", "md", "html", "csv", "jsonl"])
 def test_a_binary_file_under_a_text_name(tmp_path: Path, data: bytes, ending: str) -> None:
-    with pytest.raises(SourceError, match=rf"a\.{ending}: this is not a text file.*right ending"):
+    with pytest.raises(SourceError, match=rf"a\.{ending}: this is not a text file.*Correct the ending"):
         read(write(tmp_path / f"a.{ending}", data))
 
 
@@ -128,7 +128,7 @@ def test_front_matter_that_is_not_yaml_loses_no_text(
     tmp_path: Path, block: str, title: str, date: str, text: str
 ) -> None:
     note, document = read_file(write(tmp_path / "a.md", f"---\n{block}\n---\n{SPEECH}"), "a.md")
-    assert isinstance(note, Note)
+    assert isinstance(note, ReaderNote)
     assert "between the '---' lines" in note.text
     assert isinstance(document, SourceDocument)
     assert (document.title, document.date) == (title, date)
@@ -208,8 +208,8 @@ WRONG = [
     ("{", "not valid JSON"),
     ("[" * 100_000, "not valid JSON"),
     ('{"id": "a", "text": ' + "9" * 5000 + "}", "not valid JSON"),
-    ("[1, 2]", "has to be an object"),
-    ('{"id": 2, "text": "x"}', "the id '2' stands in line 3 already"),
+    ("[1, 2]", "must be an object"),
+    ('{"id": 2, "text": "x"}', "line 3 already has the id '2'"),
 ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.language.copies import copy_groups, reason_of
+from tools.language.near_duplicates import copy_groups, reason_clause
 
 THESIS = "Cities should close their centres to cars"
 REASON = "fewer people are run over"
@@ -18,7 +18,7 @@ REASON = "fewer people are run over"
     ],
 )
 def test_a_reason_is_what_follows_its_conjunction(sentence: str) -> None:
-    assert reason_of(sentence) == REASON
+    assert reason_clause(sentence) == REASON
 
 
 def test_different_reasons_for_one_thesis_are_no_copies() -> None:

@@ -6,7 +6,7 @@ from instant_providers import InstantJudge
 
 from agent.evidence.coverage import paraphrase_groups
 from agent.models.inference import Models
-from tools.language.copies import copy_groups, group_paraphrases
+from tools.language.near_duplicates import copy_groups, group_paraphrases
 from tools.language.sentences import split_sentences
 from tools.models.cache import VectorCache
 from tools.models.encoders import MiniLM

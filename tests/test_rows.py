@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tools.documents.document import Columns, Note
+from tools.documents.document import ColumnNames, ReaderNote
 from tools.documents.readers import read_file
 from tools.errors import SourceError
 from tools.passages import SourceDocument
@@ -43,10 +43,10 @@ class Reading:
     """A file read to its end: its documents, its problems and its notes."""
 
     def __init__(self, path: Path, **columns: Any) -> None:
-        found = list(read_file(path, path.name, Columns(**columns)))
+        found = list(read_file(path, path.name, ColumnNames(**columns)))
         self.documents = [each for each in found if isinstance(each, SourceDocument)]
         self.problems = [str(each) for each in found if isinstance(each, SourceError)]
-        self.notes = [each.text for each in found if isinstance(each, Note)]
+        self.notes = [each.text for each in found if isinstance(each, ReaderNote)]
 
     @property
     def texts(self) -> list[str]:
@@ -164,8 +164,8 @@ def test_an_id_that_comes_twice_is_told_with_both_lines(tmp_path: Path) -> None:
     more = "".join(f"n{i},text {i}\n" for i in range(40))
     found = Reading(made(tmp_path, "a.csv", f'id,text\nx,"one\nmore"\ny,two\nx,three\ny,two\n{more}'))
     assert (found.ids[:3], len(found.ids)) == (["x", "y", "n0"], 42)
-    assert found.problems == ["a.csv, line 5: the id 'x' stands in line 2 already; only that one was taken."]
-    assert found.notes == ["a.csv: 1 rows that say again what an earlier one of their id says."]
+    assert found.problems == ["a.csv, line 5: line 2 already has the id 'x'; this row was skipped."]
+    assert found.notes == ["a.csv: 1 repeated rows with an earlier row's id."]
 
 
 # What is left out
@@ -189,7 +189,7 @@ def test_a_quotation_mark_that_is_closed_nowhere_swallows_no_rows(tmp_path: Path
     data = "id,text\n" + "".join(f"{n},{text}\n" for n, text in enumerate(texts, start=1))
     found = Reading(made(tmp_path, "a.csv", data))
     assert (found.texts, found.problems) == (texts, [])
-    assert f"not closed was taken for a plain sign (line {at + 2})" in found.notes[-1]
+    assert f"not closed was read as text (line {at + 2})" in found.notes[-1]
 
 
 @pytest.mark.parametrize(
@@ -204,12 +204,12 @@ def test_a_text_of_many_lines_stays_whole(tmp_path: Path, text: str) -> None:
     ("data", "says"),
     [
         ("{", "not valid JSON"),
-        ('{"name": "x", "version": 1}', "no rows. They are the objects of an array"),
+        ('{"name": "x", "version": 1}', "no rows. Rows are the objects of an array"),
         ('{"name": "x", "description": "Some four words here"}', "no rows"),
         ('{"a": [{"text": "x"}], "b": [{"text": "y"}]}', r"several arrays of objects \('a', 'b'\)"),
         ("[]", "the file has no rows"),
         ("7", "no rows"),
-        ("[[1, 2]]", "row 1: a row has to be an object"),
+        ("[[1, 2]]", "row 1: a row must be an object"),
         ("[{}, {}]", "no column holds text. It has no columns"),
         ("[" * 100_000, "not valid JSON"),
         ('[{"a":' + '{"a":' * 500 + '"x"' + "}" * 501 + "]", "no column holds text. It has no columns"),

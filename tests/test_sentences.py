@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.language.sentences import PASSAGE_WORDS, clean, cut_passages, split_sentences
+from tools.language.sentences import PASSAGE_WORDS, clean_text, cut_passages, split_sentences
 
 words = st.text(alphabet=st.sampled_from("abzABZ09äß日é'-"), min_size=1, max_size=8)
 ends = st.sampled_from(["", "", "", "", ".", ",", "?", "!", ";", '."', ".)", "...", ":"])
@@ -26,7 +26,7 @@ def test_every_word_is_in_exactly_one_passage(text: str) -> None:
 @given(st.text(max_size=300))
 @settings(max_examples=150, deadline=None)
 def test_any_text_at_all(text: str) -> None:
-    expected = clean(text).split()
+    expected = clean_text(text).split()
     assert [w for p in cut_passages(text) for w in p.split()] == expected
     assert [w for s in split_sentences(text) for w in s.split()] == expected
 
@@ -62,8 +62,10 @@ def test_lines_that_the_width_of_a_page_broke_are_joined() -> None:
 
 
 def test_what_cannot_be_seen_goes_and_what_parts_words_stays() -> None:
-    assert clean("so\u00adlar\u200b po\u202ewer\ufeff\x00\x07") == "solar power"
-    assert clean("page one\x0cpage two\r\nline\rline\u2028end").split() == "page one page two line line end".split()
-    assert clean("broken \ud83d pair").split() == ["broken", "pair"]
-    clean("broken \ud83d pair").encode()
-    assert clean("\x1b[1mIn bold\x1b[0m, \x1b[38;5;9min red\x1b[22m [1] man") == "In bold, in red [1] man"
+    assert clean_text("so\u00adlar\u200b po\u202ewer\ufeff\x00\x07") == "solar power"
+    assert (
+        clean_text("page one\x0cpage two\r\nline\rline\u2028end").split() == "page one page two line line end".split()
+    )
+    assert clean_text("broken \ud83d pair").split() == ["broken", "pair"]
+    clean_text("broken \ud83d pair").encode()
+    assert clean_text("\x1b[1mIn bold\x1b[0m, \x1b[38;5;9min red\x1b[22m [1] man") == "In bold, in red [1] man"

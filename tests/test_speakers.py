@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tools.documents.cutting import cut_document
-from tools.documents.plain import text_document
+from tools.documents.ingest import cut_document
+from tools.documents.plain_text import text_document
 from tools.documents.readers import read_file
 from tools.documents.speakers import with_speakers
-from tools.language.names import fullest
-from tools.language.speech import UNNAMED, people_speak, reported_speaker
+from tools.language.person_names import fullest_form
+from tools.language.reported_speech import UNNAMED, people_speak, reported_speaker
 from tools.passages import Block, Passage, SourceDocument
 
 HEARING = """Hearing on the harbour toll
@@ -417,7 +417,7 @@ def test_prose_tells_who_says_a_sentence(sentence: str, speaker: str) -> None:
     [("J. Haye", "Jan de la Haye"), ("Jan De La Haye", "Jan de la Haye"), ("Ann Pell", "Ann Pell"), ("Roe", "Roe")],
 )
 def test_a_name_is_filled_up_from_a_form_with_the_same_first_names(name: str, full: str) -> None:
-    assert fullest(name, "Jan de la Haye met Alan Rose Pell, Ida Roe and Eva Roe.") == full
+    assert fullest_form(name, "Jan de la Haye met Alan Rose Pell, Ida Roe and Eva Roe.") == full
 
 
 def test_who_has_a_role_is_one_source_under_both_names() -> None:

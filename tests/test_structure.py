@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from test_readers import one, write
 
-from tools.documents.encodings import decode_text
+from tools.documents.document import decode_text
 
 # Encodings
 

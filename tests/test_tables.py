@@ -9,7 +9,7 @@ import pytest
 from test_rows import Reading, made
 
 from agent.commands.batch import _read_questions
-from tools.documents.cutting import cut_document
+from tools.documents.ingest import cut_document
 from tools.passages import PassageText
 
 # A rich text: of each vendor how a run is written (T is its words), and the file (RUNS are those of the first sentence,

@@ -7,7 +7,7 @@ import pytest
 
 from tools.documents.html import read_html
 from tools.documents.readers import read_file
-from tools.language.speech import UNNAMED
+from tools.language.reported_speech import UNNAMED
 from tools.passages import SourceDocument
 
 ARTICLE = "<article><h1>Lido to close</h1><p class='author'>By Nell Hargood</p><p>The pool leaks, the council says.</p>"

@@ -22,7 +22,7 @@ from agent.state import Claim
 from api.completions.replies import Completion
 from api.mcp.tools import answer_text, retrieved_text
 from prompts import as_data
-from tools.language.speech import UNNAMED, speaker_of
+from tools.language.reported_speech import UNNAMED, speaker_of
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Block, Passage, SourceDocument
 from ui import source_view

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.language.copies import average_linkage
 from tools.language.grounding import stems, verbatim
+from tools.language.lexicon import LIGHT_WORDS, QUERY_FILLERS
+from tools.language.near_duplicates import average_linkage
 from tools.language.quotable import LONGEST_PAIR, is_prose, needs_context
-from tools.language.sentences import is_heading, split_sentences, without_mark
-from tools.language.words import LIGHT_WORDS, QUERY_FILLERS
+from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
 
 Floats = NDArray[np.floating]
@@ -264,8 +264,8 @@ def quotable_parts(passage: Passage) -> list[FactQuote]:
         return [FactQuote(passage, row, f"[{head}] {row}") for row in rows]
     parts, before, sentences = list[FactQuote](), "", split_sentences(passage.text)
     for sentence in sentences:
-        own = without_mark(sentence)
-        heading = is_heading(sentence) and len(sentences) > 1  # a row's text often has no full stop
+        own = without_list_mark(sentence)
+        heading = is_no_prose(sentence) and len(sentences) > 1  # a row's text often has no full stop
         if not heading and is_prose(own) and not own.endswith("?"):
             pair = f"{before} {own}"
             leans = before and needs_context(own) and len(pair.split()) <= LONGEST_PAIR

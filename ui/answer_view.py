@@ -16,7 +16,7 @@ from agent.answer.model import LEAD_NOTE_KINDS, Answer, AnswerClaim, AnswerPersp
 from agent.answer.outline import side_as_text
 from agent.runs.store import RunRow
 from agent.state import OTHER_WAYS
-from tools.language.words import count
+from tools.language.lexicon import count
 from tools.store.store import SAMPLES
 from ui import ask_view, claims_view, document_list, focus, html, permissions
 from ui.escaping import escaped, label, text

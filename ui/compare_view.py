@@ -10,7 +10,7 @@ from agent.answer.ballots import answer_page, ranked_page
 from agent.answer.model import Answer
 from agent.runs.store import RunRow
 from tools.errors import UnknownRunError
-from tools.language.words import count
+from tools.language.lexicon import count
 from ui import answer_view, ask_view, html, permissions, progress_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService, answer_of

@@ -9,7 +9,7 @@ import streamlit as st
 from agent.answer.words import document_facts
 from agent.runs.bootstrap import USER_COLLECTION
 from tools.documents.readers import READERS
-from tools.language.words import count
+from tools.language.lexicon import count
 from tools.store.store import SAMPLES
 from ui import guard, html, permissions, source_view
 from ui.escaping import escaped, label, text

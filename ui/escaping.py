@@ -6,7 +6,7 @@ from html import escape
 
 from agent.answer.files import escape_markdown as escape_markdown
 from agent.answer.words import strip_control_characters
-from tools.language.sentences import GAP
+from tools.language.sentences import SENTENCE_GAP
 
 LONGEST = 4_000
 """Characters of one text that are shown; what is longer is cut, and says so."""
@@ -43,7 +43,7 @@ def marked(passage: str, quotes: Sequence[str]) -> str:
     words = [
         part
         for q in map(strip_control_characters, quotes)
-        for part in ([q] if q in shown.replace("\n", " ") else q.split(GAP))
+        for part in ([q] if q in shown.replace("\n", " ") else q.split(SENTENCE_GAP))
     ]
     spans = sorted({_span(shown.replace("\n", " "), part) for part in words} - {(0, 0)})
     parts, reached = [], 0

@@ -11,7 +11,7 @@ from agent.runs.progress import RunProgress, SideProgress, SideState, progress_o
 from agent.runs.store import INTERRUPTED, RunRow
 from agent.state import is_answer
 from tools.errors import UnknownRunError
-from tools.language.words import count
+from tools.language.lexicon import count
 from ui import html, permissions
 from ui.escaping import label, text
 from ui.service import AT_ONCE, PageService

@@ -19,7 +19,7 @@ from streamlit.web.server.starlette import create_starlette_app
 
 from agent.answer.words import strip_control_characters
 from agent.settings import Settings, split_list
-from tools.documents.apart import stop_readers
+from tools.documents.sandbox import stop_readers
 from tools.errors import InputError, SteelmanError
 from tools.net.listening import Server, config_of, is_loopback, listen
 from ui import login

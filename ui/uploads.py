@@ -20,7 +20,7 @@ from agent.commands.ingest import read_pages
 from agent.runs.bootstrap import reading_limits
 from agent.settings import Settings
 from tools.disk import disk_errors, keep_folder_private
-from tools.documents.document import Columns, InputFile
+from tools.documents.document import ColumnNames, InputFile
 from tools.documents.ingest import Ingester, IngestReport, read_all
 from tools.errors import InputError, SteelmanError, StoreError
 from tools.passages import SourceDocument
@@ -140,7 +140,7 @@ class Uploads:
         # A file of the same name replaces the one that was sent before.
         files = [InputFile(path, name, name) for path, name in zip(_paths(folder, sent), sent.files, strict=True)]
         for file in files:
-            columns = Columns(tuple(sent.text.get(file.name, ())), hint="Choose it below.")
+            columns = ColumnNames(tuple(sent.text.get(file.name, ())), hint="Choose it below.")
             for document in read_all([file], upload.report, None, columns, reading_limits(self._settings)):
                 if self._stopping.is_set():
                     return  # the folder stays for the next process

@@ -11,7 +11,7 @@ from hashlib import sha256
 import streamlit as st
 
 from agent.answer.ballots import CRITERIA, Ballot, Ballots, Choice, Page, Vote
-from tools.language.words import count
+from tools.language.lexicon import count
 from tools.store.store import Store
 from ui import html
 from ui.escaping import text

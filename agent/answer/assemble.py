@@ -40,9 +40,8 @@ from agent.samples import nearest_questions
 from agent.state import RENAMED_STAGES, Claim, Perspective, RunState, ScoredQuote, ScoredResponse, in_case, quotes_of
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
-from tools.language.addressed import has_prompt_injection
-from tools.language.grounding import content_overlap, verbatim
-from tools.language.speech import speaker_of
+from tools.language.grounding import content_overlap, has_prompt_injection, verbatim
+from tools.language.reported_speech import speaker_of
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 

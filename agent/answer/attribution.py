@@ -21,8 +21,8 @@ from agent.answer.words import (
     strip_control_characters,
 )
 from tools.language.grounding import stems
-from tools.language.speech import UNNAMED
-from tools.language.words import count
+from tools.language.lexicon import count
+from tools.language.reported_speech import UNNAMED
 
 _LONGEST = 80  # characters of a name
 _LONGEST_IN_SHORT = 46

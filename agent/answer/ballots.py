@@ -15,7 +15,7 @@ from agent.answer.model import Answer
 from agent.answer.outline import body_blocks, lead_blocks
 from agent.answer.words import source_line, strip_control_characters
 from tools.language.grounding import stems
-from tools.language.sentences import prose_of, split_sentences
+from tools.language.sentences import prose_text, split_sentences
 from tools.passages import Passage
 from tools.store.database import Database
 
@@ -87,7 +87,7 @@ def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
     cited = {i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
     asked, lines = set(stems(answer.neutral_question)), list[tuple[str, str, Sequence[str]]]()
     for passage in ranked[: len(cited)]:
-        sentences = split_sentences(prose_of(passage.text))
+        sentences = split_sentences(prose_text(passage.text))
         quote = max(sentences, key=lambda sentence: len(asked & set(stems(sentence))), default=passage.text)
         lines.append(
             (

@@ -28,7 +28,7 @@ from agent.answer.model import (
 from agent.answer.summary import balance_notes, summary_of
 from agent.limits import ENOUGH_PASSAGES, ENOUGH_SOURCES
 from tools.errors import InputError
-from tools.language.words import count
+from tools.language.lexicon import count
 from tools.store.database import Database
 
 ALSO, OFF_QUESTION = "also", "off"

@@ -10,7 +10,7 @@ from agent.answer.attribution import NO_CLEAR_SIDE, document_title, quotes_behin
 from agent.answer.files import to_docx, to_markdown
 from agent.answer.model import Answer, AnswerPerspective
 from agent.answer.outline import OutlineBlock, lead_blocks, side_blocks
-from tools.language.words import count
+from tools.language.lexicon import count
 
 SHEET_TITLE = "Debate sheet"
 WHAT_IT_HOLDS = "Three arguments for each side"

@@ -12,8 +12,8 @@ from agent.limits import FEW_UNJUDGED, UNBALANCED
 from agent.state import CounterTarget, RunState
 from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
+from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
-from tools.language.words import count
 from tools.passages import Passage
 
 SEARCH_INCOMPLETE = "though not all could be searched and read; the notes say what failed"

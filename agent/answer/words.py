@@ -24,8 +24,8 @@ from agent.answer.model import (
 from agent.state import OTHER_WAYS, Stance, is_answer, with_focus
 from tools.dates import dates_in
 from tools.errors import as_sentence
+from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
-from tools.language.words import count
 from tools.passages import Passage
 
 NOT_SURE = "nothing sure enough to quote for this side"

@@ -12,7 +12,7 @@ from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
 from agent.settings import Settings, find_env_file, load_settings
 from tools.errors import InputError, UnknownCollectionError, command
-from tools.language.words import count
+from tools.language.lexicon import count
 from tools.store.database import Database
 from tools.store.store import SAMPLES
 

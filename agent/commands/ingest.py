@@ -13,12 +13,12 @@ from pathlib import Path
 from agent.__main__ import FAILED, OK
 from agent.runs.bootstrap import open_indexes, open_store, reading_limits
 from agent.settings import load_settings
-from tools.documents.document import FIELDS, Columns, InputFile, printable
-from tools.documents.files import HIDDEN, find_files
+from tools.documents.document import COLUMN_FIELDS, ColumnNames, InputFile, normalized_name
+from tools.documents.files import LEFT_OUT_UNLESS_EVERYTHING, find_files
 from tools.documents.ingest import Ingester, IngestReport, read_all
 from tools.errors import InputError, SourceError, command
 from tools.language.identification import name_of_language
-from tools.language.words import count
+from tools.language.lexicon import count
 from tools.passages import SourceDocument
 from tools.store.store import READERS_VERSION, SAMPLES, Store
 
@@ -72,7 +72,7 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
     if counts := _counts(report.left_out):
         print(f"Left out: {counts}.")
     if counts := _counts(skipped):
-        hidden = ", ".join(what for what in HIDDEN if skipped[what])
+        hidden = ", ".join(what for what in LEFT_OUT_UNLESS_EVERYTHING if skipped[what])
         advice = f" --all also reads {hidden}." if hidden else ""
         advice += " Name a .json file itself to have it read." if skipped[".json files"] else ""
         print(f"Not looked into: {counts}.{advice}")
@@ -98,9 +98,9 @@ def _tell_kept(collection: str, store: Store, files: Sequence[InputFile], report
     unseen = {key: k.origin for key, k in known.items() if k.origin in read and key not in report.seen}
     rows = [origin for key, origin in unseen.items() if key != origin]
     if rows:
-        named = printable(read[rows[0]]) if len(set(rows)) == 1 else count(len(set(rows)), "file")
+        named = normalized_name(read[rows[0]]) if len(set(rows)) == 1 else count(len(set(rows)), "file")
         print(f"Kept, though not in {named} any more: {count(len(rows), 'row')}. --sync removes what is gone.")
-    if empty := [printable(read[origin]) for key, origin in unseen.items() if key == origin]:
+    if empty := [normalized_name(read[origin]) for key, origin in unseen.items() if key == origin]:
         named = ", ".join([*empty[:_SHOWN], *(["…"] if len(empty) > _SHOWN else [])])
         print(f"Kept, though their files hold no text any more: {named}. --sync removes what is gone.")
 
@@ -137,7 +137,7 @@ def _synchronise(
     if not store.has_collection(args.collection):
         return []
     here = {f.origin for f in files}
-    stored = store.read_from(args.collection, [printable(os.path.realpath(p)) for p in paths])
+    stored = store.read_from(args.collection, [normalized_name(os.path.realpath(p)) for p in paths])
     unseen = {key: origin for key, origin in stored.items() if key not in report.seen}
     if kept := sum(origin in report.broken for origin in unseen.values()):
         print(
@@ -147,7 +147,7 @@ def _synchronise(
     gone = [k for k, origin in unseen.items() if origin not in report.broken and (origin in here or _is_gone(origin))]
     if not gone:
         return []
-    away = [p for p in paths if _is_empty(printable(os.path.realpath(p)), here, stored)]
+    away = [p for p in paths if _is_empty(normalized_name(os.path.realpath(p)), here, stored)]
     if away and not sys.stdin.isatty():
         raise InputError(
             f"'{away[0]}' holds no file any more, as a disk that is not connected. Nothing was removed.",
@@ -188,12 +188,12 @@ def _agreed(gone: Sequence[str], collection: str) -> bool:
     return input(f"{told}\nRemove them? [y/N] ").strip().lower() in ("y", "yes")
 
 
-def _columns(args: argparse.Namespace) -> Columns:
+def _columns(args: argparse.Namespace) -> ColumnNames:
     """The columns that were named, with the command that names the text's where it is not plain."""
-    fields = {f: getattr(args, f) or "" for f in FIELDS}
+    fields = {f: getattr(args, f) or "" for f in COLUMN_FIELDS}
     into = "" if args.collection == "mine" else args.collection
     hint = f"Type: {command('python -m agent ingest {file}', collection=into, **fields)} --text {{column}}"
-    return Columns(tuple(args.text or ()), **fields, hint=hint)
+    return ColumnNames(tuple(args.text or ()), **fields, hint=hint)
 
 
 def _both(

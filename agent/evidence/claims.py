@@ -28,9 +28,17 @@ from agent.state import (
 )
 from tools.budget import current_log, share_of_time
 from tools.errors import BudgetError, DeadlineError, ProviderError, as_sentence
-from tools.language.addressed import claim_intrusions, has_prompt_injection
-from tools.language.copies import copy_groups
-from tools.language.grounding import content_overlap, evidence, is_denied, missing_facts, verbatim, word_hints
+from tools.language.grounding import (
+    best_evidence,
+    claim_intrusions,
+    content_overlap,
+    has_prompt_injection,
+    is_denied,
+    missing_facts,
+    verbatim,
+    word_hints,
+)
+from tools.language.near_duplicates import copy_groups
 from tools.models.judges.batch import document_attributes, passage_line
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
 from tools.models.judges.quoting import stance_log_odds
@@ -125,7 +133,7 @@ class _Draft:
         if self.is_verbatim:
             return Claim(**{**self.claim, "passages": ids, "support": support, "written": False})
         saying = self.passages if self.is_crux else _passages_saying(self.claim["text"], self.passages)
-        ids, words = [p.id for p in saying], [evidence(self.claim["text"], p.text) for p in saying]
+        ids, words = [p.id for p in saying], [best_evidence(self.claim["text"], p.text) for p in saying]
         return Claim(**{**self.claim, "passages": ids, "support": support, "evidence": words})
 
 

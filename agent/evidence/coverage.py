@@ -20,8 +20,8 @@ from agent.options import RunOptions
 from agent.state import Coverage, CoverageStatus, PassageEvidence, RunState, SentenceEvidence, StageNote
 from tools.budget import in_time
 from tools.errors import SteelmanError
-from tools.language.copies import copy_groups, group_paraphrases, reason_of
 from tools.language.identification import is_english, question_words
+from tools.language.near_duplicates import copy_groups, group_paraphrases, reason_clause
 from tools.language.sentences import passage_sentences
 from tools.models.encoders import MiniLM
 from tools.models.judges.quoting import argues
@@ -171,7 +171,7 @@ async def paraphrase_groups(models: Models, passages: dict[int, Passage], ids: C
     vectors = await models.encode_sentences([s for mine in sentences for s in mine])
     ends = np.cumsum([len(mine) for mine in sentences])
     parts = [vectors[end - len(mine) : end] for mine, end in zip(sentences, ends, strict=True)]
-    why = [reason_of(mine[0].text) if len(mine) == 1 else "" for mine in sentences]
+    why = [reason_clause(mine[0].text) if len(mine) == 1 else "" for mine in sentences]
     of = dict(zip(given := [w for w in why if w], await models.encode(given), strict=True)) if any(why) else {}
     groups = await asyncio.to_thread(group_paraphrases, parts, [of.get(w) for w in why])
     first = {i: texts[group] for i, group in zip(texts, groups, strict=True)}

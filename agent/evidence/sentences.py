@@ -27,10 +27,10 @@ from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Brief, SentenceScores
 from agent.state import Perspective, judge_form
 from tools.budget import current_log, share_of_time
-from tools.language.polarity import plain_answer, takes_no_side
+from tools.language.question import takes_no_side, yes_or_no_answer
 from tools.language.quotable import QuotablePart, quotable_parts
+from tools.language.reported_speech import people_speak
 from tools.language.sentences import split_sentences
-from tools.language.speech import people_speak
 from tools.models.judges.judge import AFFIRMING, Pair, in_context
 from tools.models.judges.quoting import (
     AGAINST_ITSELF,
@@ -281,7 +281,7 @@ def _contradicting(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.bo
     if judge_form(brief.perspective) != "answer":
         return np.zeros(len(units), bool)
     word, _, question = brief.perspective["statement"].partition(": ")
-    return np.array([plain_answer(u.text, question) == ("no" if word in AFFIRMING else "yes") for u in units], bool)
+    return np.array([yes_or_no_answer(u.text, question) == ("no" if word in AFFIRMING else "yes") for u in units], bool)
 
 
 def _relevance_features(

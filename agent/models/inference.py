@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tools.budget import current_budget, current_log, share_of_time
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
-from tools.language.question import Question, asks_alone, read_question
+from tools.language.question import ParsedQuestion, is_standalone_question, read_question
 from tools.models.cache import VectorCache
 from tools.models.encoders import Encoder
 from tools.models.judges.batch import document_attributes, passage_line
@@ -53,7 +53,7 @@ class Models:
         """Unit vectors of shape (n, dimensions) by which sentences are compared with each other."""
         return await self._vectors(self.encoder, texts, queries=False)
 
-    async def read_questions(self, texts: Sequence[str]) -> list[Question]:
+    async def read_questions(self, texts: Sequence[str]) -> list[ParsedQuestion]:
         """What each of the texts asks, in their order."""
         vectors = await self.encode(texts)
         return await asyncio.to_thread(lambda: list(map(read_question, texts, vectors)))
@@ -61,7 +61,9 @@ class Models:
     async def thread_question(self, earlier: Sequence[str]) -> str:
         """The latest of a thread's questions that stands alone, or else the first."""
         read = await self.read_questions(earlier)
-        alone = [found.text for asked, found in zip(earlier, read, strict=True) if asks_alone(asked, found.kind)]
+        alone = [
+            found.text for asked, found in zip(earlier, read, strict=True) if is_standalone_question(asked, found.kind)
+        ]
         return [read[0].text, *alone][-1]
 
     async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:

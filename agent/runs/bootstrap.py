@@ -17,7 +17,7 @@ from agent.runs.store import RunRow
 from agent.samples import calibration_pairs, index_samples
 from agent.settings import Settings, load_settings
 from agent.state import RunState
-from tools.documents.limits import Limits
+from tools.documents.sandbox import ReaderLimits
 from tools.errors import SteelmanError
 from tools.models.cache import VectorCache
 from tools.models.judges.judge import Judge
@@ -54,9 +54,9 @@ class AgentParts:
             self.database.close()
 
 
-def reading_limits(settings: Settings) -> Limits:
+def reading_limits(settings: Settings) -> ReaderLimits:
     """What reading one file may take."""
-    return Limits(
+    return ReaderLimits(
         seconds=settings.read_seconds,
         megabytes=settings.read_megabytes,
         more_time="STEELMAN_READ_SECONDS allows more.",

@@ -6,7 +6,7 @@ from typing import Literal
 
 from agent.runs.store import RunEvent
 from agent.state import RENAMED_STAGES
-from tools.language.words import count
+from tools.language.lexicon import count
 
 COMPLETE = 100.0
 _STAGES = {

@@ -35,15 +35,13 @@ from agent.state import OTHER_WAYS, FramingState, Perspective, RunState, Stance,
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, InputError, ProviderDownError, ProviderReplyError
-from tools.language.copies import average_linkage
 from tools.language.identification import is_english, question_words, reads_as_english
-from tools.language.lexicon import AUXILIARIES, core_of
-from tools.language.polarity import same_polarity, takes_no_side
-from tools.language.question import ANSWERS, Kind
-from tools.language.quotable import stands_alone
-from tools.language.sentences import passage_sentences, split_sentences, without_mark
-from tools.language.speech import people_speak
-from tools.language.words import KEYWORD_STOP_WORDS, analyzer
+from tools.language.lexicon import AUXILIARIES, KEYWORD_STOP_WORDS, analyzer, bare_word
+from tools.language.near_duplicates import average_linkage
+from tools.language.question import ANSWERS, Kind, same_polarity, takes_no_side
+from tools.language.quotable import is_self_contained
+from tools.language.reported_speech import people_speak
+from tools.language.sentences import passage_sentences, split_sentences, without_list_mark
 from tools.models.chat.model import ChatModel
 from tools.passages import Passage, Sentence
 
@@ -121,7 +119,7 @@ _SAME_ANSWER = 0.6
 async def mine_answers(models: Models, question: str, passages: Sequence[Passage]) -> list[Perspective]:
     """The different answers to an open question: one statement a cluster of sentences that answer it."""
     read = (s for p in passages[:MINED_PASSAGES] for s in passage_sentences(p))
-    alone = (s for s in read if stands_alone(s.text) and not takes_no_side(s.text))
+    alone = (s for s in read if is_self_contained(s.text) and not takes_no_side(s.text))
     sentences = [s for s in alone if _ANSWERS.search(_REASON.split(_CONDITION.sub("", s.text))[0])]  # main clauses
     if not sentences:
         return []
@@ -164,7 +162,7 @@ _LONGEST_LEAD = 180  # characters
 
 def _lead_element(lead: Sentence) -> str:
     p = lead.passage
-    given = without_mark(lead.text), p.title or p.document_id, p.said_by or p.publisher
+    given = without_list_mark(lead.text), p.title or p.document_id, p.said_by or p.publisher
     said, title, by = (shorten(text, _LONGEST_LEAD, placeholder=" …") for text in given)
     return as_data("lead", said, title=title, by=by, date=p.date)
 
@@ -257,7 +255,7 @@ async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str
         return planned.form
     read, kind = (found.kind for found in await models.read_questions([planned.question, asked]))
     # The classifier may take 'hey, …, so how should it be paid for?' for a question of yes or no.
-    sided = kind in ("polar", "choice") and core_of(asked.split()[0]) in AUXILIARIES
+    sided = kind in ("polar", "choice") and bare_word(asked.split()[0]) in AUXILIARIES
     if planned.form == "plain" and planned.focus and not sided:
         return "plain"  # its question is the thread's
     if read == "polar" or read == "choice":

@@ -21,8 +21,8 @@ from agent.state import FramingState, RunState, asked_query, counter_framing
 from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, SteelmanError
 from tools.language.identification import reads_as_english
-from tools.language.question import ANSWERS, asks_alone
-from tools.language.sentences import is_heading, passage_sentences
+from tools.language.question import ANSWERS, is_standalone_question
+from tools.language.sentences import is_no_prose, passage_sentences
 from tools.passages import Passage, Sentence
 from tools.store.store import SAMPLES
 
@@ -99,7 +99,7 @@ async def document_leads(models: Models, query: str, passages: Sequence[Passage]
     for passage in passages:
         best.setdefault(passage.document, []).append(passage)
     read = [p for found in [*best.values()][:MOST_LEADS] for p in found[:LEAD_PASSAGES]]
-    sentences = [s for p in read for s in passage_sentences(p) if not is_heading(s.text)]
+    sentences = [s for p in read for s in passage_sentences(p) if not is_no_prose(s.text)]
     vectors, asked = await models.encode_sentences(sentences), (await models.encode([query]))[0]
     # The encoder reads English: for another language it takes what is typical of the documents.
     nearness = vectors @ (asked if await asyncio.to_thread(reads_as_english, query) else vectors.sum(axis=0))
@@ -115,7 +115,7 @@ async def frame_by_classifier(models: Models, question: str, earlier: Sequence[s
     as the focus of the thread's question.
     """
     read = (await models.read_questions([question]))[0]
-    if earlier and (read.kind != "none" or question.endswith("?")) and not asks_alone(question, read.kind):
+    if earlier and (read.kind != "none" or question.endswith("?")) and not is_standalone_question(question, read.kind):
         topic = await models.thread_question(earlier)
         if topic != read.text:  # else the thread's question is asked again
             return FramingState(form="plain", question=topic, alternatives=[], focus=question)

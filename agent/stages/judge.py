@@ -32,7 +32,7 @@ from agent.stages.stage import fall_back_to_own_judge, report, run_id, stage
 from agent.state import OTHER_WAYS, Coverage, Perspective, RunState, contrary_statements, judge_form, merge_scores
 from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
 from tools.errors import JudgeError, ProviderDownError, as_sentence
-from tools.language.words import count
+from tools.language.lexicon import count
 from tools.models.judges.judge import JudgedSide, PassageVerdicts
 from tools.net.http import is_local
 from tools.passages import Passage, interleave

@@ -38,7 +38,7 @@ from agent.state import Claim, FramingState, QuotedStance, RunState, asked_query
 from prompts import as_data
 from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, JudgeError
-from tools.language.addressed import has_prompt_injection
+from tools.language.grounding import has_prompt_injection
 from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Passage

@@ -17,8 +17,7 @@ from agent.stages.stage import ask_model, report, stage
 from agent.state import FramingState, Perspective, RunState, asked_query, is_answer, uncovered_perspectives
 from prompts import as_data, one_line
 from tools.budget import current_log, run_within
-from tools.language.lexicon import lower_first
-from tools.language.words import KEYWORD_STOP_WORDS, LIGHT_WORDS, NEGATORS
+from tools.language.lexicon import KEYWORD_STOP_WORDS, LIGHT_WORDS, NEGATORS, lower_first
 from tools.models.chat.model import ChatModel
 
 

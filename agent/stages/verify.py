@@ -34,7 +34,7 @@ from agent.state import (
 )
 from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, JudgeError
-from tools.language.numerals import number_values, plain_text
+from tools.language.grounding import number_values, plain_text
 from tools.passages import Passage
 
 

@@ -59,10 +59,10 @@ from agent.state import (
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time, share_of_time
 from tools.errors import DeadlineError, JudgeError
+from tools.language.lexicon import analyzer
 from tools.language.question import ANSWERS
 from tools.language.quotable import QuotablePart, quotable_parts
 from tools.language.sentences import split_sentences
-from tools.language.words import analyzer
 from tools.limits import CLEAR
 from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import documents_as_data

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
-from tools.language.words import QUERY_FILLERS
+from tools.language.lexicon import QUERY_FILLERS
 
 
 class OpenAIObject(BaseModel):

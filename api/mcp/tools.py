@@ -23,7 +23,7 @@ from api.problems import ProblemError
 from api.schemas import Judged, JudgePair, JudgeRequest, QuestionRequest
 from api.service import ApiService
 from tools.errors import RunError, SteelmanError
-from tools.language.words import count
+from tools.language.lexicon import count
 
 _Input = TypeVar("_Input", bound=BaseModel)
 _LISTS = ("collections", "domains", "pairs")

@@ -20,12 +20,11 @@ from api.problems import LOCATED, ProblemError
 from api.schemas import LONGEST_ID, JobDetails, Stored
 from api.service import ApiService, TheService
 from tools.disk import disk_errors
-from tools.documents.apart import read_in_process
-from tools.documents.document import Columns, printable
-from tools.documents.limits import Limits
+from tools.documents.document import ColumnNames, normalized_name
 from tools.documents.readers import READERS
+from tools.documents.sandbox import ReaderLimits, read_in_process
 from tools.errors import AmbiguousDocumentError, SourceError
-from tools.language.sentences import clean
+from tools.language.sentences import clean_text
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
 
@@ -67,10 +66,10 @@ def _columns(
     date_column: _OneColumn = "",
     kind_column: _OneColumn = "",
     author_column: _OneColumn = "",
-) -> Columns:
+) -> ColumnNames:
     fields = id_column, title_column, url_column, publisher_column, date_column, kind_column, author_column
     hint = "Send the form field text_column={column} with it."
-    return Columns(tuple(filter(None, text_column)), *fields, hint=hint)
+    return ColumnNames(tuple(filter(None, text_column)), *fields, hint=hint)
 
 
 @router.get("")
@@ -132,7 +131,7 @@ async def store_files(
         list[UploadFile],
         File(min_length=1, description=f"Files ending in {', '.join(READERS)}.", json_schema_extra=_BYTES),
     ],
-    columns: Annotated[Columns, Depends(_columns)],
+    columns: Annotated[ColumnNames, Depends(_columns)],
     prefer: Prefer = None,
 ) -> Response:
     """Stores files under their names. A name's ending selects the reader.
@@ -193,13 +192,13 @@ async def _store_or_begin(service: ApiService, job: Job, *, large: bool, prefer:
 
 
 def _source(d: schemas.NewDocument) -> SourceDocument:
-    about = clean(d.title), d.url, clean(d.publisher), d.kind, d.date
-    return SourceDocument(d.id, clean(d.text).strip(), *about, author=clean(d.author))
+    about = clean_text(d.title), d.url, clean_text(d.publisher), d.kind, d.date
+    return SourceDocument(d.id, clean_text(d.text).strip(), *about, author=clean_text(d.author))
 
 
 async def _copy(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]:
     """Copies the file under a safe name. Returns this path and the file's own name."""
-    sent = printable(file.filename or f"file-{number + 1}")
+    sent = normalized_name(file.filename or f"file-{number + 1}")
     ending = PurePosixPath(sent).suffix.lower()
     path = folder / f"{number}{ending if ending in READERS else ''}"
     with disk_errors(folder), path.open("wb") as out:
@@ -209,18 +208,24 @@ async def _copy(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]
 
 
 def _documents_in(
-    files: Sequence[tuple[Path, str]], columns: Columns, limits: Limits, job: Job
+    files: Sequence[tuple[Path, str]], columns: ColumnNames, limits: ReaderLimits, job: Job
 ) -> Iterator[SourceDocument]:
     """Reads the documents in files, given with their own names, and reports unreadable ones. Raises
     ReadingCancelledError when the job is stopped."""
-    report, given_up = job.report, job.stopped.is_set
+    report, is_cancelled = job.report, job.stopped.is_set
     for path, sent in files:
         if wrong := _wrong_name(path, sent):
             report.problems.append(wrong)
             continue
         try:
             yield from read_in_process(
-                path, sent, lambda row: report.problems.append(str(row)), columns, report.notes.append, limits, given_up
+                path,
+                sent,
+                lambda row: report.problems.append(str(row)),
+                columns,
+                report.notes.append,
+                limits,
+                is_cancelled,
             )
         except SourceError as exc:
             report.problems.append(str(exc).removesuffix(exc.hint).rstrip())

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from evals.datasets.rows import Row, Shape, Text, json_rows, tsv_rows
 from tools.errors import InputError
-from tools.language.polarity import same_polarity
-from tools.language.question import ANSWERS
+from tools.language.question import ANSWERS, same_polarity
 
 _COLUMNS = ["question", "id", "document", "perspective", "label"]  # of the published file, by position
 _LABELS = {**dict.fromkeys(("1", "support"), True), **dict.fromkeys(("0", "oppose", "none"), False)}

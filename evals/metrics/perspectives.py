@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.metrics.measure import Ratio
-from tools.language.polarity import same_polarity
+from tools.language.question import same_polarity
 
 CLOSE = 0.9
 

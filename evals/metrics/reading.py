@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evals.metrics.measure import Ratio
-from tools.documents.cutting import cut_document
-from tools.language.sentences import split_sentences, without_mark
+from tools.documents.ingest import cut_document
+from tools.language.sentences import split_sentences, without_list_mark
 from tools.passages import SourceDocument
 
 _NOTE = "NOTE: "
@@ -70,7 +70,7 @@ def compare(name: str, expected: str, documents: Sequence[SourceDocument], probl
 
 def _sentences(text: str) -> list[str]:
     """Without leading bullets and numbers, which readers may omit."""
-    return [without_mark(s) for s in split_sentences(text)]
+    return [without_list_mark(s) for s in split_sentences(text)]
 
 
 def _texts(document: SourceDocument, has_notes: bool) -> list[str]:

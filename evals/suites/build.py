@@ -33,7 +33,7 @@ from evals.reports.records import Record, Records
 from evals.suite import ask_each, check_known, common_options, figure_lines, refuse_existing, shuffled, write_new
 from tools.budget import Budget, budget_scope
 from tools.errors import InputError
-from tools.language.copies import average_linkage
+from tools.language.near_duplicates import average_linkage
 from tools.models.chat.model import ChatModel
 
 KINDS: dict[str, tuple[type[building.InputLine], Any]] = {

@@ -17,8 +17,8 @@ from evals.metrics.reading import FileRead, compare, measures
 from evals.reports.records import Record, header
 from evals.reports.table import block, percent
 from evals.suite import common_options, progress, shuffled
-from tools.documents.apart import read_in_process
 from tools.documents.readers import READERS
+from tools.documents.sandbox import read_in_process
 from tools.errors import InputError, SourceError
 from tools.passages import SourceDocument
 

@@ -1,22 +1,19 @@
-"""Author, publisher and date in the first lines of a document ('By A. Name', '*Gazette, 14 March 2025*'), in the names
-below its closing ('Yours faithfully,') or in its properties.
-
-In doubt nothing is read: no author is better than a wrong one.
-"""
+"""Reads author, publisher and date from a document's first lines ('By A. Name', '*Gazette, 14 March 2025*'), its
+signature ('Yours faithfully,') or its properties. Returns nothing in doubt: no author is better than a wrong one."""
 
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from tools.dates import WRITTEN_DATE, date_of_cell
-from tools.language.lexicon import lookup
-from tools.language.names import is_body, is_entitled, pattern
+from tools.language.lexicon import lexicon_tag
+from tools.language.person_names import is_organisation, is_surely_person, pattern
 from tools.passages import Block
 
-_HEAD, _TOP, _MINUTES, _MOST = 3, 8, 12, 500  # blocks
+_HEAD, _TOP, _MINUTES_HEAD, _SEARCHED = 3, 8, 12, 500  # blocks
 _LONGEST = 160  # characters
 _NO_HEAD = ("table", "note")
-_SIGNED, _SIGNERS = 12, 3  # blocks below a closing; signers that are named
+_BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # blocks below a closing; signers that are named
 _DATED = re.compile(
     r"(?i)(?:^\W*|(?<=[|·•,;.(])\s*|\s[–—-]+\s|\b(?:published|posted|written|dated?|issued|release|held|minutes|meeting|hearing):?\s)"
     rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in)\s)"
@@ -41,12 +38,9 @@ _NO_AUTHOR = re.compile(
 )
 
 
-def stated(properties: Mapping[str, str], blocks: Sequence[Block]) -> dict[str, str]:
-    """The date and the author in the properties of a file: 'date', 'author', and 'made' for the day of the file.
-
-    No author is a program, an account or a single word. The day on which a file was made counts as the document's
-    unless the first blocks name another year.
-    """
+def properties_byline(properties: Mapping[str, str], blocks: Sequence[Block]) -> dict[str, str]:
+    """Returns 'date' and 'author' of a file's properties. Refuses authors that are programs, accounts or single
+    words. 'made', the file's day, counts as the date unless the first blocks name another year."""
     parts = re.split(r"\s*[;\n]\s*", properties.get("author", "")[:_LONGEST].strip())
     author = ", ".join(part for part in parts if " " in part and not _NO_AUTHOR.search(part))
     date, made = (date_of_cell(properties.get(name, "")) for name in ("date", "made"))
@@ -54,119 +48,115 @@ def stated(properties: Mapping[str, str], blocks: Sequence[Block]) -> dict[str, 
     return {"date": date or (made if {made[:4]}.issuperset(years) else ""), "author": author}
 
 
-def byline(blocks: Sequence[Block]) -> dict[str, str]:
-    """The date, the author and the publisher that the first lines tell; what is missing is empty.
-
-    Of two dates that differ neither counts. Where lines further down name other authors, nobody wrote the whole.
-    """
-    (date, first), (_, authors) = _read(blocks[:_TOP]), _read(blocks[:_MOST])
+def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
+    """Returns date, author and publisher of the first lines, '' if missing. Two different dates cancel out. Several
+    authors further down mean that nobody wrote the whole."""
+    (date, first), (_, authors) = (_dates_and_authors(blocks[:_TOP]), _dates_and_authors(blocks[:_SEARCHED]))
     author = first[0] if first and len(set(authors)) == 1 else ""
     return {"date": date, "author": author, "publisher": _publisher(blocks[:_TOP])}
 
 
-def signature(blocks: Sequence[Block]) -> dict[str, str]:
-    """The author or the publisher by the names below the one closing of a letter or a statement."""
+def read_signature(blocks: Sequence[Block]) -> dict[str, str]:
+    """Returns the author or publisher below the only closing of a letter or statement."""
     closings = [i for i, block in enumerate(blocks) if pattern("CLOSING").fullmatch(block.text)]
     signed = [b.text for b in blocks[closings[0] + 1 :]] if len(closings) == 1 else []
-    signed = [text for text in signed if not is_running(text)] if len(signed) <= _SIGNED else []
+    signed = [text for text in signed if not has_sentence(text)] if len(signed) <= _BLOCKS_BELOW_CLOSING else []
     if not signed and blocks:
         last = pattern("SIGNED_BY").fullmatch(blocks[-1].text)
         signed = [last["who"]] if last else []
     names = [re.split(r"[,(|]| [–—-] ", text.strip(" *_–—-"))[0].strip() for text in signed]
     named = [name for text in signed for name in pattern("SIGNER").findall(text)]
-    people = [name for name in named if is_entitled(name) and not is_body(name)]
-    if len(people) > _SIGNERS + 1:
-        people = [*people[:_SIGNERS], f"{len(people) - _SIGNERS} others"]
-    bodies = [name for name in names if is_body(name)]
+    people = [name for name in named if is_surely_person(name) and not is_organisation(name)]
+    if len(people) > _MOST_SIGNERS + 1:
+        people = [*people[:_MOST_SIGNERS], f"{len(people) - _MOST_SIGNERS} others"]
+    bodies = [name for name in names if is_organisation(name)]
     return {"author": ", ".join(people), "publisher": "" if people else next(iter(bodies), "")}
 
 
-def is_minuted(blocks: Sequence[Block]) -> bool:
-    """Whether the first lines tell that a document reports a meeting."""
-    return any(pattern("MINUTES").search(block.text) for block in blocks[:_MINUTES] if len(block.text) < 300)
+def is_minutes(blocks: Sequence[Block]) -> bool:
+    """Whether the first lines say that the document reports a meeting."""
+    return any(pattern("MINUTES").search(block.text) for block in blocks[:_MINUTES_HEAD] if len(block.text) < 300)
 
 
-def kind_told(blocks: Sequence[Block]) -> str:
-    """What a document calls itself in its first lines: 'minutes', or a line such as 'PRESS RELEASE'; else empty."""
-    head = [block.text for block in blocks[:_MINUTES] if len(block.text) < 300]
-    if is_minuted(blocks) and re.search(r"(?i)\b(?:minutes|notes by)\b", " ".join(head)):
+def stated_kind(blocks: Sequence[Block]) -> str:
+    """Returns the document's own kind: 'minutes', or a first line such as 'PRESS RELEASE'; else ''."""
+    head = [block.text for block in blocks[:_MINUTES_HEAD] if len(block.text) < 300]
+    if is_minutes(blocks) and re.search(r"(?i)\b(?:minutes|notes by)\b", " ".join(head)):
         return "minutes"
     return next((found["kind"].lower() for text in head[:_HEAD] if (found := pattern("KIND").fullmatch(text))), "")
 
 
 def is_byline(line: str) -> bool:
-    """Whether a line of a head tells an author, a date or a publisher."""
-    return any(byline([Block(line.replace("*", ""))]).values())
+    """Whether a line of the head names an author, a date or a publisher."""
+    return any(read_byline([Block(line.replace("*", ""))]).values())
 
 
 def _publisher(blocks: Sequence[Block]) -> str:
-    """The body whose name is a line of the head, alone or beside a date, or whom a line calls the publisher."""
+    """Returns the organisation that a head line names, alone, beside a date, or as publisher."""
     for block in blocks:
-        if block.form != "heading" and (block.form in _NO_HEAD or is_running(block.text)):
+        if block.form != "heading" and (block.form in _NO_HEAD or has_sentence(block.text)):
             return ""
-        for line in _lines(block.text):
-            if (named := pattern("PUBLISHED").search(line)) and is_body(named["who"].strip()):
+        for line in _head_lines(block.text):
+            if (named := pattern("PUBLISHED").search(line)) and is_organisation(named["who"].strip()):
                 return named["who"].strip()
             parts = [part.strip(" *_.") for part in re.split(r"[|·•]|,\s|\s[–—-]+\s", _DATED.sub(" | ", line))]
             parts = [part for part in parts if part]
-            if block.form != "heading" and len(parts) == 1 and is_body(parts[0]):
+            if block.form != "heading" and len(parts) == 1 and is_organisation(parts[0]):
                 return parts[0]
     return ""
 
 
-def is_running(text: str) -> bool:
-    """Whether a text has a sentence that goes on or ends it."""
+def has_sentence(text: str) -> bool:
+    """Whether the text has more than one sentence end, or ends with one."""
     ends = [end.end() for end in _SENTENCE.finditer(text)]
     return len(ends) > 1 or ends == [len(text)]
 
 
-def _read(blocks: Sequence[Block]) -> tuple[str, list[str]]:
-    """The date and the authors that these blocks tell."""
+def _dates_and_authors(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     dates, authors = set[str](), list[str]()
     under = [before if before.form == "heading" else each for before, each in pairwise([*blocks[:1], *blocks])]
     told = [
         (line, b, u.text)
         for b, u in zip(blocks, under, strict=True)
         if b.form not in _NO_HEAD
-        for line in _lines(b.text)
+        for line in _head_lines(b.text)
     ]
     for line, block, heading in told:
         rest = _DATED.sub(" | ", line)
-        running = is_running(line) and re.search(r"\w", rest)  # sentences, not dates alone
+        running = has_sentence(line) and re.search(r"\w", rest)  # sentences, not dates alone
         if not running and not _OTHER_DATE.search(line) and not _LATER.search(heading):
             dates.update(map(date_of_cell, _DATED.findall(line)))
-        authors += filter(None, [_author(rest, block.form == "heading")])
+        authors += filter(None, [_author_of_line(rest, block.form == "heading")])
     finest = max(dates, key=len, default="")
     return finest if all(date and finest.startswith(date) for date in dates) else "", authors
 
 
-def _lines(text: str) -> list[str]:
-    """The lines of a head, which has no sentence; else the text as one, if it is short."""
+def _head_lines(text: str) -> list[str]:
+    """Returns the lines of a head, which has no sentence, or a short text as one line; else nothing."""
     lines = [text] if _SENTENCE.search(text) else text.split("\n")
     return lines if max(map(len, lines)) <= _LONGEST else []
 
 
-def _author(line: str, heading: bool) -> str:
-    """The author of a line such as 'By A. Name, reporter', or several."""
+def _author_of_line(line: str, heading: bool) -> str:
+    """Returns the author or authors of a line such as 'By A. Name, reporter'."""
     by = _BY.search(re.sub(r"\b(Dr|Mrs?|Ms|Prof|Cllr|Rev)\. ", r"\1 ", line))
     told = by[1] if by else ""
     several, first = re.split(r",? (?:and|&) |, ", told.strip()), _PART.split(told)[0]
-    found = [_name(name, heading) for name in several] if re.search(r" (?:and|&) ", told) else [""]
+    found = [_person_name(name, heading) for name in several] if re.search(r" (?:and|&) ", told) else [""]
     if all(found):
         return ", ".join(found)
-    return "" if re.search(r" (?:and|&) ", first) else _name(first, heading)  # 'A. Name, Transport and Food Workers'
+    return (
+        "" if re.search(r" (?:and|&) ", first) else _person_name(first, heading)
+    )  # 'A. Name, Transport and Food Workers'
 
 
-def _name(text: str, strict: bool) -> str:
-    """The text as a person's name, without a role behind it; empty if it is none.
-
-    strict: it must not be made of common words either, as a heading is.
-    """
+def _person_name(text: str, strict: bool) -> str:
+    """Returns the text as a person's name without a role, or ''. strict: refuses common words, as in a heading."""
     name = re.split(r" (?:for|in|at|from|on) ", text.strip(" *_.|"))[0]
     words = name.split()
     if not 1 < len(words) < 7 or _NO_AUTHOR.search(name) or not words[-1][0].isupper():
         return ""
     strict |= len(words) > 3  # a place may have been joined to it
     own = [word for word in words if word not in _PARTICLES]
-    common = not _TITLED.match(name) and any(lookup(word.lower()) for word in own)
+    common = not _TITLED.match(name) and any(lexicon_tag(word.lower()) for word in own)
     return name if all(word[0].isupper() for word in own) and not (strict and common) else ""

@@ -1,10 +1,12 @@
-"""What every reader shares: from bytes to text, from text or blocks to a document."""
+"""Code that all readers share: decoding bytes, building a document from text or blocks, and JSON for the reader
+process."""
 
 import codecs
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import zip_longest
@@ -13,19 +15,113 @@ from textwrap import shorten
 from typing import Any, cast
 
 from tools.dates import date_of_cell
-from tools.documents.bylines import byline, kind_told, signature, stated
-from tools.documents.encodings import Decoded, decode_text
+from tools.documents.bylines import properties_byline, read_byline, read_signature, stated_kind
 from tools.documents.speakers import with_speakers
 from tools.errors import ReaderFailedError, SourceError
-from tools.language.sentences import clean
+from tools.language.sentences import clean_text
 from tools.passages import SOURCE_KINDS, Block, SourceDocument
 
-_BETWEEN = "\n\n"  # blocks
-_OF_BLOCK = tuple(each.name for each in fields(Block))
-# Encoded data, a picture in an address: as a word it would be a passage of megabytes. Other scripts have no spaces.
-_ENDLESS = re.compile(r"(?<![!-~])([!-~]{80})[!-~]{1000,}")
-_COUNTED = "words without end"
-# The title that a program gives to every document, or the name of a file.
+# Decoding
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, which has the same beginning
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_TEXT_CODEC = re.compile(
+    r"ascii|utf-8(-sig)?|utf-16(-[lb]e)?|cp\d+|iso8859-\d+|koi8-[rtu]|gb2312|gbk|gb18030|big5(hkscs)?"
+    r"|euc_\w+|shift_jis\w*|iso2022_\w+|mac-\w+|tis-620"
+)
+# What browsers decode for these names.
+_AS_BROWSERS = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}
+_DECLARED_ENCODING = re.compile(
+    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([\w.:+-]{1,40})"
+    rb"|^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:+-]{1,40})",
+    re.IGNORECASE,
+)
+_HEAD_BYTES = 4096  # bytes that a page declares its encoding in
+
+# Common encodings; most rarer ones would fit any bytes.
+_LIKELY_ENCODINGS = (
+    *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "iso8859_2", "koi8_r", "mac_roman"),
+    *("cp850", "cp932", "euc_jp", "gb18030", "big5", "cp949"),
+)
+_LAST_RESORT = "cp1252"  # older Windows files
+_SAMPLE_BYTES = 30_000  # bytes that the encoding is guessed from
+_MOST_UNDECODABLE = 0.1  # of the characters beyond ASCII, in an encoding that is still believed
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A decoded text. undecodable: number of characters that were replaced by U+FFFD."""
+
+    text: str
+    undecodable: int = 0
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        return {"undecodable characters": self.undecodable}
+
+
+def decode_text(data: bytes, server_encoding: str = "", markup: bool = False) -> Decoded:
+    """Returns the text of a file or page. Order: byte order mark, UTF-8, declared encodings, a guess. server_encoding:
+    from the HTTP header. markup: HTML or XML, which may declare its encoding. A declared encoding is refused if more
+    than a tenth of the non-ASCII characters are undecodable in it."""
+    for mark, codec in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return _decode(data, codec)
+    named = _DECLARED_ENCODING.search(data[:_HEAD_BYTES]) if markup else None
+    labels = (server_encoding, (named[1] or named[2]).decode("ascii", "replace") if named else "")
+    if not data.isascii():
+        with suppress(UnicodeDecodeError):  # bytes are rarely UTF-8 by chance
+            return Decoded(data.decode())
+    for codec in (*filter(None, map(codec_of_label, labels)), "utf-8"):
+        # A page whose declaration can be read as ASCII is not in UTF-16.
+        found = _decode(data, "utf-8" if codec.startswith("utf-16") and b"\x00" not in data[:_HEAD_BYTES] else codec)
+        beyond_ascii = sum(1 for c in found.text if c > "\x7f")
+        if found.undecodable <= (0.5 if codec.startswith("utf-8") else _MOST_UNDECODABLE) * beyond_ascii:
+            return found
+    return _decode_by_guess(data)
+
+
+def codec_of_label(label: str) -> str:
+    """Returns Python's name of a text encoding. Empty for other codecs, such as `hex`, and for slow ones, such as
+    `punycode`."""
+    try:
+        name = codecs.lookup(label).name if label else ""
+    except (LookupError, ValueError):
+        return ""
+    return _AS_BROWSERS.get(name, name) if _TEXT_CODEC.fullmatch(name) else ""
+
+
+def _decode(data: bytes, codec: str) -> Decoded:
+    text = data.decode(codec, "replace")
+    return Decoded(text, text.count("\ufffd"))
+
+
+def _decode_by_guess(data: bytes) -> Decoded:
+    """Decodes by the encoding whose letters look most like a language."""
+    from charset_normalizer import from_bytes
+
+    telling = b"\n".join(line for line in data.splitlines() if not line.isascii())[:_SAMPLE_BYTES]
+    matches = from_bytes(telling, cp_isolation=list(_LIKELY_ENCODINGS))
+    best = matches.best()
+    usual = next((m for m in matches if _LAST_RESORT in (m.encoding, *m.could_be_from_charset)), None)
+    if best is None or (usual and usual.chaos <= best.chaos and usual.coherence >= best.coherence):
+        return _decode(data, _LAST_RESORT)
+    return _decode(data, best.encoding)
+
+
+# Documents
+
+_BLOCK_SEPARATOR = "\n\n"  # blocks
+_BLOCK_FIELDS = tuple(each.name for each in fields(Block))
+# Encoded data would be a word of megabytes. ASCII only: other scripts have no spaces.
+_ENDLESS_WORD = re.compile(r"(?<![!-~])([!-~]{80})[!-~]{1000,}")
+_ENDLESS_WORDS = "words without end"
+# Titles that programs give to every document, and file names.
 _JUNK_TITLE = re.compile(
     r"(?:untitled|unknown|no title|title|document|slide|page|dokument|doc|layout|default|normal|report|brochure|"
     r"word document|python-docx|(?:powerpoint.)?pr[eäé]sentat?\w{1,4}(?:(?: de)? powerpoint)?)[\s\d_.-]*"
@@ -34,7 +130,7 @@ _JUNK_TITLE = re.compile(
     r"|(?:https?|file|about|data):\S*|[a-z]:\\.*|/\S+/\S*|\W*|[0-9a-f-]{16,}",
     re.IGNORECASE,
 )
-# What is set by a program where a file was made of another; a book or a page may be called so.
+# Titles that programs set in exported files; books and pages may have them.
 _JUNK_OF_FILE = re.compile(
     r"[\s\d_.-]*|(?:microsoft (?:word|powerpoint|excel)|powerpoint|word|adobe \w+) ?- .*|.*\btemplate\b.*",
     re.IGNORECASE,
@@ -45,22 +141,20 @@ _SENTENCE_END = re.compile(r"[^\W\d_]{2}[\"'”’)\]]*[.!][\"'”’)\]]*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """A remark of a reader on its file: what it guessed, what it left out."""
+class ReaderNote:
+    """A reader's remark on its file, such as a guessed column."""
 
     text: str
 
 
-FIELDS = ("id", "title", "url", "publisher", "date", "kind", "author")
+COLUMN_FIELDS = ("id", "title", "url", "publisher", "date", "kind", "author")
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns as the user named them; what is left empty is guessed.
-
-    `text` may be several, whose texts are joined in this order; a name may also hold several with commas between.
-    `hint` tells how the text's column is named where the user stands; {file} and {column} are put in.
-    """
+class ColumnNames:
+    """Names of table columns that the user chose; empty ones are guessed. text: one or more columns, joined in this
+    order; one name may hold several, separated by commas. hint: how the user names the text column; {file} and
+    {column} are filled in."""
 
     text: tuple[str, ...] = ()
     id: str = ""
@@ -73,20 +167,20 @@ class Columns:
     hint: str = "Name it with --text {column}."
 
     def named(self) -> list[str]:
-        """All names that the user gave."""
-        return [name for name in (*self.text, *(getattr(self, f) for f in FIELDS)) if name]
+        """Returns all names that the user gave."""
+        return [name for name in (*self.text, *(getattr(self, f) for f in COLUMN_FIELDS)) if name]
 
 
-GUESS_ALL = Columns()
+GUESSED_COLUMNS = ColumnNames()
 
 
-ReaderOutput = SourceDocument | SourceError | Note
-"""One output of a reader: a document, the error of a wrong row, or a note on the file."""
+ReaderOutput = SourceDocument | SourceError | ReaderNote
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file to ingest. name: as it is shown. origin: its whole path, by which a later ingest knows it again."""
+    """A file to ingest. name: the displayed path. origin: the whole path, which identifies the file in later
+    ingests."""
 
     path: Path
     name: str
@@ -94,23 +188,20 @@ class InputFile:
 
 
 def document_to_json(found: SourceDocument) -> dict[str, Any]:
-    """The document as JSON has it; shallow, since a book has a hundred thousand blocks."""
+    """Returns the document as JSON. Shallow, because a book has a hundred thousand blocks."""
     told = {each.name: getattr(found, each.name) for each in fields(found)}
-    blocks = [{name: getattr(block, name) for name in _OF_BLOCK} for block in found.blocks]
+    blocks = [{name: getattr(block, name) for name in _BLOCK_FIELDS} for block in found.blocks]
     return {**told, "left_out": dict(found.left_out), "blocks": blocks}
 
 
 def document_from_json(told: Mapping[str, Any]) -> SourceDocument:
-    """What `document_to_json` made, whose fields may be fewer; nothing is checked but their names.
-
-    Raises TypeError where they are others.
-    """
+    """Returns the document of `document_to_json`; fields may be missing. Raises TypeError for unknown fields."""
     return SourceDocument(**{**told, "blocks": tuple(Block(**block) for block in told.get("blocks", ()))})
 
 
 def output_to_json(found: ReaderOutput) -> dict[str, Any]:
-    """A reader's output as the process that reads hands it over."""
-    if isinstance(found, Note):
+    """Returns a reader's output in the form that the reader process sends."""
+    if isinstance(found, ReaderNote):
         return {"note": found.text}
     if isinstance(found, SourceError):
         return {"problem": str(found), "hint": found.hint}
@@ -120,41 +211,39 @@ def output_to_json(found: ReaderOutput) -> dict[str, Any]:
 
 
 def output_from_json(told: Mapping[str, Any]) -> ReaderOutput:
-    """What `output_to_json` made, each field checked, since a library may have taken the process over. Raises
-    ValueError, TypeError for anything else."""
+    """Returns the output of `output_to_json`. Checks each field, because a parser library may have corrupted the
+    process. Raises ValueError or TypeError."""
     if "document" in told:
-        return cast(SourceDocument, _documents().validate_python(told["document"]))
+        return cast(SourceDocument, _document_validator().validate_python(told["document"]))
     if "note" in told:
-        return Note(str(told["note"]))
+        return ReaderNote(str(told["note"]))
     if "problem" in told:
         return SourceError(str(told["problem"]), hint=str(told.get("hint", "")))
     raise ValueError(f"no answer: {list(told)}")
 
 
 @cache
-def _documents() -> Any:
+def _document_validator() -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(SourceDocument)
 
 
-def unforeseen_failure(name: str, exc: Exception) -> ReaderFailedError:
-    """The error of a file whose reader failed for a reason that no reader foresees."""
+def unexpected_failure(name: str, exc: Exception) -> ReaderFailedError:
+    """Returns the error of a file whose reader raised an exception that no reader expects."""
     return ReaderFailedError(
-        f"{name}: cannot be read, for a reason that was not foreseen ({type(exc).__name__}). Please report this, "
-        "with the file if it may be shown; saving it in another format may help meanwhile."
+        f"{name}: its reader failed unexpectedly ({type(exc).__name__}). Please report this, "
+        "with the file if possible. Saving it in another format may help."
     )
 
 
 def read_decoded(path: Path, name: str, markup: bool = False) -> Decoded:
-    """The text of a file, its line ends as newlines, and what is uncertain in it; `markup`: of HTML.
-
-    Raises SourceError where it is no text, OSError where it cannot be opened.
-    """
+    """Returns the decoded text of a file with newlines as line ends. markup: the file is HTML. Raises SourceError
+    for a binary file, OSError if the file cannot be opened."""
     data = path.read_bytes()
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
     if not wide and (b"\x00" in data[:4096] or data.startswith((b"%PDF", b"PK\x03\x04"))):
-        raise SourceError(f"{name}: this is not a text file, whatever its name says. Give it its right ending.")
+        raise SourceError(f"{name}: this is not a text file, despite its ending. Correct the ending.")
     found = decode_text(data, markup=markup)
     return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))
 
@@ -167,35 +256,33 @@ def document_of_blocks(
     untitled: str = "",
     properties: Mapping[str, str] | None = None,
 ) -> SourceDocument:
-    """A document with its structure; its text is what the blocks say, an empty line between them.
-
-    A title that is missing among the fields is the first heading; `untitled` where there is none. `properties`:
-    what `tools.documents.bylines.stated` reads, and their 'place'; they count less than a byline in the text.
-    """
+    """Returns a document with its structure and speakers. Its text joins the blocks with empty lines. The title is
+    the field, the property, the first heading or `untitled`, in this order. properties: the file's metadata, read by
+    `properties_byline`, and its 'place'; a byline in the text takes precedence."""
     told = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
     heading = next((b.text for b in told if b.form == "heading"), "")
     title = fields.get("title") or (properties or {}).get("title") or heading
-    told = _keep_sentences(told, str(title))
-    ended = [_ENDLESS.subn(r"\1…", b.text) for b in told]
+    told = _demote_false_headings(told, str(title))
+    ended = [_ENDLESS_WORD.subn(r"\1…", b.text) for b in told]
     taken = tuple(replace(b, text=text) if n else b for b, (text, n) in zip(told, ended, strict=True))
-    found = Counter({**(left_out or {}), _COUNTED: sum(n for _, n in ended)})
+    found = Counter({**(left_out or {}), _ENDLESS_WORDS: sum(n for _, n in ended)})
     spoken = tuple(with_speakers(taken, found))
-    if title == heading and all(b.text != heading for b in spoken):  # it was the name of a speaker
+    if title == heading and all(b.text != heading for b in spoken):  # it was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")
-    values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or kind_told(taken)}
-    alone = {} if len({b.speaker for b in spoken} - {""}) < 2 else {"author": ""}  # nobody wrote what several say
-    add_fields(values, "byline", **{**byline(taken), **alone})
+    values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or stated_kind(taken)}
+    alone = {} if len({b.speaker for b in spoken} - {""}) < 2 else {"author": ""}  # several speakers: no author
+    add_fields(values, "byline", **{**read_byline(taken), **alone})
     if not values.get("author"):
-        add_fields(values, "signature", **{**signature(taken), **alone})
+        add_fields(values, "signature", **{**read_signature(taken), **alone})
     if properties:
-        add_fields(values, properties["place"], **{**stated(properties, taken), **alone})
-    made = document_of_text(external_id, _BETWEEN.join(b.text for b in spoken), values)
+        add_fields(values, properties["place"], **{**properties_byline(properties, taken), **alone})
+    made = document_of_text(external_id, _BLOCK_SEPARATOR.join(b.text for b in spoken), values)
     counts = {what: count for what, count in found.items() if count}
     return replace(made, blocks=spoken, left_out=counts)
 
 
-def _keep_sentences(blocks: Sequence[Block], title: str) -> tuple[Block, ...]:
-    """The blocks, with headings that no passage would keep as paragraphs: sentences, and what has no text below it."""
+def _demote_false_headings(blocks: Sequence[Block], title: str) -> tuple[Block, ...]:
+    """Turns headings into paragraphs if they are sentences or have no text below them."""
     kept = []
     for block, after in zip_longest(blocks, blocks[1:]):
         if block.form == "heading":
@@ -208,17 +295,16 @@ def _keep_sentences(blocks: Sequence[Block], title: str) -> tuple[Block, ...]:
 
 
 def _unlinked(heading: str) -> str:
-    """A heading without the sign that pages link its address to, which is copied along with it."""
     return heading.removesuffix("¶").rstrip()
 
 
 def document_of_text(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDocument:
-    """A document of plain text, its fields put in order; a date that cannot be read is left empty."""
-    values = {k: clean(str(fields.get(k) or "")).strip() for k in FIELDS[1:]}
+    """Returns a document of plain text with normalized fields. An unreadable date is left empty."""
+    values = {k: clean_text(str(fields.get(k) or "")).strip() for k in COLUMN_FIELDS[1:]}
     kind = shorten(values["kind"], _LONGEST_KIND, placeholder=" …") or "unknown"
-    text, endless = _ENDLESS.subn(r"\1…", clean(text).strip())
+    text, endless = _ENDLESS_WORD.subn(r"\1…", clean_text(text).strip())
     return SourceDocument(
-        external_id=printable(external_id),
+        external_id=normalized_name(external_id),
         text=text,
         title=values["title"],
         url=values["url"],
@@ -227,12 +313,12 @@ def document_of_text(external_id: str, text: str, fields: Mapping[str, Any]) -> 
         date=date_of_cell(values["date"]),
         author=values["author"],
         provenance=str(fields.get("provenance") or ""),
-        left_out={_COUNTED: endless} if endless else {},
+        left_out={_ENDLESS_WORDS: endless} if endless else {},
     )
 
 
 def add_fields(fields: dict[str, Any], place: str, **told: str) -> None:
-    """Fills the fields that are still empty, and notes in 'provenance' where each was read: 'date: PDF metadata'."""
+    """Fills empty fields and records each source in 'provenance': 'date: PDF metadata'."""
     for field, value in told.items():
         if value and not fields.get(field):
             fields[field] = value
@@ -240,7 +326,7 @@ def add_fields(fields: dict[str, Any], place: str, **told: str) -> None:
 
 
 def truncate_document(found: SourceDocument, most: int) -> SourceDocument:
-    """The document with at most so many characters of its text, and the blocks that these are of."""
+    """Returns the document with at most `most` characters of text, and the blocks of this text."""
     if len(found.text) <= most:
         return found
     kept: list[Block] = []
@@ -249,33 +335,29 @@ def truncate_document(found: SourceDocument, most: int) -> SourceDocument:
         if left <= 0:
             break
         kept.append(replace(block, text=block.text[:left].rstrip()))
-        left -= len(block.text) + len(_BETWEEN)
+        left -= len(block.text) + len(_BLOCK_SEPARATOR)
     left_out = {**found.left_out, "characters beyond the limit": len(found.text) - most}
-    text = _BETWEEN.join(b.text for b in kept) if kept else found.text[:most]
+    text = _BLOCK_SEPARATOR.join(b.text for b in kept) if kept else found.text[:most]
     return replace(found, text=text, blocks=tuple(kept), left_out=left_out)
 
 
-def printable(name: str) -> str:
-    """The name of a file (or an id) as Unicode that can be stored and shown, 'é' as one character however it came."""
+def normalized_name(name: str) -> str:
+    """Returns a file name or id as NFC Unicode that can be stored and displayed."""
     return unicodedata.normalize("NFC", name.encode("utf-8", "backslashreplace").decode())
 
 
-def title_of(name: str) -> str:
-    """What a file is called where it has no title of its own."""
+def file_title(name: str) -> str:
     return re.sub(r"[_-]+", " ", Path(name).stem).strip()
 
 
 def title_unless_junk(title: str, name: str = "") -> str:
-    """The title; empty where a program set it and no author: a file's name, a template's, 'untitled'.
-
-    name: of a file that is printed from another, as a PDF is; then a number is no title, nor is the file's own name.
-    """
+    """Returns the title, or '' if a program set it: a file name, a template's title, 'untitled'. name: the file's
+    name if the file was exported from another, as PDFs are; then a number or the file's own name is no title either."""
     title = " ".join(title.split())
     of_file = bool(name) and (
-        title_of(title).casefold() == title_of(Path(name).name).casefold() or _JUNK_OF_FILE.fullmatch(title)
+        file_title(title).casefold() == file_title(Path(name).name).casefold() or _JUNK_OF_FILE.fullmatch(title)
     )
     return "" if of_file or _JUNK_TITLE.fullmatch(title) or "\ufffd" in title else title
 
 
-LARGEST_TEXT = 20_000_000
-"""Characters of one document at most."""
+LARGEST_TEXT = 20_000_000  # characters of a document

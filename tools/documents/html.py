@@ -1,4 +1,4 @@
-"""Reads HTML: the main text of a page with its structure, without its furniture."""
+"""Reads HTML: the main text of a page with its structure, without navigation and furniture."""
 
 import re
 from collections import Counter, defaultdict
@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from tools.documents.document import document_of_blocks, read_decoded, title_unless_junk
-from tools.documents.html_threads import mark_posts
-from tools.documents.markup import SILENT, blocks_of, parse, shorten
-from tools.documents.tidy import drop, remove_non_text
+from tools.documents.html_blocks import SILENT_TAGS, html_blocks, limit_tree, parse_html
+from tools.documents.html_cleanup import drop_element, remove_non_text
+from tools.documents.html_threads import mark_post_speakers
 from tools.errors import SourceError
 from tools.passages import Block, SourceDocument
 
 _FURNITURE = frozenset(
     "nav form script style template noscript iframe object embed button select dialog input menu".split()
 )
-_OUTER = frozenset("header footer aside".split())  # furniture of the page, but parts of an article within one
+_PAGE_FURNITURE = frozenset("header footer aside".split())  # furniture only outside of an article
 _ROLES = frozenset("navigation banner contentinfo search complementary menu menubar dialog alertdialog toolbar".split())
 _NAMES = re.compile(
     r"(?:^|[\s_-])(nav(?:bar|igation|box|links?)?|menu|breadcrumbs?|side-?bar|cookies?|consent|newsletter|subscribe|share"
@@ -25,50 +25,48 @@ _NAMES = re.compile(
     r"|comments?|disqus|noprint|sr-only|visually-hidden|toolbar|headerlink|mw-editsection|catlinks|jump-to-nav)(?:$|[\s_-])",
     re.IGNORECASE,
 )
-_TEXTS = frozenset("html body main article p h1 h2 h3 h4 h5 h6 code em".split())  # whatever they call themselves
+_TEXTS = frozenset("html body main article p h1 h2 h3 h4 h5 h6 code em".split())  # whatever their class
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-_FRAME = 100  # words in a form that is the frame of a page
-_MOST_TAKEN = 0.5  # of the words, that a mere name such as 'related' may take with it
-_FAR_LESS = 0.6  # of the words of the page without its furniture: whatever took no more has missed its text
+_FRAME_WORDS = 100  # words of a form that frames a whole page
+_MOST_DROPPED = 0.5  # share of words that a class such as 'related' may remove
+_LEAST_EXTRACTED = 0.6  # share of the page's words; less means that the extraction missed the text
 _HTML_OF = {"list": "ul", "item": "li", "row": "tr", "cell": "td", "quote": "blockquote", "lb": "br", "code": "pre"}
-_COUNTED = "words of navigation and furniture"
+_FURNITURE_WORDS = "words of navigation and furniture"
 
 
 def read_html(path: Path, name: str) -> Iterator[SourceDocument]:
-    """Whoever keeps a page means all of its text, so that no more is left out than what is plainly furniture."""
+    """Reads a saved page. Removes only obvious furniture, because the user chose the whole page."""
     import trafilatura
 
     text = read_decoded(path, name, markup=True)
     tree = _parsed(text.text, name)
-    whole = whole_page(tree)
+    whole = read_whole_page(tree)
     if not whole.words:
         raise _empty(name)
-    shorten(tree)
+    limit_tree(tree)
     whole.counts.update(text.left_out)
     yield _document(name, whole, trafilatura.extract_metadata(tree, extensive=False), _written(tree))
 
 
 def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
-    """The main text of a page of the web; `html` is its source or the tree that lxml made of it, which is changed.
-
-    What surrounds the text is rather left out than taken for it. Raises SourceError when there is none.
-    """
+    """Returns the main text of a web page. html: source or lxml tree, which is changed. Removes doubtful
+    surroundings. Raises SourceError if no text remains."""
     import trafilatura
 
     tree = _parsed(html, name) if isinstance(html, str) else html
-    whole, written = whole_page(tree), _written(tree)
+    whole, written = read_whole_page(tree), _written(tree)
     found = trafilatura.bare_extraction(
         tree, url=url or None, include_comments=False, favor_precision=True, with_metadata=True
     )
     discussed = 2 * sum(len(b.text.split()) for b in whole.blocks if b.speaker) > whole.words
-    chosen = whole if discussed or found is None or isinstance(found, dict) else _narrower(found.body, whole)
+    chosen = whole if discussed or found is None or isinstance(found, dict) else _main_text(found.body, whole)
     if not chosen.words:
         raise _empty(name)
     return _document(name, chosen, found, written, url)
 
 
 def _parsed(html: str, name: str) -> Any:
-    tree = parse(html)
+    tree = parse_html(html)
     if tree is None:
         raise _empty(name)
     return tree
@@ -78,8 +76,8 @@ def _empty(name: str) -> SourceError:
     return SourceError(f"{name}: no readable text was found in this page.")
 
 
-def _document(name: str, read: "_Reading", found: Any, written: str, url: str = "") -> SourceDocument:
-    """The document with what trafilatura says of the page. A date that `written` does not hold was guessed."""
+def _document(name: str, read: "_PageBlocks", found: Any, written: str, url: str = "") -> SourceDocument:
+    """Builds the document with trafilatura's metadata. Drops a date that `written` lacks, because it was guessed."""
     if found is None or isinstance(found, dict):
         return document_of_blocks(name, read.blocks, {"url": url}, read.counts)
     fields = {"title": title_unless_junk(found.title or ""), "url": found.url or url, "publisher": found.sitename}
@@ -89,78 +87,72 @@ def _document(name: str, read: "_Reading", found: Any, written: str, url: str = 
 
 
 def _written(tree: Any) -> str:
-    """Where a page's metadata may hold its date."""
     return " ".join(tree.xpath("//meta/@content | //time/@datetime | //script[@type='application/ld+json']/text()"))
 
 
-class _Reading:
-    """One way of reading a page: its blocks, how many words they have, and what was counted besides."""
+class _PageBlocks:
+    """The blocks of a page, their number of words, and counts of removed parts."""
 
     def __init__(self, blocks: Sequence[Block], counts: Counter[str]) -> None:
         self.blocks, self.counts = blocks, counts
         self.words = sum(len(b.text.split()) for b in blocks)
 
 
-def whole_page(tree: Any) -> _Reading:
-    """All of the page but its furniture, in its order; `tree` is changed: marks of notes and listings go."""
+def read_whole_page(tree: Any) -> _PageBlocks:
+    """Returns all blocks of the page but its furniture. Changes `tree`: note marks and listings are removed."""
     from lxml.etree import strip_elements
 
     counts = remove_non_text(tree)
     body = tree.find(".//body")
     body = deepcopy(tree if body is None else body)
-    strip_elements(body, *SILENT, with_tail=False)
+    strip_elements(body, *SILENT_TAGS, with_tail=False)
     shown = _words_in(body)
-    mark_posts(body)
-    counts[_COUNTED] = shown - _words_in(_without_furniture(body))
-    return _Reading(list(blocks_of(body)), counts)
+    mark_post_speakers(body)
+    counts[_FURNITURE_WORDS] = shown - _words_in(_without_furniture(body))
+    return _PageBlocks(list(html_blocks(body)), counts)
 
 
-def _narrower(body: Any, whole: _Reading) -> _Reading:
-    """The blocks of the page that the extraction took for its main text, with their headings.
-
-    Where it took far less than the page has, it missed the text, and the whole page is read.
-    """
+def _main_text(body: Any, whole: _PageBlocks) -> _PageBlocks:
+    """Returns the blocks of the extracted main text; the whole page if the extraction missed most of it."""
     for element in body.iter():
         element.tag = (element.get("rend") or "h2") if element.tag == "head" else _HTML_OF.get(element.tag, element.tag)
-    found = _Reading(list(blocks_of(body)), Counter(whole.counts))
-    if found.words < _FAR_LESS * whole.words:
+    found = _PageBlocks(list(html_blocks(body)), Counter(whole.counts))
+    if found.words < _LEAST_EXTRACTED * whole.words:
         return whole
-    found.counts[_COUNTED] += whole.words - min(found.words, whole.words)
+    found.counts[_FURNITURE_WORDS] += whole.words - min(found.words, whole.words)
     return found
 
 
 def _without_furniture(body: Any) -> Any:
-    """A page's body without its furniture; a name takes out nothing that holds much of the text, be it in many parts.
-
-    What makes up most of the page is the page: the comments of a discussion, say. Links do not count for that.
-    """
+    """Removes furniture from a page's body. A furniture name removes nothing that holds most of the text, such as a
+    discussion's comments; links do not count as text."""
     for element in [each for each in body.iter("*") if each is not body and _is_furniture(each)]:
-        drop(element)
+        drop_element(element)
     named: defaultdict[str, list[Any]] = defaultdict(list)
     for element in body.iter("*"):
-        if (name := _name(element)) and element is not body:
+        if (name := _furniture_name(element)) and element is not body:
             named[name].append(element)
-    said = _said(body)
+    said = _words_outside_links(body)
     for elements in named.values():
-        if sum(map(_said, elements)) <= _MOST_TAKEN * said:
+        if sum(map(_words_outside_links, elements)) <= _MOST_DROPPED * said:
             for element in elements:
-                drop(element)
+                drop_element(element)
     return body
 
 
 def _is_furniture(element: Any) -> bool:
     tag = element.tag
     if tag in ("form", "dialog", "object"):
-        return _words_in(element) < _FRAME
+        return _words_in(element) < _FRAME_WORDS
     if tag in _FURNITURE or element.get("hidden") is not None or element.get("aria-hidden") == "true":
         return True
-    if tag in _OUTER and next(element.iterancestors("article", "main", "section"), None) is None:
+    if tag in _PAGE_FURNITURE and next(element.iterancestors("article", "main", "section"), None) is None:
         return True
     return element.get("role") in _ROLES or bool(_HIDDEN.search(element.get("style") or ""))
 
 
-def _name(element: Any) -> str:
-    """What an element calls itself that only furniture is usually called, in the singular; or an empty text."""
+def _furniture_name(element: Any) -> str:
+    """Returns the furniture name in an element's class or id, in the singular; else ''."""
     if element.tag in _TEXTS:
         return ""
     found = _NAMES.search(element.get("class") or "") or _NAMES.search(element.get("id") or "")
@@ -171,6 +163,5 @@ def _words_in(element: Any) -> int:
     return sum(len(text.split()) for text in element.itertext())
 
 
-def _said(element: Any) -> int:
-    """The words that are no links."""
+def _words_outside_links(element: Any) -> int:
     return _words_in(element) - sum(map(_words_in, element.iter("a")))

@@ -1,36 +1,119 @@
-"""Brings documents into a collection: read, cut, encode, store, index. Doing it twice changes nothing."""
+"""Ingests documents into a collection: read, cut into passages, encode, store, index. A second ingest changes
+nothing."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
-from tools.documents.apart import read_in_process
-from tools.documents.cutting import cut_document
-from tools.documents.document import GUESS_ALL, LARGEST_TEXT, Columns, InputFile, printable
-from tools.documents.limits import DEFAULT_LIMITS, Limits
+from tools.documents.document import GUESSED_COLUMNS, LARGEST_TEXT, ColumnNames, InputFile, normalized_name
+from tools.documents.sandbox import DEFAULT_LIMITS, ReaderLimits, read_in_process
 from tools.errors import SourceError
 from tools.language.identification import language_of
-from tools.language.sentences import split_sentences
+from tools.language.person_names import pattern
+from tools.language.sentences import (
+    PASSAGE_WORDS,
+    cut_passages,
+    join_pieces,
+    pack_pieces,
+    passage_pieces,
+    split_long_sentence,
+    split_sentences,
+)
 from tools.models.encoders import Encoder, encode_with_sentences
-from tools.passages import PassageText, SourceDocument
+from tools.passages import Block, PassageForm, PassageText, SourceDocument
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import KnownDocument, PreparedDocument, Store, check_encoder, content_hash
 
-_PASSAGES_A_BATCH = 256
+# Passages of a document
+
+BULLET = "-"  # after a round bullet sentencex finds no sentences
+_MOST_GROUPED_SENTENCES = 3  # sentences kept together because only the first names the speaker
+_FORMS: dict[str, PassageForm] = {"table": "table", "caption": "caption"}
+
+
+def cut_document(document: SourceDocument) -> list[PassageText]:
+    """Returns the passages of a document in order, without repetitions. A passage has one section, one form and one
+    speaker, and ends with its page unless a paragraph continues. Passages exclude headings, because a judge would
+    read them as claims. Items begin with a bullet, which `tools.language.sentences` removes."""
+    once: dict[tuple[str, str], PassageText] = {}
+    own = "" if document.title else document.author  # a message: reports of others are its author's words
+    texts = (PassageText(text, speaker=own) for text in cut_passages(document.text))
+    for passage in _block_passages(document) or texts:
+        once.setdefault((passage.text, passage.speaker), passage)
+    return list(once.values())
+
+
+def _block_passages(document: SourceDocument) -> list[PassageText]:
+    passages: list[PassageText] = []
+    for (section, form, *_), blocks in groupby(_placed_blocks(document), key=lambda placed: placed[:-1]):
+        own = [block for *_, block in blocks]
+        pack = _prose_passages if form == "prose" else _row_passages
+        passages += pack(own, "" if section == document.title else section, form)
+    return passages
+
+
+def _placed_blocks(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, int, str, Block]]:
+    """Yields section, form, whether a note, page, speaker and block, for all blocks but headings."""
+    section = ""
+    for block in document.blocks:
+        if block.form == "heading":
+            section = block.text
+        else:
+            yield section, _FORMS.get(block.form, "prose"), block.form == "note", block.page, block.speaker, block
+
+
+def _prose_passages(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[PassageText]:
+    pieces = [(piece, block) for block in blocks for piece in _block_pieces(block)]
+    starts: list[int] = []
+    for i, (piece, _) in enumerate(pieces):
+        leans = i and i - starts[-1] < _MOST_GROUPED_SENTENCES and pattern("LEANING").match(piece)
+        starts += [] if leans else [i]
+    ends = [*starts[1:], len(pieces)]
+    groups = [join_pieces([piece for piece, _ in pieces[i:j]]) for i, j in zip(starts, ends, strict=True)]
+    for first, last in pack_pieces(groups):
+        part = pieces[starts[first] : ends[last - 1]]
+        yield _passage([piece for piece, _ in part], [b for _, b in part], section, form)
+
+
+def _block_pieces(block: Block) -> list[str]:
+    """Returns the sentences of a block. An item begins with a bullet and ends with a line end."""
+    pieces = list(passage_pieces(block.text))
+    if block.form == "item" and pieces:
+        pieces[0] = f"{BULLET} {pieces[0]}"
+        pieces[-1] = pieces[-1].rstrip("\n") + "\n"
+    return pieces
+
+
+def _row_passages(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[PassageText]:
+    """Yields a passage for each table or caption. A long table is split between rows."""
+    for block in blocks:
+        part: list[str] = []
+        for row in (piece for line in filter(None, block.text.split("\n")) for piece in split_long_sentence(line)):
+            if part and sum(len(r.split()) for r in part) + len(row.split()) > PASSAGE_WORDS:
+                yield _passage(part, [block], section, form)
+                part = []
+            part.append(f"{row}\n")
+        yield _passage(part, [block], section, form)
+
+
+def _passage(pieces: list[str], blocks: list[Block], section: str, form: PassageForm) -> PassageText:
+    first, last = blocks[0].page, max(max(b.page, b.last_page) for b in blocks)
+    return PassageText(join_pieces(pieces), section, form, first, last, blocks[0].speaker)
+
+
+# Storing
+
+_PASSAGES_PER_BATCH = 256
 
 
 @dataclass
 class IngestReport:
-    """What an ingest did, as far as it has come.
-
-    problems: what could not be read, and why. notes: what the reader should know of files that were read.
-    replaced: how many of those stored are the new state of one that was stored before. left_out: what the readers did
-    not take over, by its name. languages: documents by their language, where that is known; both also of what is
-    unchanged. seen: the identities of the documents that were read and hold text. reading: the file at hand, the
-    `begun`-th of `files`. broken: the files (whole paths) that could not be read, or not to their end. unsure: by the
-    file's name, the columns of a table of which it is not known which is the text, with examples.
-    """
+    """Counts and problems of an ingest so far. replaced: stored documents that replace an older version. left_out:
+    parts that readers skipped, by name. languages: documents by language; includes unchanged ones, as left_out does.
+    seen: identities of documents with text. reading: current file, number `begun` of `files`. broken: whole paths of
+    files that failed. unsure: by file, the columns of a table without a clear text column, with examples."""
 
     stored: int = 0
     replaced: int = 0
@@ -55,17 +138,14 @@ def read_all(
     files: Sequence[InputFile],
     report: IngestReport,
     progress: Progress | None = None,
-    columns: Columns = GUESS_ALL,
-    limits: Limits = DEFAULT_LIMITS,
+    columns: ColumnNames = GUESSED_COLUMNS,
+    limits: ReaderLimits = DEFAULT_LIMITS,
 ) -> Iterator[SourceDocument]:
-    """The documents of all files; what cannot be read goes into the report's problems, and the rest goes on.
-
-    Each is known by its file's whole path, and by its id there where it is a row of it. `columns` are those of tables;
-    `limits` hold for each file.
-    """
+    """Yields the documents of all files. Problems go into the report; reading continues. A document's key is its
+    file's whole path and, for a row, its id. columns: of tables. limits: for each file."""
     report.files += len(files)
     for file in files:
-        report.reading, report.begun = printable(file.name), report.begun + 1
+        report.reading, report.begun = normalized_name(file.name), report.begun + 1
         if progress:
             progress(report)
 
@@ -75,7 +155,7 @@ def read_all(
             report.unsure.update({report.reading: problem.columns} if problem.columns else {})
 
         try:
-            name, origin = printable(file.name), file.origin
+            name, origin = normalized_name(file.name), file.origin
             for document in read_in_process(file.path, name, skip, columns, report.notes.append, limits):
                 yield replace(document, key=origin + document.identity.removeprefix(name), origin=origin)
         except SourceError as exc:
@@ -83,8 +163,6 @@ def read_all(
 
 
 class Ingester:
-    """Takes documents into one collection."""
-
     def __init__(self, store: Store, search: HybridSearch, encoder: Encoder) -> None:
         self._store = store
         self._search = search
@@ -97,11 +175,9 @@ class Ingester:
         progress: Progress | None = None,
         report: IngestReport | None = None,
     ) -> IngestReport:
-        """Stores each document that is new or changed; what is stored stays stored, however this ends.
-
-        The collection is made with its first document. A batch is encoded while the one before is being written and
-        indexed. Raises EncoderMismatchError where another encoder filled the collection.
-        """
+        """Stores new and changed documents in batches; stored batches survive an interruption. Creates the
+        collection with its first document. Encodes one batch while the previous one is written and indexed. Raises
+        EncoderMismatchError if another encoder filled the collection."""
         report = report or IngestReport()
         known = self._known(collection)
         with ThreadPoolExecutor(1, "steelman-ingest") as writer:
@@ -130,13 +206,15 @@ class Ingester:
 
     def _changed(
         self, documents: Iterable[SourceDocument], known: dict[str, KnownDocument], report: IngestReport
-    ) -> Iterator["_Cut"]:
-        """The documents that have to be stored, cut; what is stored as it is now is counted."""
+    ) -> Iterator["_CutDocument"]:
+        """Cuts documents that are new or changed; counts the others."""
         taken: dict[str, str] = {}
         for document in documents:
             digest = content_hash(document)
             if taken.setdefault(document.identity, digest) != digest:
-                report.problems.append(f"{document.external_id}: this id occurs twice; only the first was taken.")
+                report.problems.append(
+                    f"{document.external_id}: this id occurs twice; the second document was skipped."
+                )
                 continue
             older = known.get(document.identity)
             if older is not None and older.content_hash == digest:
@@ -152,7 +230,7 @@ class Ingester:
             report.left_out.update(document.left_out)
             report.languages.update([document.language] if document.language else [])
 
-    def _encode(self, batch: Sequence["_Cut"]) -> list[PreparedDocument]:
+    def _encode(self, batch: Sequence["_CutDocument"]) -> list[PreparedDocument]:
         every = [(made.document, passage) for made in batch for passage in made.passages]
         own = [split_sentences(p.text) for _, p in every] if self._search.keeps_sentences else []
         texts = [passage_text(d.title, p.text, p.section) for d, p in every]
@@ -171,16 +249,16 @@ class Ingester:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
-    """A document with its passages; `replaces`: whether an older state of it is stored."""
+class _CutDocument:
+    """A document with its passages. replaces: an older version is stored."""
 
     document: SourceDocument
     passages: tuple[PassageText, ...]
     replaces: bool
 
 
-def _cut(document: SourceDocument, replaces: bool, report: IngestReport) -> _Cut | None:
-    """None, and a problem, where there is nothing to store or too much."""
+def _cut(document: SourceDocument, replaces: bool, report: IngestReport) -> _CutDocument | None:
+    """Returns None and records a problem if the document is empty or too long."""
     if len(document.text) > LARGEST_TEXT:
         report.problems.append(f"{document.external_id}: longer than {LARGEST_TEXT:,} characters. Split it.")
         report.broken.add(document.origin)
@@ -189,16 +267,16 @@ def _cut(document: SourceDocument, replaces: bool, report: IngestReport) -> _Cut
     if not passages:
         report.problems.append(f"{document.external_id}: holds no text.")
         return None
-    return _Cut(replace(document, language=document.language or language_of(document.text)), passages, replaces)
+    return _CutDocument(replace(document, language=document.language or language_of(document.text)), passages, replaces)
 
 
-def _batches(documents: Iterable[_Cut]) -> Iterator[list[_Cut]]:
-    batch: list[_Cut] = []
+def _batches(documents: Iterable[_CutDocument]) -> Iterator[list[_CutDocument]]:
+    batch: list[_CutDocument] = []
     size = 0
     for made in documents:
         batch.append(made)
         size += len(made.passages)
-        if size >= _PASSAGES_A_BATCH:
+        if size >= _PASSAGES_PER_BATCH:
             yield batch
             batch, size = [], 0
     if batch:

@@ -1,4 +1,5 @@
-"""Reads mail (.eml, .mbox, or saved as text): each message, and each that it quotes, is a document of its writer."""
+"""Reads mail (.eml, .mbox, or saved as text): each message, and each message that it quotes, is its writer's
+document."""
 
 import re
 from collections import Counter, defaultdict
@@ -13,44 +14,42 @@ from pathlib import Path
 from typing import Any
 
 from tools.dates import date_of_cell
-from tools.documents.document import Note, ReaderOutput, add_fields, document_of_blocks, title_of
-from tools.documents.encodings import decode_text
-from tools.documents.html import whole_page
-from tools.documents.markup import parse
-from tools.documents.plain import text_blocks
+from tools.documents.document import ReaderNote, ReaderOutput, add_fields, decode_text, document_of_blocks, file_title
+from tools.documents.html import read_whole_page
+from tools.documents.html_blocks import parse_html
+from tools.documents.plain_text import text_blocks
 from tools.errors import SourceError
 from tools.passages import PROBABLY, Block
 
 _DECODED = HeaderRegistry(use_default_map=False)  # headers as text: names stay as they are written
 _POLICY = EmailPolicy(header_factory=lambda name, value: _DECODED(name, value[:10_000]))
-_ABOVE = r"(?:(?:[\w-]+:|[ \t]).*\n){0,300}?"
-MAIL = re.compile(rf"(?:From .*\n)?(?={_ABOVE}From:){_ABOVE}Subject:", re.IGNORECASE)
-"""How a text begins that is a message; so does a memorandum."""
+_HEADER_LINES = r"(?:(?:[\w-]+:|[ \t]).*\n){0,300}?"
+# A message or a memorandum
+MAIL_START = re.compile(rf"(?:From .*\n)?(?={_HEADER_LINES}From:){_HEADER_LINES}Subject:", re.IGNORECASE)
 _BEGINS = re.compile(rb"From .*\d:\d\d")  # in a mailbox; its texts may have lines such as 'From now on'
 _FIELD = r"\*?\b(From|Sent|Date|To|Cc|Subject)\*?:\*?"
-# What stands above a quoted message: its header, or a line that says who wrote it.
+# The line above a quoted message: its header, or a line that names the writer.
 _QUOTES = re.compile(
     r"^(?:[-_]{5}.*\n\s*|Begin forwarded message:\s*|[ \t]{1,9})?(?:"
     rf"{_FIELD}(?>(?:.|\n(?!\s*\n)){{0,400}}?\s{_FIELD}){{2,6}}+.*"
     r"|On (?=.*\d).{0,200}(?:\n.{1,120}){0,2}?\bwrote:\s*?$)|^[^\n:]{2,100} wrote:\s*\Z",
     re.MULTILINE,
 )
-_NO_NAME = re.compile(  # an address, the list that sent it on, the time and what stands before it
+_NO_NAME = re.compile(  # address, mailing list, time and the text before it
     r"\s*(?:<[^<>]*>|\[mailto:[^\[\]]*\])|\svia\s.*|\bwrote:$|^On\b"
     r"|[^<\[]*\d(?:[:.]\d\d|\d{3})\b(?:\s?(?:[AaPp]\.?[Mm]\b|[A-Z]{3,4}\b(?:[+-]\d+)?|[+-]\d{4}|\([A-Z]+\)))*"
 )
 _DAY = re.compile(r"(?:(\d\d?)[ /-])?\b([A-Z][a-z]{2})[a-z.]*[ /-](?:(\d\d?)[a-z]{0,2}, )?(\d{4})|\d{4}-\d\d-\d\d")
 _FOOTER = re.compile(r"^(?:--|_{20,}(?=\n(?s:.{0,600}?)(?:unsubscri|://|\S@\S))) *$(?s:.{0,600})\Z", re.MULTILINE)
 _QUOTE_TAG = re.compile(r"<(/?)blockquote\b[^<>]{0,2000}>", re.IGNORECASE)
-_MARK = "\ue010"  # where a quotation of a page begins or, with a slash, ends; a character that nobody writes
-_SOMEBODY, _LONGEST = "somebody quoted by ", 1000
+_QUOTE_MARK = "\ue010"  # begins an HTML quotation, ends it with a slash; a private character
+_UNKNOWN_WRITER, _LONGEST = "somebody quoted by ", 1000
 
-_Who = tuple[str, str]
-"""Who wrote a message, and on which day (ISO)."""
+_Writer = tuple[str, str]  # name and day (ISO)
 
 
 def read_mail(path: Path, name: str, text: str = "") -> Iterator[ReaderOutput]:
-    """The messages of a file, or of its text. What one quotes of those before it is not said again."""
+    """Yields the messages of a file, or of its text, without quotations of earlier messages."""
     with path.open("rb") as file:
         boxed = file.read(5) == b"From "
     seen, messages = set[int](), _messages(path) if boxed else [text.lstrip().encode() or path.read_bytes()]
@@ -63,7 +62,7 @@ def read_mail(path: Path, name: str, text: str = "") -> Iterator[ReaderOutput]:
 
 
 def _messages(path: Path) -> Iterator[bytes]:
-    """The messages of a mailbox. A line 'From …' without a time begins none: it is text, such as 'From now on'."""
+    """Yields the messages of a mailbox. A line 'From …' without a time is text, such as 'From now on'."""
     message = b""
     with closing(mbox(path, create=False)) as box:
         for data in chain((box.get_bytes(key, from_=True) for key in box.iterkeys()), [b""]):
@@ -74,18 +73,18 @@ def _messages(path: Path) -> Iterator[bytes]:
 
 
 def _documents(data: bytes, shown: str, seen: set[int]) -> list[ReaderOutput]:
-    """A document for each writer in a message. `seen` has the sentences that were read before."""
+    """Returns a document for each writer in a message. seen: sentences of earlier messages."""
     counts, found = Counter[str](), list[ReaderOutput]()
     message = message_from_bytes(data.lstrip(b"\xef\xbb\xbf \t\r\n"), policy=_POLICY)
     if not (message["From"] or message["Date"] or message["Subject"]):
         return [SourceError(f"{shown}: is no mail, since it has no header.")]
-    own, letters = _who(message), defaultdict[_Who, list[Block]](list)
-    for text, sender in _texts(message, own, counts):
-        for who, part in _parts(text, sender):
+    own, letters = _author_and_day(message), defaultdict[_Writer, list[Block]](list)
+    for text, sender in _message_texts(message, own, counts):
+        for who, part in _quoted_parts(text, sender):
             said, footers = _FOOTER.subn("", part)
             counts["signatures and list footers"] += footers
             letters[who] += text_blocks(said, counts)
-    for who in sorted(letters, key=lambda who: (who != own, who[0].startswith(_SOMEBODY))):
+    for who in sorted(letters, key=lambda who: (who != own, who[0].startswith(_UNKNOWN_WRITER))):
         sentences = [{hash(s) for s in re.split(r"(?<=[.!?])\s+", block.text)} for block in letters[who]]
         new = [block for block, said in zip(letters[who], sentences, strict=True) if who == own or not said <= seen]
         seen.update(*sentences)
@@ -93,12 +92,12 @@ def _documents(data: bytes, shown: str, seen: set[int]) -> list[ReaderOutput]:
         add_fields(fields, "header" if who == own else "quotation", author=who[0], date=who[1])
         if new:
             named = shown if who == own else ", ".join(filter(None, (shown, *who)))
-            found.append(document_of_blocks(named, new, fields, {} if found else counts, title_of(shown)))
-    return found or [Note(f"{shown}: holds no text.")]
+            found.append(document_of_blocks(named, new, fields, {} if found else counts, file_title(shown)))
+    return found or [ReaderNote(f"{shown}: holds no text.")]
 
 
-def _texts(part: Any, who: _Who, counts: Counter[str]) -> Iterator[tuple[str, _Who]]:
-    """The texts of a message and of those that are forwarded with it, each with its writer."""
+def _message_texts(part: Any, who: _Writer, counts: Counter[str]) -> Iterator[tuple[str, _Writer]]:
+    """Yields the texts of a message and of forwarded messages, each with its writer."""
     kind, inner = part.get_content_type(), part.get_payload()
     if kind == "multipart/alternative" and part.is_multipart():
         inner = [leaf for leaf in part.walk() if not leaf.is_multipart()]
@@ -106,27 +105,27 @@ def _texts(part: Any, who: _Who, counts: Counter[str]) -> Iterator[tuple[str, _W
         inner = [p for p in inner if p.get_content_type() != ("text/html" if plain else "text/plain")]
     if part.is_multipart():
         for each in inner:
-            yield from _texts(each, _who(each) if kind == "message/rfc822" else who, counts)
+            yield from _message_texts(each, _author_and_day(each) if kind == "message/rfc822" else who, counts)
     elif kind in ("text/plain", "text/html") and part.get_content_disposition() != "attachment":
         text = decode_text(part.get_payload(decode=True), part.get_content_charset() or "", markup=kind == "text/html")
         counts.update(text.left_out)
         if kind == "text/plain":
             yield text.text.replace("\r\n", "\n"), who
-        elif (tree := parse(_QUOTE_TAG.sub(rf"<p>{_MARK}\1</p>", text.text))) is not None:
-            page = whole_page(tree)
+        elif (tree := parse_html(_QUOTE_TAG.sub(rf"<p>{_QUOTE_MARK}\1</p>", text.text))) is not None:
+            page = read_whole_page(tree)
             counts.update(page.counts)
             yield "\n\n".join(block.text for block in page.blocks), who
     else:
         counts["attachments"] += 1
 
 
-def _parts(text: str, own: _Who) -> Iterator[tuple[_Who, str]]:
-    """The parts of a text with their writers. What is quoted is marked, or stands below the header of its message."""
-    writers, unknown = {0: own}, (_SOMEBODY + (own[0] or "the sender"), "")
+def _quoted_parts(text: str, own: _Writer) -> Iterator[tuple[_Writer, str]]:
+    """Yields the parts of a text with their writers. Quotations have marks, or follow their message's header."""
+    writers, unknown = {0: own}, (_UNKNOWN_WRITER + (own[0] or "the sender"), "")
     depth, level, lines = 0, 0, list[tuple[int, str]]()
     for line in text.split("\n"):
         bare = re.sub(r"^(?: {0,2}>)* ?", "", line)
-        depth = max(0, depth + (line == _MARK) - (line == f"{_MARK}/"))
+        depth = max(0, depth + (line == _QUOTE_MARK) - (line == f"{_QUOTE_MARK}/"))
         level = depth + line[: len(line) - len(bare)].count(">") if line.strip() else level
         lines.append((level, bare))
     for level, group in groupby(lines, key=lambda line: line[0]):
@@ -136,15 +135,15 @@ def _parts(text: str, own: _Who) -> Iterator[tuple[_Who, str]]:
             begun, above = quote.end(), " ".join(quote[0][:_LONGEST].split())
             below = level if chunk[begun:].strip() else level + 1
             fields = re.split(_FIELD, above)
-            who = _who(dict(zip(fields[1::2], fields[2::2], strict=True)), above)
+            who = _author_and_day(dict(zip(fields[1::2], fields[2::2], strict=True)), above)
             writers = {depth: writer for depth, writer in writers.items() if depth < below}
-            sure = "" if below > level or len(fields) > 1 or "@" in above else PROBABLY  # it may be a sentence
+            sure = "" if below > level or len(fields) > 1 or "@" in above else PROBABLY  # maybe a sentence
             writers[below] = (sure + who[0] if who[0] else unknown[0]), who[1]
         yield writers.get(level, unknown), chunk[begun:]
 
 
-def _who(header: Any, above: str = "") -> _Who:
-    """The writer's name, else the address, and the day, by a header or by the line above a quotation."""
+def _author_and_day(header: Any, above: str = "") -> _Writer:
+    """Returns the writer's name, or else address, and the day, from a header or the line above a quotation."""
     sender, sent = str(header.get("From") or above)[:_LONGEST], str(header.get("Date") or header.get("Sent") or above)
     name = _NO_NAME.sub("", sender).strip(" \"',")
     comment, address = re.fullmatch(r"\S+(?:@| at )\S+ \((.+)\)", name), re.search(r"<([^<>]+)>", sender)

@@ -1,4 +1,4 @@
-"""Reads Markdown as a parser for it does, with the fields of its front matter."""
+"""Reads Markdown with a CommonMark parser, and its front matter."""
 
 import re
 from collections import Counter
@@ -7,18 +7,26 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tools.documents.document import FIELDS, Note, ReaderOutput, add_fields, document_of_blocks, read_decoded, title_of
-from tools.documents.markup import blocks_of, parse
-from tools.documents.plain import part_head_and_signature, part_records
-from tools.documents.tidy import remove_non_text
+from tools.documents.document import (
+    COLUMN_FIELDS,
+    ReaderNote,
+    ReaderOutput,
+    add_fields,
+    document_of_blocks,
+    file_title,
+    read_decoded,
+)
+from tools.documents.html_blocks import html_blocks, parse_html
+from tools.documents.html_cleanup import remove_non_text
+from tools.documents.plain_text import separate_bylines, separate_records
 from tools.passages import SourceDocument
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
-_LONGEST_FRONT = 64_000  # characters; a longer block between two rules is text
-_MOST_BRACKETS = 2_000  # in one paragraph; the time that a parser takes grows with their square
-# A line of front matter: its field and value, unless a template's placeholder stands there that nobody filled in.
+_LONGEST_FRONT = 64_000  # characters; a longer block is text
+_MOST_BRACKETS = 2_000  # in a paragraph; the parsing time is quadratic
+# A line of front matter: field and value; an unfilled template placeholder has no value.
 _FIELD_LINE = re.compile(r"([\w-]+)[ \t]*:(?:[ \t]+(?:.*(?:\{\{|<%|\[\[).*|(.*)))?|[ \t-].*")
-# What Obsidian writes beside Markdown. Code stays as it is; what is hidden or embedded is left out.
+# Obsidian's additions to Markdown. Code stays; hidden and embedded parts are removed.
 _OBSIDIAN = re.compile(
     r"(?P<code>^(?:```|~~~).*?^(?:```|~~~)|`[^`\n]+`)"
     r"|(?<!\w)%%(?P<comment>.*?)%%"
@@ -30,7 +38,9 @@ _OBSIDIAN = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
-_RAW = frozenset("script style title textarea iframe noframes noscript".split())  # a stray one would swallow the rest
+_RAW = frozenset(
+    "script style title textarea iframe noframes noscript".split()
+)  # an unclosed one would swallow the rest
 _OPENED = re.compile(r"[\[\]<`*_~(!]")
 
 
@@ -38,31 +48,31 @@ def read_markdown(path: Path, name: str) -> Iterator[ReaderOutput]:
     found = read_decoded(path, name)
     document, problem = markdown_document(found.text, name, found.left_out)
     if problem:
-        yield Note(problem)
+        yield ReaderNote(problem)
     yield document
 
 
 def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> tuple[SourceDocument, str]:
-    """The document of a Markdown text, and the fault of its front matter; empty if it has none."""
+    """Returns the document of a Markdown text, and the problem of its front matter or ''."""
     fields: dict[str, Any] = {}
     problem = ""
     if match := _FRONT_MATTER.match(text, 0, _LONGEST_FRONT):
         fields, problem = _front_matter(match[1], name)
         text = text[match.end() :] if fields else text
     counts = Counter(left_out or {})
-    fields = _with_authors(fields)
-    counts["fields of front matter"] += len(fields.keys() - {*FIELDS, "provenance"})
-    html = _parser().render(_bounded(part_records(_without_obsidian(part_head_and_signature(text), counts))))
+    fields = _with_author_and_date(fields)
+    counts["fields of front matter"] += len(fields.keys() - {*COLUMN_FIELDS, "provenance"})
+    html = _parser().render(_bounded(separate_records(_plain_obsidian(separate_bylines(text), counts))))
     blocks = []
     if html.strip():
-        body = parse(f"<html><body>{html}</body></html>")
+        body = parse_html(f"<html><body>{html}</body></html>")
         counts += remove_non_text(body)
-        blocks = list(blocks_of(body))
-    return document_of_blocks(name, blocks, fields, counts, title_of(name)), problem
+        blocks = list(html_blocks(body))
+    return document_of_blocks(name, blocks, fields, counts, file_title(name)), problem
 
 
-def _without_obsidian(text: str, left_out: Counter[str]) -> str:
-    """The text with the words alone of Obsidian's links, highlights and callouts."""
+def _plain_obsidian(text: str, left_out: Counter[str]) -> str:
+    """Returns the text with only the words of Obsidian's links, highlights and callouts."""
 
     def words_of(match: re.Match[str]) -> str:
         found = match.groupdict()
@@ -76,8 +86,8 @@ def _without_obsidian(text: str, left_out: Counter[str]) -> str:
     return _OBSIDIAN.sub(words_of, text)
 
 
-def _with_authors(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields, author and date by either of their names; authors may be a list, of objects too."""
+def _with_author_and_date(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields with author and date under one name each. Authors may be a list, also of objects."""
     told = {str(name).lower(): value for name, value in fields.items()}
     for field, other in (("author", "authors"), ("date", "published")):
         values = [told.pop(name, "") for name in (field, other)]
@@ -88,14 +98,14 @@ def _with_authors(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bounded(text: str) -> str:
-    """Of a paragraph of nothing but brackets the marks are words: to parse it would take hours."""
+    """Blanks the marks of a paragraph with too many brackets, which would take hours to parse."""
     parts = re.split(r"(\n[ \t]*\n)", text)
     return "".join(_OPENED.sub(" ", p) if len(_OPENED.findall(p)) > _MOST_BRACKETS else p for p in parts)
 
 
 @cache
 def _parser() -> Any:
-    """CommonMark with tables, footnotes, lists of definitions and tasks; indented lines are paragraphs."""
+    """CommonMark with tables, footnotes, definition lists and task lists. Indented lines are paragraphs."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.deflist import deflist_plugin
     from mdit_py_plugins.footnote import footnote_plugin
@@ -103,12 +113,12 @@ def _parser() -> Any:
 
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).disable("code")
     parser.use(footnote_plugin, inline=False).use(deflist_plugin).use(tasklists_plugin)
-    parser.add_render_rule("html_inline", _inline)
+    parser.add_render_rule("html_inline", _render_inline_html)
     return parser
 
 
-def _inline(_: Any, tokens: Sequence[Any], index: int, *__: Any) -> str:
-    """What looks like a tag and is none of a text's, as `<your name>` or a stray `<script>`, are words."""
+def _render_inline_html(_: Any, tokens: Sequence[Any], index: int, *__: Any) -> str:
+    """Escapes text that only looks like a tag, such as `<your name>` or a stray `<script>`."""
     from html import escape
 
     from lxml.html.defs import tags
@@ -119,10 +129,8 @@ def _inline(_: Any, tokens: Sequence[Any], index: int, *__: Any) -> str:
 
 
 def _front_matter(block: str, name: str) -> tuple[dict[str, Any], str]:
-    """The fields of the block, and what is wrong with it. There are none where it is text between two rules.
-
-    Of a block that is not YAML, such as `title: Phones: a report`, the fields that a line holds are read.
-    """
+    """Returns the block's fields and its problem. Invalid YAML, such as `title: Phones: a report`, is read line by
+    line; a block of text between rules has no fields."""
     import yaml
 
     try:
@@ -139,6 +147,6 @@ def _front_matter(block: str, name: str) -> tuple[dict[str, Any], str]:
         if len(found) < len(lines) or not any(match[1] for match in found):
             return {}, f"{told}, so it was read as text."
         plain = {match[1].lower(): match[2].strip(" \t'\"") for match in found if match[2]}
-        fields = {field: plain[field] for field in FIELDS[1:] if plain.get(field)}
+        fields = {field: plain[field] for field in COLUMN_FIELDS[1:] if plain.get(field)}
         read = f"of it only this was read: {', '.join(fields)}" if fields else "it was left out"
         return {"title": "", **fields}, f"{told}; {read}."

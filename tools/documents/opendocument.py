@@ -1,4 +1,4 @@
-"""Reads OpenDocument texts (.odt), as LibreOffice writes them: their marking is renamed to that of HTML."""
+"""Reads OpenDocument texts (.odt): renames their elements to HTML."""
 
 import re
 from collections import Counter
@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.documents.document import document_of_blocks, title_of
-from tools.documents.markup import blocks_of
-from tools.documents.packed import (
-    attr,
+from tools.documents.document import document_of_blocks, file_title
+from tools.documents.html_blocks import html_blocks
+from tools.documents.html_cleanup import drop_element, repeat_merged_cells, write_superscript_elements
+from tools.documents.office_zip import (
+    attribute,
+    document_properties,
     find_child,
     local_name,
     open_package,
     parse_number,
-    properties_of,
 )
-from tools.documents.tidy import drop, repeat_merged, write_superscript_elements
 from tools.passages import SourceDocument
 
 _TAGS = {"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "table": "table", "table-row": "tr"}
@@ -50,18 +50,18 @@ def read_odt(path: Path, name: str) -> Iterator[SourceDocument]:
             raise ValueError("it holds something else than a text")
         others = package.xml("styles.xml") if package.has("styles.xml") else root
         text = _OdtText(
-            {attr(e, "name"): e for each in (others, root) for e in each.iter() if local_name(e) == "style"}
+            {attribute(e, "name"): e for each in (others, root) for e in each.iter() if local_name(e) == "style"}
         )
         text.rename(body)
         for kind in ("header", "footer"):
             shown = (each for each in others.iter() if local_name(each) == kind and "".join(each.itertext()).strip())
             text.left_out[f"running {kind}s"] += sum(1 for _ in shown)
-        properties = properties_of(package.xml("meta.xml")) if package.has("meta.xml") else {}
-    yield document_of_blocks(name, blocks_of(body), {}, text.left_out, title_of(name), properties)
+        properties = document_properties(package.xml("meta.xml")) if package.has("meta.xml") else {}
+    yield document_of_blocks(name, html_blocks(body), {}, text.left_out, file_title(name), properties)
 
 
 class _OdtText:
-    """Renames the elements of a text; what is not shown is taken out and counted in `left_out`."""
+    """Renames elements to HTML; removes hidden ones and counts them in `left_out`."""
 
     def __init__(self, styles: dict[str, Any]) -> None:
         self.left_out: Counter[str] = Counter()
@@ -74,32 +74,34 @@ class _OdtText:
             if self._keeps(each, local_name(each), body):
                 waiting += reversed(each)
         for table in body.iter("table"):
-            repeat_merged(table)
+            repeat_merged_cells(table)
         self.left_out["note marks"] += write_superscript_elements(body)
         del self.left_out[_NOT_TOLD]
 
     def _keeps(self, each: Any, name: str, body: Any) -> bool:
-        """Renames an element; whether it stays with what is in it."""
-        chain = list(self._chain(attr(each, "style-name")))
-        hidden = attr(each, "display") == "none" or any(_property(style, "display") == "none" for style in chain)
+        """Renames an element; returns whether it stays."""
+        chain = list(self._chain(attribute(each, "style-name")))
+        hidden = attribute(each, "display") == "none" or any(_property(style, "display") == "none" for style in chain)
         if name in _DROPPED or hidden:
             self.left_out[_DROPPED.get(name, "hidden texts")] += 1
-            drop(each)
+            drop_element(each)
             return False
         if name in ("note", "text-box"):
             self._aside(each, name, body)
         elif name == "table-cell":
             each.tag = "td"
-            each.set("rowspan", str(parse_number(attr(each, "number-rows-spanned"), 1)))
-            each.set("colspan", str(max(parse_number(attr(each, "number-columns-spanned"), 1), 1)))
+            each.set("rowspan", str(parse_number(attribute(each, "number-rows-spanned"), 1)))
+            each.set("colspan", str(max(parse_number(attribute(each, "number-columns-spanned"), 1), 1)))
         elif name in ("s", "tab"):
             each.tag, each.text = "span", " "
         elif name == "span" and any(_ABOVE.match(_property(style, "text-position")) for style in chain):
             each.tag = "sup"
         elif name in ("p", "h"):
-            names = [(attr(style, "display-name") or attr(style, "name")).lower() for style in chain]
+            names = [(attribute(style, "display-name") or attribute(style, "name")).lower() for style in chain]
             level = (
-                min(max(parse_number(attr(each, "outline-level"), 1), 1), 6) if name == "h" else int("title" in names)
+                min(max(parse_number(attribute(each, "outline-level"), 1), 1), 6)
+                if name == "h"
+                else int("title" in names)
             )
             each.tag = f"h{level}" if level else "figcaption" if "caption" in names else "p"
         else:
@@ -107,17 +109,17 @@ class _OdtText:
         return True
 
     def _chain(self, name: str) -> Iterator[Any]:
-        """The style of this name and those that it is based on."""
+        """Yields the style of this name and its parents."""
         seen: set[str] = set()
         while name in self._styles and name not in seen:
             seen.add(name)
             yield self._styles[name]
-            name = attr(self._styles[name], "parent-style-name")
+            name = attribute(self._styles[name], "parent-style-name")
 
     def _aside(self, each: Any, name: str, body: Any) -> None:
-        """Boxes come after the paragraph or table that they hang on, notes after the text."""
+        """Moves boxes behind the paragraph or table around them, notes to the end."""
         outer = [up for up in each.iterancestors() if up.tag in _BLOCKS]
-        drop(each)
+        drop_element(each)
         each.tag = "div"
         if name == "note":
             each.set("role", "doc-footnote")
@@ -132,4 +134,4 @@ class _OdtText:
 
 def _property(style: Any, name: str) -> str:
     found = find_child(style, "text-properties")
-    return attr(found, name) if found is not None else ""
+    return attribute(found, name) if found is not None else ""

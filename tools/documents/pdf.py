@@ -1,7 +1,5 @@
-"""Reads PDF: the text of its pages as blocks in reading order, without what only the pages brought.
-
-Paragraphs are joined over lines, columns and pages; headings are told by their size and weight.
-"""
+"""Reads PDF: pages as blocks in reading order, without margins. Paragraphs continue over lines, columns and pages;
+size and weight make headings."""
 
 import re
 from collections import Counter, defaultdict
@@ -10,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tools.documents.bylines import byline
-from tools.documents.document import document_of_blocks, title_of, title_unless_junk
-from tools.documents.pdf_pages import CELL, Line, Sheet, sheets_of
-from tools.documents.plain import LIGATURES, join_lines
+from tools.documents.bylines import read_byline
+from tools.documents.document import document_of_blocks, file_title, title_unless_junk
+from tools.documents.pdf_pages import CELL_GAP, PdfLine, PdfPage, read_pdf_pages
+from tools.documents.plain_text import LIGATURES, join_lines
 from tools.errors import SourceError
 from tools.passages import Block, SourceDocument
 
@@ -36,10 +34,10 @@ _INDENT = 0.8  # of the size
 
 
 @dataclass(slots=True)
-class _Part:
-    """Lines that belong together, and the pages that they stand on."""
+class _LineGroup:
+    """Lines of one block, and their pages."""
 
-    lines: list[Line]
+    lines: list[PdfLine]
     page: int
     last_page: int
     table: bool
@@ -50,21 +48,18 @@ class _Part:
 
 
 def read_pdf(path: Path, name: str) -> Iterator[SourceDocument]:
-    yield pdf_document(path, name, title_of(name))
+    yield pdf_document(path, name, file_title(name))
 
 
 def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int | None = None) -> SourceDocument:
-    """A PDF, or its first pages; `title` counts where it has none of its own, nor a heading.
-
-    Raises SourceError when it is encrypted, damaged or without text. Nothing bounds the time that it takes: PDFium
-    cannot be stopped.
-    """
-    sheets, count, said = sheets_of(file, name, most_pages)
+    """Returns a PDF or its first pages. title: used if the PDF has no title and no heading. Raises SourceError for
+    an encrypted or damaged PDF and one without text. PDFium cannot be interrupted: run it in a reader process."""
+    sheets, count, said = read_pdf_pages(file, name, most_pages)
     left_out = Counter({"pages after the last that is read": count - len(sheets)})
     readable = [sheet for sheet in sheets if sheet.is_readable]
     if not readable:
-        raise SourceError(f"{name}: {_no_text(sheets)}. Run text recognition on it first.")
-    blocks, counts = _blocks_of(readable)
+        raise SourceError(f"{name}: {_no_text_reason(sheets)}. Run text recognition on it first.")
+    blocks, counts = _page_blocks(readable)
     left_out += counts + Counter(
         {
             "scanned pages": sum(sheet.pictures > sheet.unreadable == 0 for sheet in sheets if not sheet.is_readable),
@@ -74,13 +69,13 @@ def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int
             "unreadable characters": sum(sheet.unreadable for sheet in readable),
         }
     )
-    # The day on which the file was made: later days ('ModDate') are those of whoever handled it.
+    # The creation day: 'ModDate' belongs to later handling.
     day = re.sub(r"D:(\d{4})(\d\d)(\d\d).*", r"\1-\2-\3", said["CreationDate"])
     told = {"title": title_unless_junk(said["Title"], name), "author": said["Author"], "made": day}
     return document_of_blocks(name, blocks, {}, left_out, title, {"place": "PDF metadata", **told})
 
 
-def _no_text(sheets: Sequence[Sheet]) -> str:
+def _no_text_reason(sheets: Sequence[PdfPage]) -> str:
     if any(sheet.unreadable for sheet in sheets):
         return "the fonts of this PDF tell the shapes of its letters and not what they are, so it holds no text"
     if any(sheet.pictures for sheet in sheets):
@@ -88,14 +83,14 @@ def _no_text(sheets: Sequence[Sheet]) -> str:
     return "this PDF holds no text"
 
 
-def _blocks_of(sheets: Sequence[Sheet]) -> tuple[list[Block], Counter[str]]:
-    """The blocks of the pages, and how much of what only the pages brought was left out."""
+def _page_blocks(sheets: Sequence[PdfPage]) -> tuple[list[Block], Counter[str]]:
+    """Returns the blocks of the pages, and counts of removed page parts."""
     left_out: Counter[str] = Counter()
     sizes: Counter[float] = Counter()
     for line in (line for sheet in sheets for line in sheet.lines):
         sizes[round(line.size)] += len(line.text)
     body = max(sizes, key=sizes.__getitem__, default=0.0)
-    parts = _parts(_without_margins(sheets, body, left_out), body)
+    parts = _line_groups(_without_margins(sheets, body, left_out), body)
     larger = sorted({round(part.size) for part in parts if part.size >= _LARGER * body}, reverse=True)
     blocks = []
     for part in parts:
@@ -104,25 +99,25 @@ def _blocks_of(sheets: Sequence[Sheet]) -> tuple[list[Block], Counter[str]]:
             left_out["lines without words"] += len(part.lines)
             continue
         left_out["note marks"] += sum(line.marks for line in part.lines)
-        blocks.append(_block(part, text, body, larger))
+        blocks.append(_group_block(part, text, body, larger))
     return blocks, left_out
 
 
-def _without_margins(sheets: Sequence[Sheet], body: float, left_out: Counter[str]) -> Iterator[tuple[int, list[Line]]]:
-    """The number of each page, and its lines without lines of contents and what stands at the edge of several pages.
-
-    A page keeps its lines where nothing else would be left of it.
-    """
-    pages: defaultdict[tuple[str, bool], set[int]] = defaultdict(set)  # by what `_edge` gives
+def _without_margins(
+    sheets: Sequence[PdfPage], body: float, left_out: Counter[str]
+) -> Iterator[tuple[int, list[PdfLine]]]:
+    """Yields page numbers and lines, without tables of contents and lines repeated at page edges. A page keeps its
+    lines if nothing else remains."""
+    pages: defaultdict[tuple[str, bool], set[int]] = defaultdict(set)  # by what `_margin_text` gives
     for sheet in sheets:
         for line in sheet.lines:
-            if edge := _edge(sheet, line, body):
+            if edge := _margin_text(sheet, line, body):
                 pages[edge].add(sheet.number)
     fewest = 2 if len(sheets) <= 4 else 3
     for sheet in sheets:
         inner, left = [], Counter[str]()
         for line in sheet.lines:
-            edge = _edge(sheet, line, body)
+            edge = _margin_text(sheet, line, body)
             if edge and (not edge[0] or len(pages[edge]) >= fewest):
                 left["page numbers" if not edge[0] else "running headers" if edge[1] else "running footers"] += 1
             elif _LEADERS.search(line.text[-_LONGEST_MARGIN:]):
@@ -133,8 +128,8 @@ def _without_margins(sheets: Sequence[Sheet], body: float, left_out: Counter[str
         yield sheet.number, inner or sheet.lines
 
 
-def _edge(sheet: Sheet, line: Line, body: float) -> tuple[str, bool] | None:
-    """The words of a line without its numbers and whether it stands above; None for what is not at the page's edge."""
+def _margin_text(sheet: PdfPage, line: PdfLine, body: float) -> tuple[str, bool] | None:
+    """Returns a margin line's words without numbers, and whether it is at the top; None for other lines."""
     depth = (line.base - sheet.top) / (sheet.bottom - sheet.top)
     # 'Chapter 2' in large letters is a heading.
     if _EDGE < depth < 1 - _EDGE or line.size > _LARGER * body or len(line.text) > _LONGEST_MARGIN:
@@ -142,61 +137,59 @@ def _edge(sheet: Sheet, line: Line, body: float) -> tuple[str, bool] | None:
     return ("" if _PAGE.fullmatch(line.text) else re.sub(r"[\d\s]+", " ", line.text.casefold()).strip()), depth < 0.5
 
 
-def _parts(pages: Iterator[tuple[int, list[Line]]], body: float) -> list[_Part]:
-    """Paragraphs, headings and tables; a paragraph goes on over a column's or a page's end.
-
-    What floats there (notes, tables, captions) comes after the paragraph that it interrupts.
-    """
-    made: list[_Part] = []
-    text: _Part | None = None
+def _line_groups(pages: Iterator[tuple[int, list[PdfLine]]], body: float) -> list[_LineGroup]:
+    """Groups lines into paragraphs, headings and tables. Notes, tables and captions follow the paragraph that they
+    interrupt."""
+    made: list[_LineGroup] = []
+    text: _LineGroup | None = None
     for page, lines in pages:
-        part: _Part | None = None  # of the line before, on this page
+        part: _LineGroup | None = None  # of the line before, on this page
         for i, line in enumerate(lines):
             # A row of a table has cells, and so has a neighbour.
             table = _has_cells(line) and any(map(_has_cells, (*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2])))
-            parted = line.base < lines[i - 1].base if table else i > 0 and _begins(lines, i, body)
+            parted = line.base < lines[i - 1].base if table else i > 0 and _begins_paragraph(lines, i, body)
             if part and part.table == table and not parted:
                 part.lines.append(line)
                 continue
             floats = table or line.size < _SMALLER * body or bool(_CAPTION.match(line.text))
-            if text and not floats and _goes_on(text, line):
+            if text and not floats and _continues_paragraph(text, line):
                 part = text
                 part.lines.append(line)
                 part.last_page = page
             else:
-                part = _Part([line], page, page, table)
+                part = _LineGroup([line], page, page, table)
                 made.append(part)
                 text = text if floats else part
     return made
 
 
-def _has_cells(line: Line) -> bool:
-    first, cell, _ = line.text.partition(CELL)
-    return bool(cell) and not _marker(f"{first} x")
+def _has_cells(line: PdfLine) -> bool:
+    first, cell, _ = line.text.partition(CELL_GAP)
+    return bool(cell) and not _item_marker(f"{first} x")
 
 
-def _marker(text: str) -> "re.Match[str] | None":
+def _item_marker(text: str) -> "re.Match[str] | None":
     return _BULLET.match(text) or _NUMBER.match(text)
 
 
-def _begins(lines: Sequence[Line], i: int, body: float) -> bool:
+def _begins_paragraph(lines: Sequence[PdfLine], i: int, body: float) -> bool:
     """Whether a paragraph or another column begins with this line."""
     last, line = lines[i - 1], lines[i]
     size, down, shift = max(last.size, line.size), line.base - last.base, (line.left - last.left) / line.size
     if line.size == last.size >= _LARGER * body:
         return not 0 < down < 1.6 * size  # a further line of a heading
     small = line.text[:1].islower()
-    ended = _room(lines, i - 1) or bool(_SENTENCE_END.search(last.text))
+    ended = _has_room_left(lines, i - 1) or bool(_SENTENCE_END.search(last.text))
     # A line may be of another size for a word in another font.
     if abs(line.size - last.size) > _NEAR * size or not -size < down < 1.75 * size:
         return True
     if line.note or _BULLET.match(line.text) or (ended and _NUMBER.match(line.text)):
         return True
-    return not small and (_room(lines, i - 1) or (ended and (shift > _INDENT or line.bold != last.bold)))
+    return not small and (_has_room_left(lines, i - 1) or (ended and (shift > _INDENT or line.bold != last.bold)))
 
 
-def _room(lines: Sequence[Line], i: int) -> bool:
-    """Whether the next line's first word would have had room on the line: then the author ended it."""
+def _has_room_left(lines: Sequence[PdfLine], i: int) -> bool:
+    """Whether the next line's first word would have fitted: then the author ended the line."""
     line, following = lines[i], lines[i + 1]
     near = (other for other in lines[max(0, i - 2) : i + 4] if abs(other.size - line.size) <= _NEAR * line.size)
     edge = max(other.right for other in near if other.left < line.right and line.left < other.right)
@@ -204,20 +197,20 @@ def _room(lines: Sequence[Line], i: int) -> bool:
     return line.right + (len(following.text.split(maxsplit=1)[0]) + 1.5) * width < edge
 
 
-def _goes_on(part: _Part, line: Line) -> bool:
-    """Whether a paragraph goes on with the first line of another column or page, as a byline does not."""
+def _continues_paragraph(part: _LineGroup, line: PdfLine) -> bool:
+    """Whether a paragraph continues with the first line of another column or page; a byline does not."""
     last = part.lines[-1]
-    if len(part.lines) == 1 and any(byline([Block(last.text)]).values()):
+    if len(part.lines) == 1 and any(read_byline([Block(last.text)]).values()):
         return False
     alike = abs(last.size - line.size) <= _ALIKE * last.size and last.bold == line.bold
-    return alike and not _SENTENCE_END.search(last.text) and not _marker(line.text)
+    return alike and not _SENTENCE_END.search(last.text) and not _item_marker(line.text)
 
 
-def _block(part: _Part, text: str, body: float, larger: Sequence[int]) -> Block:
-    """What a part is, by its size, its weight and its beginning."""
+def _group_block(part: _LineGroup, text: str, body: float, larger: Sequence[int]) -> Block:
+    """Returns a group as a block; size, weight and beginning decide its form."""
     made = partial(Block, page=part.page, last_page=part.last_page)
     if part.table:
-        return made("\n".join(line.text.translate(LIGATURES).replace(CELL, " | ") for line in part.lines), "table")
+        return made("\n".join(line.text.translate(LIGATURES).replace(CELL_GAP, " | ") for line in part.lines), "table")
     if _CAPTION.match(text):
         return made(text, "caption")
     small, short = part.size < _SMALLER * body, len(text) <= _LONGEST_HEADING and any(map(str.isalpha, text))
@@ -228,7 +221,7 @@ def _block(part: _Part, text: str, body: float, larger: Sequence[int]) -> Block:
         return made(text, "heading", min(len(larger) + 1, 6))
     if small and (part.lines[0].note or _NOTE.match(text)):
         return made(text if part.lines[0].note else _NOTE.sub("", text, 1), "note")
-    if marker := _marker(text):
-        # A clause or a source is cited by what stands in brackets before it: (2), (a), [1].
+    if marker := _item_marker(text):
+        # Bracketed numbers of clauses and sources stay, because texts cite them: (2), (a), [1].
         return made(text if text.startswith(("(", "[")) else text[marker.end() :], "item")
     return made(text)

@@ -1,7 +1,5 @@
-"""What stands on the pages of a PDF, by PDFium: its lines of text in the file's order, pictures, the title.
-
-PDFium is not made for threads: it is called in the processes that read files, each of which has one.
-"""
+"""Reads PDF pages with PDFium: lines in the file's order, pictures, metadata. PDFium is not thread-safe; each reader
+process has its own."""
 
 import ctypes
 import math
@@ -15,29 +13,26 @@ from statistics import median
 from string import punctuation
 from typing import Any, NamedTuple
 
-from tools.documents.tidy import NOTE_MARK, SUPERSCRIPT, SUPERSCRIPT_END, mark_superscript, write_superscripts
+from tools.documents.html_cleanup import NOTE_MARK, SUPERSCRIPT, SUPERSCRIPT_END, mark_superscript, write_superscripts
 from tools.errors import SourceError
 from tools.language.identification import language_of
 from tools.language.lexicon import is_word
 
-CELL = "\t"
-"""Between words of a line that a gap parts which is wider than a space."""
+CELL_GAP = "\t"  # between words with a gap wider than a space
 
-_HEAD = 1024  # bytes, in which a PDF says that it is one
-_LEAST_PICTURE = 36.0  # points; what is smaller is a bullet, a rule or an icon
+_HEAD = 1024  # bytes with the PDF signature
+_LEAST_PICTURE = 36.0  # points; smaller images are bullets, rules or icons
 _BOLD = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "-bd")
 _WIDE_GAP, _SAME_LINE, _RAISED_SIZE = 1.2, 0.6, 0.82  # of the size
 _UNMAPPED = "\x00"
 _MANY_SIGNS, _MOSTLY, _FEWEST_WORDS, _FEW_KNOWN = 12, 0.75, 12, 0.1
-_HYPHENS = "\x02\ufffe"  # what PDFium takes for a hyphen that only the line's end has brought
+_HYPHENS = "\x02\ufffe"  # PDFium's marks of hyphens at line ends
 
 
 @dataclass(slots=True)
-class Line:
-    """A line of text; places in points, `base` is its baseline's, counted downwards.
-
-    marks: of notes, which were left out of the text. note: whether it begins with one, as a footnote does.
-    """
+class PdfLine:
+    """A line of text; positions in points. base: baseline, counted downwards. marks: removed note marks. note:
+    begins with a note mark."""
 
     text: str
     left: float
@@ -50,28 +45,26 @@ class Line:
 
 
 @dataclass(slots=True)
-class Sheet:
-    """A page: its lines in the order of the file, from where to where it reaches, and how many of what is left out."""
+class PdfPage:
+    """A page: its lines in file order, its vertical extent, and counts of removed parts."""
 
     number: int
     top: float
     bottom: float
-    lines: list[Line] = field(default_factory=list)
+    lines: list[PdfLine] = field(default_factory=list)
     pictures: int = 0
     unreadable: int = 0
     turned: int = 0
 
     @property
     def is_readable(self) -> bool:
-        """Whether it holds text: it is no picture, not empty, and its letters have a meaning."""
+        """Whether the page holds text whose letters have a meaning."""
         return max(1, self.unreadable) <= sum(len(line.text) for line in self.lines)
 
 
 class _Glyph(NamedTuple):
-    """A character with its places; turn: quarter turns against the clock; before: what parts it from the last one.
-
-    font: its name, or `_UNMAPPED` where it does not map this character to Unicode and PDFium guesses.
-    """
+    """A character. turn: quarter turns counterclockwise. before: separator from the previous character. font: its
+    name, or `_UNMAPPED` if PDFium guesses this character's Unicode."""
 
     char: str
     left: float
@@ -84,11 +77,9 @@ class _Glyph(NamedTuple):
     font: str
 
 
-def sheets_of(file: Path | bytes, name: str, most: int | None) -> tuple[list[Sheet], int, dict[str, str]]:
-    """The pages of a PDF, or its first ones, how many it has, and its metadata ('Title', 'Author', 'CreationDate').
-
-    Raises SourceError when it is encrypted, damaged or none at all, OSError when it is not there.
-    """
+def read_pdf_pages(file: Path | bytes, name: str, most: int | None) -> tuple[list[PdfPage], int, dict[str, str]]:
+    """Returns the pages or the first ones, their total number, and metadata ('Title', 'Author', 'CreationDate').
+    Raises SourceError for an encrypted, damaged or false PDF, OSError for a missing file."""
     from pypdfium2 import PdfDocument, PdfiumError
     from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
@@ -98,48 +89,45 @@ def sheets_of(file: Path | bytes, name: str, most: int | None) -> tuple[list[She
             sheets = []
             for index in range(len(pdf) if most is None else min(len(pdf), most)):
                 with closing(pdf[index]) as page:
-                    sheets.append(_sheet(page, index + 1))
+                    sheets.append(_read_page(page, index + 1))
             return sheets, len(pdf), pdf.get_metadata_dict()
     except PdfiumError as exc:
         if exc.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY):
             what = f"{name}: this PDF is encrypted. Save a copy without a password and ingest that."
             raise SourceError(what) from exc
         if b"%PDF-" not in data[:_HEAD]:
-            raise SourceError(f"{name}: this is not a PDF, whatever its name says. Give it its right ending.") from exc
+            raise SourceError(f"{name}: this is not a PDF, despite its ending. Correct the ending.") from exc
         raise SourceError(f"{name}: this PDF is damaged and cannot be read ({exc}).") from exc
 
 
-def _sheet(page: Any, number: int) -> Sheet:
+def _read_page(page: Any, number: int) -> PdfPage:
     glyphs = _glyphs(page)
     turns = Counter(glyph.turn for glyph in glyphs)
     upright = max(turns, key=turns.__getitem__, default=0)
-    if glyphs and page.get_rotation() != 90 * upright:  # PDFium orders the lines as the page is shown
+    if glyphs and page.get_rotation() != 90 * upright:  # PDFium orders lines by the page's rotation
         page.set_rotation(90 * upright)
         glyphs = _glyphs(page)
     left, bottom, right, top = page.get_bbox()
-    ends = (_placed(upright, left, bottom)[1], _placed(upright, right, top)[1])
-    sheet = Sheet(number, min(ends), max(ends), pictures=_pictures(page))
+    ends = (_upright(upright, left, bottom)[1], _upright(upright, right, top)[1])
+    sheet = PdfPage(number, min(ends), max(ends), pictures=_count_pictures(page))
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for glyph in glyphs:
         texts[glyph.font] += (" ", glyph.char) if glyph.before else glyph.char
     unreadable = {font for font, text in texts.items() if not _is_text("".join(text), font != _UNMAPPED)}
-    for run in _runs(glyphs):
+    for run in _glyph_lines(glyphs):
         known = [g for g in run if g.char not in "\x00\ufffd" and not "\ue000" <= g.char <= "\uf8ff"]
         known = [g for g in known if g.font not in unreadable] if unreadable else known
         sheet.unreadable += len(run) - len(known)
         if run[0].turn != upright:
             sheet.turned += 1
-        elif known and (line := _line(known)).text:
+        elif known and (line := _pdf_line(known)).text:
             sheet.lines.append(line)
     return sheet
 
 
 def _is_text(text: str, mapped: bool) -> bool:
-    """Whether the characters that a font has on a page have a meaning.
-
-    Those that it does not map to Unicode have to be English words. Of others nothing is refused but signs instead of
-    letters, and unknown words in which the classifier finds no language ("zxx").
-    """
+    """Whether a font's characters on a page have a meaning. Guessed characters must form English words. Mapped ones
+    fail only as signs instead of letters, or as unknown words without a language ("zxx")."""
     signs, words = re.sub(r"[\x00-\x20]", "", text), re.findall(r"\b[A-Za-z]{4,}\b", text)
     if mapped and len(set(signs)) >= _MANY_SIGNS and sum(map(punctuation.count, signs)) > _MOSTLY * len(signs):
         return False
@@ -148,7 +136,7 @@ def _is_text(text: str, mapped: bool) -> bool:
     return mapped and (len(words) < _FEWEST_WORDS or language_of(text) != "zxx")
 
 
-def _pictures(page: Any) -> int:
+def _count_pictures(page: Any) -> int:
     from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
     bounds = (image.get_bounds() for image in page.get_objects((FPDF_PAGEOBJ_IMAGE,), max_depth=1))
@@ -156,12 +144,12 @@ def _pictures(page: Any) -> int:
 
 
 def _glyphs(page: Any) -> list[_Glyph]:
-    """The characters of a page in PDFium's order, without its spaces."""
+    """Returns the characters in PDFium's order, without spaces."""
     with closing(page.get_textpage()) as textpage:
-        return list(_characters(textpage.raw))
+        return list(_read_glyphs(textpage.raw))
 
 
-def _characters(raw: Any) -> Iterator[_Glyph]:
+def _read_glyphs(raw: Any) -> Iterator[_Glyph]:
     import pypdfium2.raw as pdfium
 
     rect, x, y = pdfium.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
@@ -175,21 +163,21 @@ def _characters(raw: Any) -> Iterator[_Glyph]:
         pdfium.FPDFText_GetLooseCharBox(raw, i, rect)
         pdfium.FPDFText_GetCharOrigin(raw, i, x, y)
         if before or rect.top - rect.bottom != height:
-            (size, bold, turn, font), height = _style(raw, i), rect.top - rect.bottom
+            (size, bold, turn, font), height = _glyph_style(raw, i), rect.top - rect.bottom
             guessed = pdfium.FPDFText_HasUnicodeMapError(raw, i) == 1
-        left, right = sorted((_placed(turn, rect.left, rect.bottom)[0], _placed(turn, rect.right, rect.top)[0]))
+        left, right = sorted((_upright(turn, rect.left, rect.bottom)[0], _upright(turn, rect.right, rect.top)[0]))
         named = _UNMAPPED if guessed and pdfium.FPDFText_HasUnicodeMapError(raw, i) == 1 else font
-        yield _Glyph(char, left, right, _placed(turn, x.value, y.value)[1], size, bold, turn, before, named)
+        yield _Glyph(char, left, right, _upright(turn, x.value, y.value)[1], size, bold, turn, before, named)
         before = "\n" if char in _HYPHENS else ""
 
 
-def _placed(turn: int, x: float, y: float) -> tuple[float, float]:
-    """How far right and down a point is where the text of this turn stands upright."""
+def _upright(turn: int, x: float, y: float) -> tuple[float, float]:
+    """Returns how far right and down a point is once its text is turned upright."""
     return ((x, -y), (y, x), (-x, y), (-y, -x))[turn]
 
 
-def _style(raw: Any, i: int) -> tuple[float, bool, int, str]:
-    """Size, whether bold, turn and font of a character."""
+def _glyph_style(raw: Any, i: int) -> tuple[float, bool, int, str]:
+    """Returns size, whether bold, turn and font of a character."""
     import pypdfium2.raw as pdfium
 
     size, turn, matrix = pdfium.FPDFText_GetFontSize(raw, i), 0, pdfium.FS_MATRIX()
@@ -203,11 +191,11 @@ def _style(raw: Any, i: int) -> tuple[float, bool, int, str]:
     return abs(size) or 1.0, bold, turn, font
 
 
-def _runs(glyphs: Sequence[_Glyph]) -> Iterator[list[_Glyph]]:
-    """The characters by lines; PDFium ends one after what is raised, too."""
+def _glyph_lines(glyphs: Sequence[_Glyph]) -> Iterator[list[_Glyph]]:
+    """Yields characters by lines. PDFium also ends a line after raised characters."""
     run: list[_Glyph] = []
     for glyph in glyphs:
-        if run and (glyph.turn != run[-1].turn or (glyph.before == "\n" and not _beside(run[-1], glyph))):
+        if run and (glyph.turn != run[-1].turn or (glyph.before == "\n" and not _is_same_line(run[-1], glyph))):
             yield run
             run = []
         run.append(glyph)
@@ -215,7 +203,7 @@ def _runs(glyphs: Sequence[_Glyph]) -> Iterator[list[_Glyph]]:
         yield run
 
 
-def _beside(last: _Glyph, glyph: _Glyph) -> bool:
+def _is_same_line(last: _Glyph, glyph: _Glyph) -> bool:
     size = max(last.size, glyph.size)
     return abs(glyph.base - last.base) < _SAME_LINE * size and abs(_gap(last, glyph)) < _WIDE_GAP * size
 
@@ -224,14 +212,14 @@ def _gap(last: _Glyph, glyph: _Glyph) -> float:
     return max(glyph.left - last.right, last.left - glyph.right)
 
 
-def _line(run: Sequence[_Glyph]) -> Line:
-    """A line of the characters; raised marks of notes are left out and counted."""
+def _pdf_line(run: Sequence[_Glyph]) -> PdfLine:
+    """Returns a line; removes and counts raised note marks."""
     size = Counter(round(glyph.size, 1) for glyph in run).most_common(1)[0][0]
     base = median(glyph.base for glyph in run if glyph.size > _RAISED_SIZE * size)
     text = ""
     for last, glyph in zip((None, *run), run, strict=False):
         if last is not None and glyph.before:
-            text += CELL if _gap(last, glyph) > _WIDE_GAP * size else " "
+            text += CELL_GAP if _gap(last, glyph) > _WIDE_GAP * size else " "
         char = "-" if glyph.char in _HYPHENS else glyph.char
         text += (
             mark_superscript(char) if glyph.size <= _RAISED_SIZE * size and base - glyph.base > 0.12 * size else char
@@ -239,4 +227,4 @@ def _line(run: Sequence[_Glyph]) -> Line:
     note = text.startswith(SUPERSCRIPT) and bool(NOTE_MARK.match(text[1:]))
     text, marks = write_superscripts(text.partition(SUPERSCRIPT_END)[2] if note else text)
     left, right = min(glyph.left for glyph in run), max(glyph.right for glyph in run)
-    return Line(text.strip(), left, right, base, size, 2 * sum(g.bold for g in run) > len(run), marks, note)
+    return PdfLine(text.strip(), left, right, base, size, 2 * sum(g.bold for g in run) > len(run), marks, note)

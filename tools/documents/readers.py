@@ -1,40 +1,39 @@
-"""Which reader reads which files, by the endings of their names."""
+"""Chooses the reader of a file by its ending."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tools.documents.document import GUESS_ALL, Columns, ReaderOutput, read_decoded
+from tools.documents.document import GUESSED_COLUMNS, ColumnNames, ReaderOutput, read_decoded
 from tools.documents.epub import read_epub
 from tools.documents.html import read_html
-from tools.documents.mail import MAIL, read_mail
+from tools.documents.mail import MAIL_START, read_mail
 from tools.documents.markdown import read_markdown
 from tools.documents.opendocument import read_odt
 from tools.documents.pdf import read_pdf
-from tools.documents.plain import read_plain, text_document
-from tools.documents.rows import read_rows
+from tools.documents.plain_text import read_plain, text_document
 from tools.documents.rtf import read_rtf
 from tools.documents.slides import read_pptx
 from tools.documents.subtitles import subtitles_document
+from tools.documents.table_rows import read_rows
 from tools.documents.word import read_docx
 from tools.errors import SourceError
 
 _MOST_WRONG_ROWS = 20
 
-Read = Iterator[ReaderOutput]
+ReaderOutputs = Iterator[ReaderOutput]
 
 
-def read_file(path: Path, name: str, columns: Columns = GUESS_ALL) -> Iterator[ReaderOutput]:
-    """What a file holds, wrong rows and notes among the documents; `name` is the path as the user gave it, its id.
-
-    Raises SourceError, naming the file (and the line, for rows), when it cannot be read as what its name says or has
-    too many wrong rows. `columns` says which columns of a table are read as what; what was guessed is a note.
-    """
+def read_file(path: Path, name: str, columns: ColumnNames = GUESSED_COLUMNS) -> Iterator[ReaderOutput]:
+    """Yields the documents of a file, errors of single rows, and notes. name: the path as the user gave it; the
+    document's id. columns: of a table. Raises SourceError if the file is unreadable or has more than 20 wrong rows."""
     ending = path.suffix.lower()
     if ending not in READERS:
-        raise SourceError(f"{name}: files ending in '{path.suffix}' cannot be read. These can: {', '.join(READERS)}.")
+        raise SourceError(
+            f"{name}: files ending in '{path.suffix}' are not readable. Readable endings: {', '.join(READERS)}."
+        )
     wrong = 0
     try:
-        for each in READERS[ending](path, name, *([columns] if ending in _ROWS else [])):
+        for each in READERS[ending](path, name, *([columns] if ending in _TABLE_ENDINGS else [])):
             wrong += isinstance(each, SourceError)
             if isinstance(each, SourceError) and wrong > _MOST_WRONG_ROWS:
                 raise each
@@ -43,19 +42,19 @@ def read_file(path: Path, name: str, columns: Columns = GUESS_ALL) -> Iterator[R
         raise SourceError(f"{name}: cannot be opened ({exc.strerror or exc}).") from exc
 
 
-def _read_text(path: Path, name: str) -> Read:
-    """A text as what it is: subtitles, a message, or plain text."""
+def _read_text(path: Path, name: str) -> ReaderOutputs:
+    """Reads subtitles, mail or plain text, by the beginning of the text."""
     found = read_decoded(path, name)
     if (subtitles := subtitles_document(found.text, name, found.left_out)) is not None:
         yield subtitles
-    elif MAIL.match(found.text.lstrip()):
+    elif MAIL_START.match(found.text.lstrip()):
         yield from read_mail(path, name, found.text)
     else:
         yield text_document(found.text, name, found.left_out)
 
 
-_ROWS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
-READERS: dict[str, Callable[..., Read]] = {
+_TABLE_ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+READERS: dict[str, Callable[..., ReaderOutputs]] = {
     ".md": read_markdown,
     ".markdown": read_markdown,
     ".html": read_html,
@@ -69,8 +68,8 @@ READERS: dict[str, Callable[..., Read]] = {
     ".rst": read_plain,
     **dict.fromkeys((".txt", ".vtt", ".srt"), _read_text),
     **dict.fromkeys((".eml", ".mbox"), read_mail),
-    **dict.fromkeys(_ROWS, read_rows),
+    **dict.fromkeys(_TABLE_ENDINGS, read_rows),
 }
 
-IN_FOLDERS = tuple(ending for ending in READERS if ending != ".json")
-"""What is read of a folder. Most .json that lies about is some program's own: it is read where it is named itself."""
+# Read in folders; most .json there is some program's own
+FOLDER_ENDINGS = tuple(ending for ending in READERS if ending != ".json")

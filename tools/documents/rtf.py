@@ -1,4 +1,4 @@
-"""Reads rich text (.rtf), the format that every word processor can write, as striprtf makes text of it."""
+"""Reads rich text (.rtf) with striprtf."""
 
 import codecs
 import re
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tools.documents.document import document_of_blocks, title_of, title_unless_junk
-from tools.documents.packed import HYPHENS, form_of_style
+from tools.documents.document import document_of_blocks, file_title, title_unless_junk
+from tools.documents.office_zip import HYPHENS, style_form
 from tools.errors import SourceError
 from tools.passages import Block, BlockForm, SourceDocument
 
 _USUAL = "cp1252"
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
-_HEADING = "\ue020"  # put before what a style makes a heading; the level's digit follows
+_HEADING = "\ue020"  # before a heading; the level's digit follows
 _STYLE = re.compile(r"\{\\s(\d{1,5})(?![a-z\d])((?:[ \r\n]*\\[a-z]+-?\d*)*)[ \r\n]*([^{}\\;]*);\}")
 _STYLED = re.compile(r"\\s(\d{1,5}) ?(?![a-z\d])")
 _UNSEEN = re.compile(r"(\{(?:\\[a-z]+-?\d* ?)*)\\(?:v|deleted)(?![a-z\d])(?![^{}]*\\v0)")
@@ -30,7 +30,7 @@ _COUNTED = {
 def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
     data = path.read_bytes()
     if not data.startswith(b"{\\rtf"):
-        raise SourceError(f"{name}: this is not an RTF document, whatever its name says. Give it its right ending.")
+        raise SourceError(f"{name}: this is not an RTF document, despite its ending. Correct the ending.")
     text = data.decode(_codepage(data), "replace")
     braces = Counter(_BRACE.findall(text))
     if braces["{"] > braces["}"] and "\\bin" not in text:
@@ -44,14 +44,14 @@ def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
         blocks = list(_blocks(_plain(_with_headings(text))))
         told = (re.search(rf"\{{\\{word} ([^{{}}]*)\}}", text) for word in ("title", "author"))
         own, author = (_plain(f"{{\\rtf1 {found[1]}}}") if found else "" for found in told)
-    except (ValueError, LookupError, TypeError, OverflowError) as exc:  # striprtf meets damage in many ways
+    except (ValueError, LookupError, TypeError, OverflowError) as exc:  # striprtf fails in many ways
         raise SourceError(f"{name}: this RTF document is damaged ({exc}). Save it anew and ingest that.") from exc
     properties = {"place": "document properties", "title": title_unless_junk(own), "author": author, "made": made}
-    yield document_of_blocks(name, blocks, {}, left_out, title_of(name), properties)
+    yield document_of_blocks(name, blocks, {}, left_out, file_title(name), properties)
 
 
 def _codepage(data: bytes) -> str:
-    """The encoding that the document names for its bytes beyond ASCII."""
+    """Returns the encoding that the document names for non-ASCII bytes."""
     named = re.search(rb"\\ansicpg(\d{1,5})", data)
     with suppress(LookupError):
         return codecs.lookup(f"cp{named[1].decode()}").name if named else _USUAL
@@ -62,22 +62,22 @@ def _plain(text: str) -> str:
     from striprtf.striprtf import rtf_to_text
 
     found = str(rtf_to_text(text, errors="replace"))  # type: ignore[no-untyped-call]
-    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # halves of signs that come as two
+    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # surrogate pairs in two escapes
 
 
 def _with_headings(text: str) -> str:
-    """The document with a sign before its headings, and without hidden and deleted text."""
+    """Marks headings and removes hidden and deleted text."""
     levels: dict[str, int] = {}
     for number, words, name in _STYLE.findall(text):
         outline = re.search(r"\\outlinelevel([0-8])", words)
-        form, level = form_of_style(name) or ("", 0)
+        form, level = style_form(name) or ("", 0)
         levels[number] = min(int(outline[1]) + 1, 6) if outline else level if form == "heading" else 0
 
     def styled(match: re.Match[str]) -> str:
         level = levels.get(match[1], 0)
         return f"{match[0].rstrip()} {_HEADING}{level}" if level else match[0]
 
-    text = re.sub(r"\\field(?![a-z])", "", text)  # a link's address, which striprtf would put behind its words
+    text = re.sub(r"\\field(?![a-z])", "", text)  # else striprtf adds link addresses
     text = re.sub(r"\\(?:line|lbr|page|column)(?![a-z])", r"\\tab", text)  # the paragraph goes on
     return _STYLED.sub(styled, _UNSEEN.sub(r"\1\\comment ", text))
 

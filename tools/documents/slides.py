@@ -1,4 +1,4 @@
-"""Reads PowerPoint presentations (.pptx): a slide counts as a page, its title as a heading, its notes as notes."""
+"""Reads PowerPoint presentations (.pptx): slides as pages, titles as headings, speaker notes as notes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tools.documents.document import document_of_blocks, title_of
-from tools.documents.packed import find_child, local_name, open_package, unwrap_alternatives
+from tools.documents.document import document_of_blocks, file_title
+from tools.documents.office_zip import find_child, local_name, open_package, unwrap_alternatives
 from tools.passages import Block, BlockForm, SourceDocument
 
-_STRICT = b"http://purl.oclc.org/ooxml/"  # the names of a form that python-pptx does not read
+_STRICT = b"http://purl.oclc.org/ooxml/"  # namespaces that python-pptx cannot read
 _FURNITURE = {"sldNum": "page numbers", "ftr": "running footers", "hdr": "running headers", "dt": "running footers"}
 
 
@@ -24,10 +24,10 @@ def read_pptx(path: Path, name: str) -> Iterator[SourceDocument]:
             raise ValueError("it is of the strict form, save it as a usual presentation and ingest that")
         try:
             blocks = list(_blocks(Presentation(str(path)), left_out))
-        except (PythonPptxError, AttributeError, TypeError) as exc:  # what python-pptx does not foresee
+        except (PythonPptxError, AttributeError, TypeError) as exc:  # unexpected by python-pptx
             raise ValueError(str(exc)) from exc
         properties = package.properties()
-    yield document_of_blocks(name, blocks, {}, left_out, title_of(name), properties)
+    yield document_of_blocks(name, blocks, {}, left_out, file_title(name), properties)
 
 
 def _blocks(presentation: Any, left_out: Counter[str]) -> Iterator[Block]:
@@ -44,7 +44,7 @@ def _blocks(presentation: Any, left_out: Counter[str]) -> Iterator[Block]:
 
 
 def _shapes(shapes: Iterable[Any], left_out: Counter[str]) -> Iterator[Block]:
-    """The shapes of a slide or a group, in the order in which they lie there."""
+    """Yields the blocks of a slide's or group's shapes in their order."""
     for shape in shapes:
         name = local_name(shape.element)
         if name == "grpSp":
@@ -74,7 +74,7 @@ def _text(shape: Any, left_out: Counter[str]) -> Iterator[Block]:
 
 
 def _form(paragraph: Any, place: str) -> BlockForm:
-    """The places of text have bullets unless a paragraph says otherwise; a box of its own has none."""
+    """Text placeholders have bullets unless a paragraph says otherwise; text boxes have none."""
     properties = find_child(paragraph._p, "pPr")
     said = {local_name(each) for each in properties} if properties is not None else set()
     bullets = said & {"buChar", "buAutoNum", "buBlip"} or (place in ("text", "body", "obj") and "buNone" not in said)
@@ -82,7 +82,7 @@ def _form(paragraph: Any, place: str) -> BlockForm:
 
 
 def _table(table: Any) -> Iterator[Block]:
-    above: dict[int, str] = {}  # by column: a merged cell stands in each row that it covers
+    above: dict[int, str] = {}  # by column: a merged cell is repeated in each of its rows
     rows = []
     for row in table.rows:
         cells = [(at, cell) for at, cell in enumerate(row.cells) if not cell._tc.hMerge]
@@ -97,7 +97,7 @@ def _rows(rows: Iterable[Sequence[str]]) -> Iterator[Block]:
 
 
 def _chart(chart: Any) -> Iterator[Block]:
-    """The title, and the values by category."""
+    """Yields the title, and the values by category."""
     if chart.has_title and chart.chart_title.has_text_frame:
         yield Block(" ".join(chart.chart_title.text_frame.text.split()), "caption")
     for plot in chart.plots:

@@ -1,44 +1,307 @@
-"""Finds by whom each block of a document is said: minutes, hearings, interviews, plays, letters pages, chats, threads.
+"""Finds the speaker of each block: minutes, hearings, interviews, plays, letters pages, chats, threads. A block may
+begin with a label or be one. Labels of one shape are speaker tags if they name people, recur, and spoken text
+follows. Patterns: `tools/language/conventions.toml`."""
 
-The words that it goes by are in `tools/language/conventions.toml`.
-"""
-
+import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise, zip_longest
+from typing import NamedTuple
 
-from tools.documents.bylines import is_minuted
-from tools.documents.tags import SHORT, Tag, find_tags, table_turns
-from tools.language.names import Names, is_entitled, is_handle, is_named, is_person, labelled, ordinary_case, pattern
+from tools.documents.bylines import is_minutes
+from tools.language.lexicon import is_name, is_word
+from tools.language.person_names import (
+    SpeakerNames,
+    is_handle,
+    is_numbered,
+    is_person,
+    is_surely_person,
+    may_be_name,
+    name_with_label,
+    ordinary_case,
+    pattern,
+    without_leading_words,
+)
+from tools.language.reported_speech import UNNAMED, speaker_in_clause
 from tools.language.sentences import split_sentences
-from tools.language.speech import UNNAMED, reporter
 from tools.passages import PROBABLY, Block
 
-_COMPARED, _QUOTED = 40, 12  # blocks that a post may quote, and characters of a quotation
+# Speaker tags
+
+SHORT_BLOCK = 140  # characters of a block that may hold a name and a time only
+_BLOCKS, _SEARCHED, _MOST_NAMES = 4_000, 400_000, 200  # of a document: blocks, their characters, names compared
+_FREE_SHAPES = ("chat", "stamp", "quoted", "signed", "initials")  # their labels need not be personal names
+_LABEL_SIGNS = " ~@*#<>•·–—-|,:\u200e"  # signs around a label
+
+
+class SpeakerTag(NamedTuple):
+    """A label, the words after it in the same block, and its shape."""
+
+    who: str
+    said: str
+    shape: str
+
+
+def find_speaker_tags(blocks: Sequence[Block], names: SpeakerNames) -> Sequence[SpeakerTag | None]:
+    """Returns each block's tag or None. A tag without a name ends the turn before it."""
+    read = [_candidate_tag(block, after, names) for block, after in zip_longest(blocks, blocks[1:])]
+    return _interview_tags(blocks, read, _confirmed(blocks, read, names), names)
+
+
+def transcript_turns(block: Block, left_out: Counter[str]) -> Iterator[Block]:
+    """Yields the rows of a table that is a transcript, each with its speaker; any other block unchanged."""
+    rows = [row.split(" | ") for row in block.text.split("\n")] if block.form == "table" else [[]]
+    if lines := _numbered_lines(rows):
+        yield from (replace(block, text=text, form="paragraph") for text in lines)
+        return
+    columns = list(zip(*rows[1:], strict=False)) if len({len(row) for row in rows}) == 1 else []
+    said = max(range(len(columns)), key=lambda i: sum(map(len, columns[i])), default=-1)
+    prose = columns and all(pattern("PROSE").search(text) for text in columns[said] if text)
+    spoken = columns and 4 * sum(bool(pattern("OF_US").search(text)) for text in columns[said]) >= len(rows) - 1
+    named = [sum(map(_names_somebody, column)) for column in columns]
+    people = (i for i, n in enumerate(named) if i != said and 3 * n >= 2 * len(rows[1:]) and prose)
+    who = next((i for i in people if spoken or pattern("SPEAKERS").fullmatch(rows[0][i])), -1)
+    if who < 0:
+        yield block
+        return
+    left_out["table cells beside what is said"] += sum(map(bool, rows[0])) + sum(
+        bool(cell) for i, column in enumerate(columns) if i not in (who, said) for cell in column
+    )
+    for row in filter(lambda row: row[said], rows[1:]):
+        speaker = row[who] if _names_somebody(row[who]) else ""
+        yield replace(block, text=row[said], form="paragraph", speaker=speaker)
+
+
+def _numbered_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Returns the turns of a transcript with numbered lines, without the numbers; else an empty list."""
+    numbers = [row[0] if len(row) == 2 else "" for row in rows]
+    counted = len(rows) > 2 and all(
+        n.isdecimal() and len(n) < 5 and n in ("1", str(int(before) + 1)) for before, n in pairwise(["0", *numbers])
+    )
+    found: list[str] = []
+    for _, line in rows if counted else ():
+        said = " ".join(line.split())
+        alone = any(pattern(name).fullmatch(text) for name in ("ASIDE", "WITNESS") for text in (said, *found[-1:]))
+        if alone or not found or pattern("CAPITALS").match(said):
+            found.append(said)
+        else:
+            found[-1] += f" {said}"
+    return (
+        found
+        if len(found) < len(rows) and sum(bool(pattern("CAPITALS").match(turn)) for turn in found) * 2 > len(found)
+        else []
+    )
+
+
+def _names_somebody(cell: str) -> bool:
+    return bool(re.search(r"[^\W\d_]", cell)) and (
+        may_be_name(who := _label(cell)) or is_handle(who) or is_numbered(who)
+    )
+
+
+def _candidate_tag(block: Block, after: Block | None, names: SpeakerNames) -> SpeakerTag | None:
+    """Returns the tag that a block begins with or is, before `_confirmed` checks the label."""
+    text, short = block.text, len(block.text) <= SHORT_BLOCK
+    if block.speaker or block.form in ("table", "caption", "note") or pattern("STAMP").fullmatch(text):
+        return None
+    if short and after and pattern("STAMP").fullmatch(after.text):
+        return SpeakerTag(_label(text), "", "stamp")
+    lead, rest = text[: block.bold].strip(), text[block.bold :].strip()
+    if lead[-1:] not in ".:" and rest[:1].isalnum() and not rest[0].islower() and may_be_name(who := _label(lead)):
+        return SpeakerTag(who, pattern("TIMED").sub("", rest), "bold")
+    above = ("quoted", "stamp") if short else ()
+    for shape in above if block.form == "heading" else ("signed", "chat", *above, "initials", "marked"):
+        if (found := pattern(shape).fullmatch(text)) and (tag := _tag_of_match(found, shape, names)):
+            return tag
+    alone = short and text[0] not in "—–-" and not pattern("SENTENCE").search(text) and _label(text)
+    bearer = pattern("BEARER").search(text) if alone and not is_surely_person(alone) else None
+    return SpeakerTag(bearer["who"] if bearer else alone, "", "alone") if alone else None
+
+
+def _tag_of_match(found: re.Match[str], shape: str, names: SpeakerNames) -> SpeakerTag | None:
+    """Returns the tag of a pattern's match if the label suits the shape."""
+    told = found.groupdict(default="")
+    said, more = told.get("said", ""), told.get("more", "")
+    who = _label(next(filter(None, map(told.get, ("who", "nick", "by"))), found[0]))
+    if shape == "chat":
+        return SpeakerTag((told["who"] or told["nick"]).strip(" ~@+"), said, shape)
+    if (shape == "initials" and not _is_explained(who, names)) or (shape == "stamp" and not is_handle(who)):
+        return None
+    if shape == "quoted" and without_leading_words(who) != who:  # 'As Una wrote:'
+        return None
+    if (is_person(more) and not (is_person(who) or is_numbered(who))) or (is_name(more) and not may_be_name(who)):
+        who = more
+    if shape == "marked":
+        brief = len(said) <= SHORT_BLOCK and len(said.split()) < 9 and not pattern("SENTENCE").search(said)
+        if brief and is_surely_person(_label(said)):
+            return None  # 'Chair: Una Roe'
+        shape = "quoting" if told["who"].endswith(" wrote") else "timed" if told["when"] else told["mark"].strip()
+    return SpeakerTag(who, said, shape) if who else None
+
+
+def _label(text: str) -> str:
+    """Returns the name in a label without signs, roles, times and post counts."""
+    who, member = pattern("MEMBER").subn("", text.strip(_LABEL_SIGNS))
+    if member and " " in who and not is_name(last := who.split()[-1]) and is_word(last):  # a rank
+        who = who.rpartition(" ")[0]
+    for _ in range(5):
+        before, who = who, pattern("AFTER_LABEL").sub("", who).rstrip(_LABEL_SIGNS)
+        if who == before:
+            break
+    who = pattern("BEFORE_LABEL").sub("", who)
+    first, *rest = pattern("PARTED").split(who, 1)
+    if rest and (first.isdigit() or is_numbered(first)):  # 'Response 3 – Una Roe, pilot'
+        first, *rest = pattern("PARTED").split(rest[0], 1)
+        who = first
+    return first if is_surely_person(first) or (rest and not rest[0][:1].isupper()) else who
+
+
+def _label_fits_shape(tag: SpeakerTag, count: int, names: SpeakerNames) -> bool:
+    """Whether a label can be a name, as tags of its shape have them."""
+    who, shape = tag.who, tag.shape
+    if shape in (*_FREE_SHAPES, "quoting"):
+        return shape in ("chat", "initials") or (is_person(who) if shape == "signed" else is_handle(who))
+    if shape == "." and not (who.isupper() or pattern("TITLED").match(who) or pattern("ROLE").fullmatch(who)):
+        return False  # 'Cold War. It began'
+    recurs = who.isupper() and (count > 1 or who.startswith("THE "))
+    above = shape != "alone" or who.isupper()
+    named = (
+        shape == "timed"
+        or (may_be_name(who) and above)
+        or (not above and count > 1 and bool(pattern("HANDLE").fullmatch(who)))
+    )
+    odd = count == 1 and pattern("INITIALS").fullmatch(who)
+    return not pattern("NO_SPEAKER").fullmatch(who) and (_is_known(who, names) or (not odd and (named or recurs)))
+
+
+def _is_known(who: str, names: SpeakerNames) -> bool:
+    """Whether a label surely is a person, by itself or by the document's text."""
+    return is_surely_person(who) or (who[:1].isupper() and " " not in who and _is_explained(who, names))
+
+
+def _is_explained(who: str, names: SpeakerNames) -> bool:
+    full = names.full(who)
+    odd = full.endswith(f" ({who})") and not is_word(full.split()[0].lower())  # a first name that no list has
+    return not pattern("TITLE").fullmatch(ordinary_case(who)) and (odd or is_person(full))
+
+
+def _confirmed(
+    blocks: Sequence[Block], tags: Sequence[SpeakerTag | None], names: SpeakerNames
+) -> list[SpeakerTag | None]:
+    """Returns the tags whose shape is confirmed by their labels and the text after them."""
+    counts = Counter(tag._replace(said="") for tag in tags if tag)
+    fit = {tag for tag, count in counts.items() if _label_fits_shape(tag, count, names)}
+    kept = [tag if tag and tag._replace(said="") in fit else None for tag in tags]
+    turns: dict[str, list[tuple[str, str]]] = {}
+    for i, tag in enumerate(kept):
+        behind = [b.text for b in blocks[i + 1 : i + 4] if not pattern("ASIDE").fullmatch(b.text)]
+        if tag and tag.shape == "alone" and not (behind and pattern("PROSE").search(behind[0])):
+            kept[i] = None
+        elif tag:
+            others = zip(blocks[i + 1 : i + 4], kept[i + 1 : i + 4], strict=True)
+            said = tag.said or " ".join(b.text for b, other in others if not other)
+            turns.setdefault(tag.shape, []).append((tag.who, said))
+    text = "\n".join(b.text for b in blocks[:_BLOCKS])[:_SEARCHED]
+    sure = {shape for shape, spoken in turns.items() if _is_confirmed(shape, spoken, text, names)}
+    labels = {tag.who for tag in kept if tag and tag.shape in sure} | ({"Q", "A"} if sure else set())
+    taken = [tag if tag and (tag.shape in sure or (tag.said and tag.who in labels)) else None for tag in kept]
+    capitals = {tag for tag in counts if tag.who.isupper() and " " in tag.who and ordinary_case(tag.who) in text}
+    likely = {tag for tag, count in counts.items() if count > 1} | capitals
+    ends = [_doubtful_tag(tag, tag._replace(said="") in likely) if tag and tag.shape in sure else None for tag in tags]
+    return [tag or end for tag, end in zip(taken, ends, strict=True)]
+
+
+def _doubtful_tag(tag: SpeakerTag, likely: bool) -> SpeakerTag | None:
+    """Returns a tag for a label that resembles the document's tags: with `PROBABLY` if likely, else without a name,
+    which ends the turn."""
+    words = tag.who.split()
+    if not (tag.said or tag.shape == "alone") or (len(words) > 3 and not any(w[0].isupper() for w in words[1:])):
+        return None
+    named = likely and tag.said and tag.who[:1].isupper() and not pattern("NO_SPEAKER").fullmatch(tag.who)
+    return tag._replace(who=PROBABLY + tag.who if named else "")
+
+
+def _is_confirmed(shape: str, turns: Sequence[tuple[str, str]], text: str, names: SpeakerNames) -> bool:
+    """Whether labels of a shape recur or are all known, and people speak after them."""
+    labels = Counter(who for who, _ in turns)
+    if shape == "quoting":  # only if other tags have its label
+        return False
+    if shape in ("signed", "quoted") or len(turns) < (2 if shape in (*_FREE_SHAPES, "alone") else 3):
+        return shape in ("signed", "quoted")
+    listed = 1 < len(labels) < _MOST_NAMES and all(text.count(who) > n for who, n in labels.items())
+    known = max(labels.values()) > 1 or listed or all(_is_known(who, names) for who in labels)
+    personal = sum(bool(pattern("OF_US").search(said)) for _, said in turns) / len(turns)
+    about = sum(said.startswith(("He ", "She ", who.split()[0], who.split()[-1])) for who, said in turns)
+    if shape in ("chat", "stamp"):
+        return shape == "chat" or listed or personal >= 0.3
+    telling = shape == "alone" and (about * 3 >= len(turns) or personal < 0.3)  # pieces about people
+    return len(labels) > 1 and known and personal >= 0.2 and not telling
+
+
+def _interview_tags(
+    blocks: Sequence[Block], read: Sequence[SpeakerTag | None], tags: Sequence[SpeakerTag | None], names: SpeakerNames
+) -> Sequence[SpeakerTag | None]:
+    """Adds tags for the bold questions of an interview and their answers. read: tags before confirmation; a label
+    that occurs once names its side."""
+    plain = [b.form == "paragraph" and not (b.speaker or tag) for b, tag in zip(blocks, tags, strict=True)]
+    asked = {i for i, b in enumerate(blocks) if plain[i] and b.bold and b.bold == len(b.text)}
+    if not asked and any(pattern("INTERVIEW").search(b.text) for b in blocks[:3]):
+        plain = [plain[i] or (b.form == "heading" and not tags[i]) for i, b in enumerate(blocks)]
+        asked = {i for i, b in enumerate(blocks) if plain[i] and b.text.endswith("?") and len(b.text) < 200}
+    begin = min((i for i in asked if blocks[i].text.endswith("?")), default=len(blocks))
+    answered = {i for i in range(begin + 1, len(blocks)) if i - 1 in asked and i not in asked and plain[i]}
+    personal = sum(bool(pattern("OF_SELF").search(blocks[i].text)) for i in answered)
+    if len(answered) < 2 or personal * 3 < len(answered):
+        return tags
+    before = [b.text for b in blocks[:begin]]
+    told = [pattern("BYLINE").search(text) if len(text) < SHORT_BLOCK else None for text in before]
+    subjects = [pattern("SUBJECT").match(text) for text, by in zip(before, told, strict=True) if not by]
+    told_of = [m["who"] or m["told"] for m in map(pattern("INTERVIEW").search, before) if m]
+    named = [*told_of, *(m["who"] for m in subjects if m)]
+    bylines = [m["who"] for m in told if m]
+    by, who = (next((names.full(name) for name in found if is_person(name)), "") for found in (bylines, named))
+    labelled = {i: tag for i, tag in enumerate(read) if tag and tag.said and may_be_name(tag.who)}
+    sides = _sides(answered, labelled, who or UNNAMED) | _sides({i for i in asked if i >= begin}, labelled, by)
+    said = {i: labelled[i].said if i in labelled else blocks[i].text for i in sides}
+    return [SpeakerTag(sides[i], said[i], "asked") if i in sides else tag for i, tag in enumerate(tags)]
+
+
+def _sides(places: set[int], labelled: dict[int, SpeakerTag], who: str) -> dict[int, str]:
+    """Returns the speaker of each question or answer. A label after the first one makes the others uncertain."""
+    sure = not any(i in labelled for i in sorted(places)[1:])
+    found = {}
+    for i in sorted(places):
+        who = labelled[i].who if i in labelled else who
+        found[i] = who if sure or i in labelled or who in ("", UNNAMED) else PROBABLY + who
+    return found
+
+
+# Turns
+
+_COMPARED_POSTS, _SHORTEST_QUOTATION = 40, 12  # blocks that a post may quote, and characters of a quotation
 _LEAST_SIGNED = 2  # blocks that end with their writers' names
-_FARTHEST = 3  # blocks that a turn goes on for without a sign of speech
+_MOST_SILENT_BLOCKS = 3  # blocks of a turn without a sign of speech
 
 
 def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block]:
-    """The blocks, each with its speaker where the document tells one from another; tags and times are taken off.
-
-    Blocks that have a speaker stay as they are. What a chat's program writes is left out and counted.
-    """
-    blocks = _signed_below(list(_mailed(blocks)))
-    names = Names(b.text for b in blocks)
-    blocks = [part for block in blocks for part in table_turns(block, left_out)]
-    lettered = _lettered(blocks)
+    """Returns the blocks with their speakers, without tags and times. Keeps speakers that are set. Counts and drops
+    system messages of chats."""
+    blocks = _speakers_of_signed_posts(list(_speakers_of_mail_thread(blocks)))
+    names = SpeakerNames(b.text for b in blocks)
+    blocks = [part for block in blocks for part in transcript_turns(block, left_out)]
+    lettered = _speakers_of_letters(blocks)
     if lettered == blocks:
-        tags = find_tags(blocks, names)
-        lettered = list(_Speech(tags, names, left_out).spoken(blocks)) if any(tags) else blocks
-    blocks = _led(_headed(lettered))
-    return list(_minuted(blocks, names)) if is_minuted(blocks) else blocks
+        tags = find_speaker_tags(blocks, names)
+        lettered = list(_TurnTracker(tags, names, left_out).spoken(blocks)) if any(tags) else blocks
+    blocks = _speakers_of_quotations(_speakers_of_headings(lettered))
+    return list(_speakers_of_minutes(blocks, names)) if is_minutes(blocks) else blocks
 
 
-def _mailed(blocks: Sequence[Block]) -> Iterator[Block]:
-    """The blocks of a printed mail thread, each message from the address and time of its sender to the next one's."""
+def _speakers_of_mail_thread(blocks: Sequence[Block]) -> Iterator[Block]:
+    """Assigns each message of a printed mail thread to the sender named above it."""
     heads = [list(pattern("PRINTED").finditer(b.text)) for b in blocks]
-    forms: dict[str, list[str]] = {}  # the words before each address, which may begin with the end of the text before
+    forms: dict[str, list[str]] = {}  # words before each address; the first may belong to the text before
     for block in blocks if any(heads) else ():
         for form in pattern("ADDRESSED").finditer(block.text):
             forms.setdefault(form["mail"], []).append(form["who"])
@@ -59,8 +322,8 @@ def _mailed(blocks: Sequence[Block]) -> Iterator[Block]:
                 begin = head.end()
 
 
-def _signed_below(blocks: list[Block]) -> list[Block]:
-    """The blocks, each of several that end with a name and a time said by that one, as on a wiki's talk page."""
+def _speakers_of_signed_posts(blocks: list[Block]) -> list[Block]:
+    """Assigns posts to the name and time at their ends, as on a wiki's talk page, if several are signed."""
     ends = [pattern("SIGNED_AT").search(b.text) if b.form in ("paragraph", "item") else None for b in blocks]
     if sum(bool(end and is_handle(end["who"])) for end in ends) < _LEAST_SIGNED:
         return blocks
@@ -72,24 +335,24 @@ def _signed_below(blocks: list[Block]) -> list[Block]:
     ]
 
 
-class _Speech:
-    """Follows the turns of a document through its blocks."""
+class _TurnTracker:
+    """Assigns blocks to turns."""
 
-    def __init__(self, tags: Sequence[Tag | None], names: Names, left_out: Counter[str]) -> None:
+    def __init__(self, tags: Sequence[SpeakerTag | None], names: SpeakerNames, left_out: Counter[str]) -> None:
         self._tags, self._names, self._left_out = tags, names, left_out
         self._last = max((i for i, tag in enumerate(tags) if tag), default=-1)
         self._labels = {tag.who for tag in tags if tag and tag.who}
         self._initialled = any(map(pattern("INITIALS").fullmatch, self._labels))
         self._stamped = any(tag.shape in ("chat", "stamp") for tag in tags if tag)
         self._who = self._shape = self._quoting = ""
-        self._posted = deque[tuple[str, str]](maxlen=_COMPARED)  # what is said last, and by whom
-        self._silent, self._aside, self._far = True, False, 0  # nothing of the turn is said yet; blocks since speech
+        self._posted = deque[tuple[str, str]](maxlen=_COMPARED_POSTS)  # the last posts and their writers
+        self._silent, self._aside, self._far = True, False, 0  # the turn has no text yet; blocks since speech
         self._sides = {"Q": "", "A": ""}  # who examines and who is examined
 
     def spoken(self, blocks: Sequence[Block]) -> Iterator[Block]:
-        """The blocks with their speakers, without what only names them."""
+        """Yields the blocks with their speakers, without blocks that only name one."""
         for i, (block, tag) in enumerate(zip(blocks, self._tags, strict=True)):
-            if len(block.text) < SHORT:
+            if len(block.text) < SHORT_BLOCK:
                 self._note_sides(block.text)
                 self._note_sides(f"{blocks[i - 1].text} {block.text}" if i and blocks[i - 1].text.endswith(",") else "")
             if tag and self._side(tag.who):
@@ -101,7 +364,7 @@ class _Speech:
                 yield self._go_on(block, i < self._last)
 
     def _side(self, label: str) -> str:
-        """Who a label stands for: 'Q' in an interview that names only whom it asks for the interviewer."""
+        """Returns the person whom a label stands for. 'Q' is the interviewer if only the other person is named."""
         asked = self._sides["A"]
         unnamed = "Interviewer" if label == "Q" and asked and "Witness" not in asked else ""
         return self._sides.get(label, label) or unnamed
@@ -115,11 +378,11 @@ class _Speech:
             who = next(filter(None, found.groupdict().values()), "") if found else ""
             if is_person(who):
                 name = self._names.full(who)
-                self._sides[side] = labelled(name, "The Witness") if side == "A" and sworn else name
+                self._sides[side] = name_with_label(name, "The Witness") if side == "A" and sworn else name
                 if side == "Q" and examined and not self._sides["A"]:
                     self._sides["A"] = "The Witness"
 
-    def _begin(self, block: Block, tag: Tag) -> Iterator[Block]:
+    def _begin(self, block: Block, tag: SpeakerTag) -> Iterator[Block]:
         side = "A" if tag.who.upper() == "THE WITNESS" else tag.who
         named = self._side(side) if side in self._sides else ""
         self._quoting = self._who if tag.shape in ("quoted", "quoting") else ""
@@ -139,14 +402,14 @@ class _Speech:
             yield replace(block, text=text, speaker=self._who, form=form, level=0, bold=0)
 
     def _is_system(self, text: str) -> bool:
-        """Whether a block is a time, which is dropped, or what a chat's program writes, which is counted too."""
+        """Whether a block is a time or a chat's system message; counts the latter."""
         stamp = pattern("STAMP").fullmatch(text)
         system = pattern("SYSTEM").fullmatch(text) or pattern("SYSTEM_LINE").fullmatch(text)
         self._left_out["system messages"] += bool(system and not stamp)
         return bool(stamp or system)
 
     def _go_on(self, block: Block, between: bool) -> Block:
-        """A block without a tag of its own; between: whether another turn comes after it."""
+        """Returns a block without a tag, assigned to the current turn or not. between: another turn follows."""
         text, loose = block.text, self._shape not in ("chat", "stamp", "quoted")
         if block.speaker or block.form in ("table", "caption") or not self._who or self._shape == "signed":
             return block
@@ -155,7 +418,7 @@ class _Speech:
         other = self._initialled and pattern("INITIALS").fullmatch(text.partition(" ")[0])
         told = about or other or pattern("LABEL").match(text) or pattern("NARRATION").search(text)
         others = self._shape == "asked" and pattern("OTHERS").search(text)
-        narrated = loose and bool(told or others or self._far > _FARTHEST)
+        narrated = loose and bool(told or others or self._far > _MOST_SILENT_BLOCKS)
         ended = not self._silent and (block.form == "heading" or narrated or about)
         aside = pattern("ASIDE").fullmatch(text)
         if ended or pattern("EXAMINER").fullmatch(text) or (loose and 0 < block.bold < len(text)):
@@ -166,7 +429,7 @@ class _Speech:
         personal = (not loose and not self._aside) or pattern("OF_SELF").search(text)
         sure = self._silent or self._who == UNNAMED or self._shape == "chat" or (between and personal)
         who = self._who if sure else PROBABLY + self._who.removeprefix(PROBABLY)
-        if self._shape == "stamp" and len(text) >= _QUOTED:
+        if self._shape == "stamp" and len(text) >= _SHORTEST_QUOTATION:
             who = next((other for said, other in self._posted if other and text in said), who)  # a post quotes another
             self._posted.append((text, "" if who.startswith(PROBABLY) else who))
         found = replace(block, speaker=who)
@@ -180,24 +443,24 @@ class _Speech:
         self._shape = "stamp"
 
     def _is_about_speaker(self, text: str) -> bool:
-        """Whether the text tells what one of the speakers does: '@una added a label'."""
+        """Whether the text reports an action of a speaker: '@una added a label'."""
         words = text.lstrip("@*").split(" ", 5)
         return any(" ".join(words[:n]) in self._labels and words[n][:1].islower() for n in range(1, len(words) - 1))
 
 
-def _lettered(blocks: Sequence[Block]) -> list[Block]:
-    """The blocks of a page of letters, each letter from its salutation or the name before it to the name below it."""
+def _speakers_of_letters(blocks: Sequence[Block]) -> list[Block]:
+    """Assigns each letter of a letters page, from its salutation to the name below it."""
     found, start = list(blocks), 0
     opens = [not b.speaker and bool(pattern("SALUTATION").match(b.text)) for b in found]
-    titled = any(pattern("LETTERS").search(b.text) for b in found[:3] if len(b.text) < SHORT)
+    titled = any(pattern("LETTERS").search(b.text) for b in found[:3] if len(b.text) < SHORT_BLOCK)
     for i, block in enumerate(found if titled or any(opens) else ()):
         name = block.text[: block.bold] or block.text
-        signed = pattern("SIGNED").fullmatch(name) if len(block.text) < SHORT else None
+        signed = pattern("SIGNED").fullmatch(name) if len(block.text) < SHORT_BLOCK else None
         if block.speaker or block.form == "heading" or opens[i]:
             start = i
             continue
-        person = signed["who"] if signed and (block.form == "item" or is_entitled(signed["who"])) else ""
-        others = opens[start] and block.bold == len(block.text) < SHORT and not pattern("WITHHELD").search(name)
+        person = signed["who"] if signed and (block.form == "item" or is_surely_person(signed["who"])) else ""
+        others = opens[start] and block.bold == len(block.text) < SHORT_BLOCK and not pattern("WITHHELD").search(name)
         if who := ordinary_case(person) or (PROBABLY + name if others else ""):
             letter = range(start, i) if opens[start] or sum(opens) < 2 else ()
             start = i + 1
@@ -209,10 +472,10 @@ def _lettered(blocks: Sequence[Block]) -> list[Block]:
     return found
 
 
-def _headed(blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, those below each of several headings of one level that name a writer by that one: 'No, says Una'."""
+def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
+    """Assigns blocks to the writer in the heading above ('No, says Una') if several headings of one level name one."""
     named = [pattern("HEADED").search(b.text) if b.form == "heading" else None for b in blocks]
-    whose = [who if m and (is_entitled(who := m["who"]) or is_handle(who)) else "" for m in named]
+    whose = [who if m and (is_surely_person(who := m["who"]) or is_handle(who)) else "" for m in named]
     level, count = next(
         iter(Counter(b.level for b, who in zip(blocks, whose, strict=True) if who).most_common(1)), (0, 0)
     )
@@ -225,8 +488,8 @@ def _headed(blocks: Sequence[Block]) -> list[Block]:
     return found
 
 
-def _led(blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, with the speakers of those whom the one before leads to, or who sign the one after."""
+def _speakers_of_quotations(blocks: Sequence[Block]) -> list[Block]:
+    """Assigns quotations to the person who introduces them or signs them in the next block."""
     found = list(blocks)
     for i, (block, after, then) in enumerate(zip(found, found[1:], [*found[2:], None], strict=False)):
         if block.speaker or after.speaker or block.form != "paragraph" or after.form == "heading":
@@ -235,15 +498,20 @@ def _led(blocks: Sequence[Block]) -> list[Block]:
         below = pattern("BELOW").fullmatch(f"— {after.text}" if item else after.text)
         quoted = block.text[0] in '“"«„' and block.text[-1] in '”"»“'
         lead = pattern("LEADING").search(block.text) if block.text.endswith(":") else None
-        if below and (quoted or is_entitled(below["who"])):
+        if below and (quoted or is_surely_person(below["who"])):
             found[i] = replace(block, speaker=below["who"])
-        elif lead and is_person(lead["who"]) and pattern("OF_US").search(after.text) and not reporter(after.text):
+        elif (
+            lead
+            and is_person(lead["who"])
+            and pattern("OF_US").search(after.text)
+            and not speaker_in_clause(after.text)
+        ):
             found[i + 1] = replace(after, speaker=PROBABLY + lead["who"])
     return found
 
 
-def _sentences(text: str) -> list[str]:
-    """The sentences of minutes, which do not end behind a title: 'Bro. Tamati'."""
+def _minutes_sentences(text: str) -> list[str]:
+    """Returns sentences that do not end after a title: 'Bro. Tamati'."""
     found: list[str] = []
     for sentence in split_sentences(text):
         if found and pattern("ABBREVIATED").fullmatch(found[-1].rpartition(" ")[2]):
@@ -253,8 +521,8 @@ def _sentences(text: str) -> list[str]:
     return found
 
 
-def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
-    """The blocks of minutes, parted where another person begins to be reported."""
+def _speakers_of_minutes(blocks: Iterable[Block], names: SpeakerNames) -> Iterator[Block]:
+    """Splits the blocks of minutes where the reported person changes."""
     who = subject = ""
     for block in blocks:
         if block.speaker or block.form not in ("paragraph", "item"):
@@ -263,8 +531,8 @@ def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
             continue
         before, part = who, list[str]()
         who = ""
-        for sentence in _sentences(block.text):
-            told = reporter(sentence, "VERB_IN_MINUTES")
+        for sentence in _minutes_sentences(block.text):
+            told = speaker_in_clause(sentence, "VERB_IN_MINUTES")
             now = who
             if pattern("PRONOUN").fullmatch(told) or (not told and not part and sentence.startswith(("He ", "She "))):
                 now = (who if part else before) or subject
@@ -272,16 +540,16 @@ def _minuted(blocks: Iterable[Block], names: Names) -> Iterator[Block]:
                 now = names.full(told) if told and not pattern("INDEFINITE").match(told) else ""
                 now = told if now.casefold() == told.casefold() else now  # 'PTA'
             label, _, rest = sentence.partition(": ")
-            if not told and is_named(label) and pattern("OF_US").search(rest):
+            if not told and may_be_name(label) and pattern("OF_US").search(rest):
                 now = PROBABLY + names.full(label)
             begun = pattern("SUBJECT").match(sentence)
             other = names.full(begun["who"]) if begun else ""
-            if not told and is_entitled(other):  # somebody else, by a verb that is not known
+            if not told and is_surely_person(other):  # a new subject with an unknown verb
                 now = PROBABLY + other if pattern("TELLING").search(sentence) else ""
             if part and now != who:
                 yield replace(block, text=" ".join(part), speaker=who, bold=0)
                 part = []
-            subject = PROBABLY + other if begun and is_entitled(begun["who"]) else ""
+            subject = PROBABLY + other if begun and is_surely_person(begun["who"]) else ""
             part.append(sentence)
             who = now
         if part:

@@ -1,4 +1,4 @@
-"""Reads subtitles (WebVTT, SubRip, what YouTube shows), also saved as text: the turns of their speakers."""
+"""Reads subtitles (WebVTT, SubRip, YouTube transcripts), also saved as text: the turns of their speakers."""
 
 import re
 from collections import Counter
@@ -8,11 +8,11 @@ from datetime import timedelta
 from html import unescape
 from itertools import pairwise
 
-from tools.documents.document import document_of_blocks, title_of
+from tools.documents.document import document_of_blocks, file_title
 from tools.passages import PROBABLY, Block, SourceDocument
 
 _TIME = r"((?:\d{1,3}:)?\d\d?):\d\d"  # the group holds hours and minutes
-# The times of a cue, and what names it in the line above: a number, or anything below an empty line.
+# The times of a cue, and its name above: a number, or any line after an empty one.
 _CUE = re.compile(rf"(?:(?<=\n\n).{{1,200}}\n|^ *\d+\n)?^[ \[]*{_TIME}[.,\d]* *--> *\d[\d:.,]+(?:\]|.*)", re.MULTILINE)
 _STAMP = re.compile(rf"^\W?{_TIME}[\])]?(?! *-->)\s+", re.MULTILINE)
 _CAPTION = re.compile(rf"^\[([^\[\]\n]{{1,60}})\] {_TIME}$", re.MULTILINE)  # as Zoom saves them
@@ -26,16 +26,15 @@ _NO_SPEECH = re.compile(
 )
 # The voice that a line is marked with, a dash or arrows for another speaker, and the words.
 _TURN = re.compile(r"(?:(.*)\t)?\s*(>{2,3}|[-–—](?=\s|[A-Z\"“‘]))?\s*(.*)")
-_TAGGED = re.compile(r"[^:?!]{1,60}:\s")  # `tools.documents.speakers` finds which of these are names
+_TAGGED = re.compile(r"[^:?!]{1,60}:\s")  # `tools.documents.speakers` decides which are names
 _ENDED = re.compile(r"[.?!…][\"'”’)\]]*$")
-_MINUTES = 5  # below one heading that tells the time
+_SECTION_MINUTES = 5  # below one heading that tells the time
 
-_Line = tuple[int, bool, str, str, str]
-"""The heading that a line of speech stands below, whether it begins its cue, and the groups of `_TURN`."""
+_SpokenLine = tuple[int, bool, str, str, str]  # section, whether first of its cue, groups of `_TURN`
 
 
 def subtitles_document(text: str, name: str, left_out: Mapping[str, int]) -> SourceDocument | None:
-    """The document that subtitles make; None for any other text."""
+    """Returns the document of subtitles; None for any other text."""
     text = text.strip()
     if re.match(r"\W?0?0:0", text) and 4 * len(_STAMP.findall(text)) > text.count("\n"):
         text = _STAMP.sub(r"\1:00 --> 0:00\n", text)
@@ -46,33 +45,34 @@ def subtitles_document(text: str, name: str, left_out: Mapping[str, int]) -> Sou
     head, *cues = _CUE.split(_NOT_SHOWN.sub("", "\n".join(map(str.rstrip, text.split("\n")))))
     cues = ["0", re.sub(r"\AWEBVTT.*\n(?:.+\n)*", "", head), *cues]
     counts = Counter(left_out)
-    shown = [[], *(_spoken(raw, counts) for raw in cues[1::2])]
+    shown = [[], *(_cue_lines(raw, counts) for raw in cues[1::2])]
     rolls = 3 * sum(not {*new}.isdisjoint(before) for before, new in pairwise(shown)) > len(shown)
-    lines = list[_Line]()
+    lines = list[_SpokenLine]()
     for time, (before, new) in zip(cues[::2], pairwise(shown), strict=True):
         hours, minutes = f"0:{time}".split(":")[-2:]
-        section = (60 * int(hours) + int(minutes)) // _MINUTES
-        said = [line for line in new if not (rolls and line in before)]  # captions that roll show a line again
+        section = (60 * int(hours) + int(minutes)) // _SECTION_MINUTES
+        said = [line for line in new if not (rolls and line in before)]  # rolling captions repeat lines
         lines += [(section, not n, *_TURN.findall(line)[0]) for n, line in enumerate(said)]
-    blocks = list(_blocks(lines))
-    made = document_of_blocks(name, blocks, {"title": title_of(name)}, counts)
+    blocks = list(_turn_blocks(lines))
+    made = document_of_blocks(name, blocks, {"title": file_title(name)}, counts)
     untagged = {block.text for block in blocks if not (block.speaker or _TAGGED.match(block.text))}
     for i, block in enumerate(found := list(made.blocks)):
-        if block.text in untagged and block.speaker:  # it may be another's
+        if block.text in untagged and block.speaker:  # uncertain
             found[i] = replace(block, speaker=PROBABLY + block.speaker.removeprefix(PROBABLY))
     return replace(made, blocks=tuple(found))
 
 
-def _spoken(raw: str, counts: Counter[str]) -> list[str]:
-    """The lines of speech in a cue, a voice and a tab before them."""
+def _cue_lines(raw: str, counts: Counter[str]) -> list[str]:
+    """Returns the spoken lines of a cue, each after its voice and a tab."""
     text = unescape(_TAG.sub("", _VOICE.sub("\n\\1\t", raw.replace("\t", " ")))).strip()
     text, sounds = _NO_SPEECH.subn("", text)
     counts["sounds and credits"] += sounds
     return [line.strip() for line in text.split("\n") if any(map(str.isalnum, line.rpartition("\t")[2]))]
 
 
-def _blocks(lines: Sequence[_Line]) -> Iterator[Block]:
-    """A block a turn or, where none is marked, a sentence; in a long recording below headings that tell the time."""
+def _turn_blocks(lines: Sequence[_SpokenLine]) -> Iterator[Block]:
+    """Yields a block for each turn or, without turns, for each sentence; long recordings have headings with the
+    time."""
     speaker, below, turn = "", 0, list[str]()
     for section, first, voice, mark, text in lines:
         ended = not turn or _ENDED.search(turn[-1])
@@ -81,7 +81,7 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[Block]:
             yield Block(" ".join(turn), speaker=before)
             turn = []
         if not turn and section > below:
-            yield Block(str(timedelta(minutes=_MINUTES * section)), "heading", 1)
+            yield Block(str(timedelta(minutes=_SECTION_MINUTES * section)), "heading", 1)
             below = section
         turn.append(text)
     yield Block(" ".join(turn), speaker=speaker)

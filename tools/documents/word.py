@@ -1,4 +1,4 @@
-"""Reads Word documents (.docx), of the usual and of the strict form: mammoth makes HTML of what a reader would see."""
+"""Reads Word documents (.docx), usual and strict. mammoth converts the visible text to HTML."""
 
 import io
 import re
@@ -9,18 +9,26 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from tools.documents.document import document_of_blocks, title_of
-from tools.documents.markup import blocks_of, parse
-from tools.documents.packed import HYPHENS, attr, find_child, form_of_style, local_name, open_package, parse_number
-from tools.documents.tidy import drop, remove_non_text, repeat_merged
+from tools.documents.document import document_of_blocks, file_title
+from tools.documents.html_blocks import html_blocks, parse_html
+from tools.documents.html_cleanup import drop_element, remove_non_text, repeat_merged_cells
+from tools.documents.office_zip import (
+    HYPHENS,
+    attribute,
+    find_child,
+    local_name,
+    open_package,
+    parse_number,
+    style_form,
+)
 from tools.passages import Block, SourceDocument
 
 _NOTES = ("footnotes", "endnotes")
 # Of the lines of lists of headings and terms.
 _CONTENTS = re.compile(r"toc ?\d|(?:toc|contents) heading|table of (?:figures|authorities)|index ?\d|contents ?\d")
 _PARTS = ("styles", "numbering", "comments", *_NOTES)
-_MARKED = re.compile("\ue021([^\ue021]*)\ue021 ?(.*)")  # a comment's paragraph, behind its author
-_NOBODY = ("", "Author", "Microsoft Office User")  # what Word writes where it does not know, or removed, the name
+_MARKED = re.compile("\ue021([^\ue021]*)\ue021 ?(.*)")  # a comment's paragraph after its author
+_NOBODY = ("", "Author", "Microsoft Office User")  # Word's placeholders for an unknown or removed author
 _DROPPED = {
     **dict.fromkeys(("del", "moveFrom"), "deleted changes"),
     **dict.fromkeys(("pic", "imagedata"), "images"),
@@ -45,26 +53,26 @@ def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
             left_out[f"running {kind}s"] += any(local_name(e) == "t" and e.text for e in package.xml(part).iter())
         try:
             blocks = _blocks(_html({"document": root, **parts}, left_out), left_out)
-        except (TypeError, AttributeError, ExpatError) as exc:  # what mammoth does not foresee
+        except (TypeError, AttributeError, ExpatError) as exc:  # unexpected by mammoth
             raise ValueError(str(exc)) from exc
         properties = package.properties()
-    yield document_of_blocks(name, blocks, {}, left_out, title_of(name), properties)
+    yield document_of_blocks(name, blocks, {}, left_out, file_title(name), properties)
 
 
 def _html(parts: dict[str, Any], left_out: Counter[str]) -> str:
-    """mammoth gets the text, its notes and styles alone, parsed and written anew: nothing that it would follow."""
+    """Converts with mammoth, which receives only text, notes and styles, parsed and rewritten: it follows no link."""
     import mammoth
     from lxml import etree
 
-    notes = {attr(note, "id") + kind for kind in _NOTES for note in parts.get(kind, ())}
+    notes = {attribute(note, "id") + kind for kind in _NOTES for note in parts.get(kind, ())}
     for where in ("document", "comments", *_NOTES):
         if where in parts:
-            _clean(parts[where], notes, left_out)
-    comments = {attr(each, "id"): _marked(each) for each in parts.pop("comments", ())}
+            _drop_hidden(parts[where], notes, left_out)
+    comments = {attribute(each, "id"): _comment_paragraphs(each) for each in parts.pop("comments", ())}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for where, part in parts.items():
-            _lift(part, comments)
+            _lift_boxes_and_comments(part, comments)
             archive.writestr(f"word/{where}.xml", etree.tostring(part, encoding="utf-8"))
     left_out["comments"] += len(comments)
     made = mammoth.convert_to_html(file, style_map="\n".join(_style_map(parts.get("styles", ()))))
@@ -72,10 +80,10 @@ def _html(parts: dict[str, Any], left_out: Counter[str]) -> str:
 
 
 def _style_map(styles: Any) -> Iterator[str]:
-    """What mammoth makes of paragraphs, by the names of their styles and by their levels in the outline."""
+    """Yields mammoth's rules for paragraphs, by style name and outline level."""
     for style in styles:
-        name = _value(style, "name")
-        form, outline = form_of_style(name), parse_number(_value(style, "pPr", "outlineLvl"), 9)
+        name = _value_of_child(style, "name")
+        form, outline = style_form(name), parse_number(_value_of_child(style, "pPr", "outlineLvl"), 9)
         level = form[1] if form and form[0] == "heading" else outline + 1 if 0 <= outline < 9 else 0
         quoted = name.replace("\\", "\\\\").replace("'", "\\'")
         if _CONTENTS.fullmatch(name.lower().strip()):
@@ -86,13 +94,13 @@ def _style_map(styles: Any) -> Iterator[str]:
             yield f"p[style-name='{quoted}'] => figcaption:fresh"
 
 
-def _value(element: Any, *path: str) -> str:
+def _value_of_child(element: Any, *path: str) -> str:
     found = find_child(element, *path)
-    return attr(found, "val") if found is not None else ""
+    return attribute(found, "val") if found is not None else ""
 
 
-def _clean(root: Any, notes: set[str], left_out: Counter[str]) -> None:
-    """Takes out of a part what is not shown, and what leads to parts that mammoth is not given."""
+def _drop_hidden(root: Any, notes: set[str], left_out: Counter[str]) -> None:
+    """Removes invisible content and references to parts that mammoth does not receive."""
     for each in list(root.iter()):
         name = local_name(each)
         properties = find_child(each, f"{name}Pr")
@@ -103,16 +111,16 @@ def _clean(root: Any, notes: set[str], left_out: Counter[str]) -> None:
             counted = "prompts to fill in"
         elif name == "hyperlink":
             each.attrib.clear()
-        elif name.endswith("noteReference") and attr(each, "id") + name.replace("Reference", "s") not in notes:
-            drop(each)
+        elif name.endswith("noteReference") and attribute(each, "id") + name.replace("Reference", "s") not in notes:
+            drop_element(each)
         if counted and local_name(each.getparent()) not in ("trPr", "rPr"):
             left_out[counted] += 1
-            drop(each)
+            drop_element(each)
 
 
-def _marked(comment: Any) -> list[Any]:
-    """The paragraphs of a comment, each behind its author's name."""
-    paragraphs, name = list(comment.iter("{*}p")), " ".join(attr(comment, "author").split())
+def _comment_paragraphs(comment: Any) -> list[Any]:
+    """Returns the paragraphs of a comment, each after its author's name."""
+    paragraphs, name = list(comment.iter("{*}p")), " ".join(attribute(comment, "author").split())
     for each in paragraphs:
         run, text = (each.makeelement(each.tag[:-1] + part) for part in "rt")
         text.text = f"\ue021{'unnamed commenter' if name in _NOBODY else name}\ue021"
@@ -121,33 +129,31 @@ def _marked(comment: Any) -> list[Any]:
     return paragraphs
 
 
-def _lift(root: Any, comments: dict[str, list[Any]]) -> None:
-    """Moves the paragraphs of text boxes and comments behind the outermost paragraph or table that they hang on.
-
-    mammoth reads no text box of DrawingML, and no place in the text for a comment.
-    """
+def _lift_boxes_and_comments(root: Any, comments: dict[str, list[Any]]) -> None:
+    """Moves text boxes and comments behind the outermost paragraph or table around them, because mammoth reads
+    neither in place."""
     hanging = root.iter("{*}txbxContent", "{*}commentReference", "{*}commentRangeEnd")
-    for each in reversed(list(hanging)):  # so that what hangs on one paragraph stays in its order
+    for each in reversed(list(hanging)):  # keeps the order within a paragraph
         place = next(reversed(list(each.iterancestors("{*}p", "{*}tbl"))), None)
         if place is None:
             continue
         while find_child(place, "pPr", "rPr", "del") is not None and place.getnext() is not None:
-            place = place.getnext()  # a paragraph whose end was deleted goes on in the next one
+            place = place.getnext()  # a paragraph with a deleted end continues in the next one
         box = local_name(each) == "txbxContent"
-        for paragraph in reversed(list(each) if box else comments.pop(attr(each, "id"), [])):
+        for paragraph in reversed(list(each) if box else comments.pop(attribute(each, "id"), [])):
             place.addnext(paragraph)
 
 
 def _is_on(element: Any) -> bool:
-    return element is not None and attr(element, "val") not in ("0", "false", "off")
+    return element is not None and attribute(element, "val") not in ("0", "false", "off")
 
 
 def _blocks(html: str, left_out: Counter[str]) -> list[Block]:
     if not html.strip():
         return []
-    body = parse(f"<html><body>{html}</body></html>")
+    body = parse_html(f"<html><body>{html}</body></html>")
     left_out.update(remove_non_text(body))
     for table in body.iter("table"):
-        repeat_merged(table)
-    pairs = ((block, _MARKED.fullmatch(block.text)) for block in blocks_of(body))
+        repeat_merged_cells(table)
+    pairs = ((block, _MARKED.fullmatch(block.text)) for block in html_blocks(body))
     return [Block(comment[2], "note", speaker=comment[1]) if comment else block for block, comment in pairs]

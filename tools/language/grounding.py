@@ -1,17 +1,249 @@
-"""Grounding: what words alone tell of a claim and the texts that it cites. A chat model that checks the claim is given
-it as hints; it decides nothing, unless that model cannot be trusted.
-"""
+"""Word rules for claims: numbers, names and words that the cited text lacks, and text that no claim may hold. A chat
+model that checks claims receives them as hints; they decide only if that model is not trusted."""
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
-from tools.language.lexicon import is_name, lookup
-from tools.language.numerals import find_numbers, is_stated, number_values, plain_text
-from tools.language.sentences import GAP, clean, split_sentences
-from tools.language.words import LIGHT_WORDS, NEGATORS, analyzer
+from tools.language.lexicon import LIGHT_WORDS, NEGATORS, analyzer, is_name, lexicon_tag
+from tools.language.sentences import SENTENCE_GAP, clean_text, split_sentences
+
+# Numbers in digits or words, as comparable values
+
+NumberValue = tuple[str, Fraction]
+"""A number's meaning: ('count', 40) of '40' and '40th', ('ratio', 2/5) of '40 %', ('part', 2/5) of 'two fifths'."""
+
+_SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+_UNITS = {word: value for value, word in enumerate((_SMALL + "seventeen eighteen nineteen").split())}
+_UNITS |= {w: 10 * v for v, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
+_SCALES = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_SHORT_SCALES = {"k": 10**3, "mn": 10**6, "mln": 10**6, "m": 10**6, "bn": 10**9, "trn": 10**12, "tn": 10**12}
+_RANKS = {w: v for v, w in enumerate("third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), 3)}
+_RANKS |= {f"{word.removesuffix('y')}{'ie' * word.endswith('y')}th": v for word, v in _UNITS.items() if v > 12}
+_PARTS = {"half": 2, "halve": 2, "quarter": 4} | _RANKS | {f"{word}th": value for word, value in _SCALES.items()}
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+_DIGITS = (
+    r"(?:\d{1,3}(?:[,' ]\d{3}){1,9}(?:\.\d{1,20})?(?![\d,])|\d{1,3}(?:\.\d{3}){2,9}(?!\d)|\d{1,30}(?:[.,]\d{1,20})?)"
+)
+_MORE = rf"(?:(?:[ -]|(?<=hundred) and |(?<=thousand) and )(?:{_any_of([*_UNITS, *_SCALES])})\b)*"
+_CARDINAL = (
+    rf"(?:{_DIGITS}(?:[ -](?:{_any_of(_SCALES)})\b|(?:{_any_of(_SHORT_SCALES)})\b)?"
+    rf"|\b(?:{_any_of(_UNITS)})\b{_MORE}|\ban? (?:{_any_of(_SCALES)})\b{_MORE})"
+)
+_PERCENT = r"(?: |-)?(?:%|percent(?:age)?\b|per[ -]+cent\b|pc\b)"
+_NUMBER = re.compile(
+    rf"(?P<half>\bhal(?:f|ve[sd]?|ving)\b)(?:[ -]a[ -](?P<scale>{_any_of(_SCALES)})\b)?"
+    rf"|(?P<above>\d{{1,9}})/(?P<below>\d{{1,9}})(?![\d/])"
+    rf"|(?P<some>{_CARDINAL}|\ban?(?= (?:{_any_of(_PARTS)})\b))"
+    rf"(?:(?P<percent>{_PERCENT})|[ -](?P<part>{_any_of(_PARTS)})s?\b"
+    rf"| (?:out )?(?:of|in)(?: every| the)? (?P<whole>{_CARDINAL})(?!{_PERCENT})"
+    rf"|(?P<ranged>(?=(?: to | or | and | ?- ?){_CARDINAL}{_PERCENT})))?"
+    rf"|\b(?P<rank>{_any_of(_RANKS)})\b",
+    re.IGNORECASE,
+)
+_VULGAR = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215e])")
+_SPACES = re.compile(r"\s+")
+_NO_HALF = re.compile(r" an?\b| ?-| past\b")  # 'half an hour', 'half-time', 'half past six'
+_LARGEST_SHARE = 1000  # 'two in 2019' is no share
+_ROUGHLY = {"part": Fraction(1, 50), "ratio": Fraction(1, 200)}  # 'a third' is said of 34 %, '33 %' of a third
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenNumber:
+    """A number in a text. keys: the values that it may mean. inner: values of its parts ('one in three' means a
+    third and names a three). vague: it may be no number."""
+
+    text: str
+    keys: frozenset[NumberValue]
+    inner: frozenset[NumberValue] = frozenset()
+    vague: bool = False
+
+
+def plain_text(text: str) -> str:
+    """Returns the text with plain dashes, quotation marks, digits and single spaces, for comparison."""
+    text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text))
+    text = re.sub(r"[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]", "-", text).replace("\u00ad", "").replace("\u2044", "/")
+    return _SPACES.sub(" ", re.sub("[‘’‚‛ʼ´`]", "'", re.sub("[“”„‟«»]", '"', text))).strip()
+
+
+def find_numbers(text: str) -> Iterator[WrittenNumber]:
+    """Yields the numbers of a text that `plain_text` normalized, in order."""
+    at = 0
+    while match := _NUMBER.search(text, at):
+        number = _written_number(match)
+        at = match.start() + max(len(number.text), 1)
+        if number.keys:
+            yield number
+
+
+def number_values(texts: Iterable[str]) -> frozenset[NumberValue]:
+    """Returns all values that the numbers of plain texts may mean, including those of their parts."""
+    return frozenset(key for text in texts for n in find_numbers(text) for key in n.keys | n.inner)
+
+
+def is_stated(number: WrittenNumber, known: frozenset[NumberValue]) -> bool:
+    """Whether one of the number's values is known, or all its parts: '3 of 8' if '8 towns' and '3' are. A fraction
+    in words matches percentages near it."""
+    if number.keys & known:
+        return True
+    if number.inner and min(value for _, value in number.inner) > 2 and number.inner <= known:
+        return True
+    return any(
+        abs(value - other) <= _ROUGHLY[kind]
+        for kind, value in number.keys
+        for other_kind, other in known
+        if {kind, other_kind} in ({"part"}, {"part", "ratio"})
+    )
+
+
+def _written_number(match: re.Match[str]) -> WrittenNumber:
+    said = {name: text.lower() for name, text in match.groupdict().items() if text is not None}
+    some, inner = _cardinal_values(said.get("some", "")), frozenset[NumberValue]()
+    text, vague = match[0], said.get("some") == match[0].lower() == "one"
+    if scale := said.get("scale"):
+        keys = {("count", Fraction(_SCALES[scale], 2))}
+    elif "half" in said:
+        keys, vague = {("part", Fraction(1, 2))}, bool(_NO_HALF.match(match.string, match.end()))
+    elif "above" in said:
+        above, below = int(said["above"]), int(said["below"])
+        keys = {("part", Fraction(above, below))} if above < below <= 100 else set()
+        text = text if keys else said["above"]
+        keys = keys or {("count", Fraction(above))}
+    elif "percent" in said:
+        keys = {("ratio", some[0] / 100)}
+    elif part := said.get("part"):
+        keys, vague = {("part", some[0] / _PARTS[part])}, match.string.startswith(" of an hour", match.end())
+        keys |= {("count", Fraction(_RANKS[part]))} if some[0] == 1 and part in _RANKS else set()
+    elif "whole" in said and some[0] < (whole := _cardinal_values(said["whole"])[0]) <= _LARGEST_SHARE:
+        keys, inner = {("part", some[0] / whole)}, frozenset({("count", some[0]), ("count", whole)})
+    elif "rank" in said:
+        keys = {("count", Fraction(_RANKS[said["rank"]]))}
+    else:
+        text = match["some"]
+        keys = {("count", value) for value in some} | {("ratio", value) for value in some if 0 < value < 1}
+        keys |= {("ratio", some[0] / 100)} if "ranged" in said else set()
+    return WrittenNumber(text, frozenset(keys), inner, vague)
+
+
+def _cardinal_values(cardinal: str) -> list[Fraction]:
+    """Returns the possible values of a cardinal, likeliest first: '5m' means millions or metres."""
+    if found := re.match(_DIGITS, cardinal):
+        value, scale = _decimal(found[0]), cardinal[found.end() :].strip(" -")
+        return [value * _SHORT_SCALES[scale], value] if scale in _SHORT_SCALES else [value * _SCALES.get(scale, 1)]
+    total, part = 0, 0
+    for word in re.findall("[a-z]+", cardinal):
+        if word == "hundred":
+            part = max(part, 1) * 100
+        elif word in _SCALES:
+            total, part = total + max(part, 1) * _SCALES[word], 0
+        else:
+            part += _UNITS.get(word, 0)
+    return [Fraction(total + part or cardinal.startswith("a"))]  # 'a' third
+
+
+def _decimal(digits: str) -> Fraction:
+    """'1,500' and '1.500.000' are grouped; '40,5' has a decimal comma."""
+    if re.fullmatch(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?", digits) or digits.count(".") > 1:
+        digits = re.sub(r"[,' ]" if digits.count(".") <= 1 else r"\.", "", digits)
+    return Fraction(digits.replace(",", "."))
+
+
+# Text that no claim may hold
+
+_MODEL_NAMES = (
+    r"(?:AIs?|A\.I\.|LLMs?|(?:chat|search|answer)[ -]?bots?|assistants?|crawlers?|summari[sz]ers?|language models?"
+    r"|(?:AI|automated)[ -](?:systems?|tools?|models?|assistants?|agents?|readers?)|the model)"
+)
+_ANSWER = r"(?:answer|reply|response|output|summary|overview|report)"
+_THIS = r"(?:this|the present|these) (?:text|page|article|passage|document|site|question)s?"
+_SIDE = r"(?:other|opposing|opposite|contrary|dissenting) (?:side|view|perspective|case|position|argument|opinion)s?"
+_ROLE = r"(?:system|assistant|user|developer)(?: (?:message|prompt|note))?"
+_INJECTION = re.compile(
+    "|".join(
+        (
+            r"<\|\w{1,40}\|>|\[/?INST\]|</?(?:system|assistant|user|human|instructions?|prompt)\b[^>]{0,200}>",
+            rf"(?:^|\n|[.!?>]\s)\s?(?:#{{2,6}} ?(?:instructions?|response|system|prompt)\b|{_ROLE}:\s)",
+            rf"<!--\s?(?:note )?(?:to |for )?(?:the |all )?{_MODEL_NAMES}\b",
+            rf"\b{_MODEL_NAMES}(?: that| who)?(?: are)? (?:read|summari[sz]|quot|cit|process)(?:e|es|s|ing)? {_THIS}\b",
+            rf"\b(?:notes?|instructions?|messages?|important) (?:to|for) (?:the |any |all |every )?{_MODEL_NAMES}\b",
+            rf"\b(?:dear|hello|attention,?) {_MODEL_NAMES}\s?[,:!]",
+            rf"\bas an? (?:helpful )?{_MODEL_NAMES},? you\b|\byou are (?:now )?an? (?:helpful )?{_MODEL_NAMES}\b",
+            r"\b(?:ignore|disregard|forget|overrides?|bypass)\b[^.]{0,40}\b(?:previous|prior|above|earlier|your|system)"
+            r"\b[^.]{0,12}\b(?:instructions?|prompts?|guidelines?|messages?|orders|rules)\b",
+            r"\b(?:ignore|disregard|forget) (?:everything |all )?(?:the )?above\b|\b(?:your|the) system prompt\b"
+            r"|\bnew instructions?\s?:|\bfrom now on,? you (?:will|must|shall|only)\b",
+            rf"\b(?:in|of|to|from|for|into) your (?:final |next |own )?{_ANSWER}\b",
+            rf"\byour (?:final |next )?{_ANSWER} (?:must|should|shall|has to|is to|may not|cannot)\b",
+            rf"\b(?:when|while|before|if)(?: you(?: are)?)? (?:summari[sz]|answer|quot|cit)(?:e|ing)? {_THIS}\b",
+            rf"\b{_SIDE}\b[^.]{{0,70}}?\b(?:must|should|shall|has to|have to|is to|are to) (?:therefore )?be (?:left"
+            r" (?:out|empty|blank)|omitted|dropped|deleted|skipped|suppressed|withheld)\b",
+            rf"\b(?:do not|don't|never) (?:include|mention|show|list|cite|quote|present)\b[^.]{{0,30}}\b(?:{_SIDE}|both"
+            r" sides|counter-?arguments?)\b(?! (?:as|in|on|the|from)\b)",
+        )
+    ),
+    re.IGNORECASE | re.MULTILINE,
+)
+_SPACE = re.compile(r"\s+")
+_INVISIBLE_CATEGORIES = ("Cf", "Cc", "Cs", "Co")
+
+
+def has_prompt_injection(text: str) -> bool:
+    """Whether the text gives orders to the answer's writer. Compares normalized text: no disguised letters, no
+    invisible characters, single spaces. The patterns cover plain orders and chat markup; verification refuses the
+    others, because a claim must be in its cited passage. Repetitions are bounded, so that time is linear."""
+    folded = unicodedata.normalize("NFKC", text).replace("’", "'")
+    seen = "".join(c for c in folded if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE_CATEGORIES)
+    return bool(_INJECTION.search(_SPACE.sub(lambda space: "\n" if "\n" in space[0] else " ", seen)))
+
+
+_HOST = r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|io|info|example|edu|gov|co|uk|eu|ai|app|de|fr|test)"
+_ADDRESS = re.compile(  # 'Amazon.com' and 'ASP.NET' are names; to be sent there is another matter
+    r"https?://|\bwww\.|\b[\w.+-]{1,64}@[\w-]{1,63}\.\w"
+    rf"|\b{_HOST}/\S"
+    rf"|\b(?:visit|see|go to|click|read more (?:at|on)|details (?:at|on))\s+(?:[\w']{{1,40}}\s+)?{_HOST}\b",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(
+    r"<[a-z/!]|\]\(|!\[|^[^\S\n]*#{1,6}\s|`|\*\*|__|\{\{|&(?:[lg]t|amp|quot|nbsp|#\d{1,9});",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BEGINS = r"(?:^|[.!?:;]\s+|,\s+(?:so|and)\s+|\bplease\s+)"  # the beginning of an order
+_OF_AN_ANSWER = r"(?:other|opposing|opposite|these|those|all|any|this|the) (?:\w{1,40} )?"
+_OF_AN_ANSWER += r"(?:sides?|views?|claims?|answers?|repl(?:y|ies)|points?|arguments?|passages?|instructions?)"
+_REQUEST = re.compile(
+    rf"{_BEGINS}(?:ignore|disregard|leave out|omit|overlook|skip)\b[^.]{{0,200}}\b{_OF_AN_ANSWER}\b"
+    rf"|{_BEGINS}(?:do not|don't|never)\s+(?:list|show|mention|include|add|present|cite|quote|report|discuss)\b"
+    r"|\bnotes?\s+(?:to|for)\s+(?:the\s+|any\s+)?(?:assistant|reader|model|ai|editor|writer|system)\b"
+    r"|\b(?:dear|to the|to any) (?:assistant|reader|model|editor)s?\s*[:,!]"
+    r"|\bas an ai\b|\bonly (?:this|one) (?:view|side|answer|position|claim)\b"
+    r"|\bthe only (?:correct|valid|true|permitted|right|possible) (?:view|side|answer|position)\b"
+    r"|\b(?:this|your|final) answer (?:must|should|has to|is to)\b"
+    r"|\b(?:other|opposing|opposite) (?:side|view|case)s?\b[^.]{0,200}\b(?:must|should|need|can|may)\b[^.]{0,200}"
+    r"\b(?:left out|ignored|omitted|shown|listed|mentioned|given)\b"
+    r"|(?:^|[.!?;]\s+)please\b|\byou (?:should|must) (?:answer|conclude|write|list|show|tell|believe|trust)\b",
+    re.IGNORECASE,
+)
+
+
+def claim_intrusions(claim: str) -> list[str]:
+    """Returns the kinds of text in a claim that no claim may hold: 'address', 'markup', 'about the answer'."""
+    found = {
+        "address": _ADDRESS.search(claim),
+        "markup": _MARKUP.search(claim),
+        "about the answer": _REQUEST.search(claim) or has_prompt_injection(claim),
+    }
+    return [kind for kind, match in found.items() if match]
+
+
+# Comparison of a claim with the texts that it cites
 
 _NEGATORS = NEGATORS | frozenset("nor without hardly barely rarely seldom deny denies denied denying".split())
 _INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to|(?:and|but) not)\b")
@@ -19,71 +251,68 @@ _CLAUSE_END = re.compile(
     r"[,;:!?\n]|\.(?!\d)|\b(?:because|since|but|yet|whereas|while|although|though|so|which|who|unless|if|when|than)\b"
 )
 _PAUSE = re.compile(r"[,;:]\s+|\s+[\u2013\u2014-]\s+|(?<=[.!?])\s+")
-_SPACES = re.compile(r"\s+")
-_A_CLAUSE = 3  # content words that two clauses have in common, where one may deny the other
-_SAME_CLAUSE = 0.7  # share of the shorter clause's content words from which both speak of the same
-_AN_ADDITION = 4  # content words; a shorter part says too little to be looked for
-_KNOWN = 0.3  # share of a part's content words that the document has
+_SHARED_WORDS = 3  # content words that two clauses share if one may deny the other
+_CLAUSE_OVERLAP = 0.7  # share of the shorter clause's content words that both have
+_PART_WORDS = 4  # content words; a shorter part says too little to be looked for
+_KNOWN_SHARE = 0.3  # share of a part's content words that the document has
 _REMEMBERED = 4096  # texts
 _DOCUMENTS = 128
 
 
 def word_hints(claim: str, document: str) -> list[str]:
-    """What speaks against a claim by its words: facts and parts that the document lacks.
-
-    document: all of its text, with its title, and what else is known of it.
-    """
+    """Returns facts and parts of a claim that the document lacks. document: its whole text, title and metadata."""
     hints = [f"not found: {fact}" for fact in missing_facts(claim, document)]
-    known = frozenset[str]().union(*map(_content, document.splitlines()))  # a whole text is too long to remember
-    parts = ((part, _content(part)) for part in _PAUSE.split(claim))
-    added = (p for p, words in parts if len(words) >= _AN_ADDITION and len(words & known) < _KNOWN * len(words))
+    known = frozenset[str]().union(*map(_content_stems, document.splitlines()))  # not cached: a whole text is long
+    parts = ((part, _content_stems(part)) for part in _PAUSE.split(claim))
+    added = (p for p, words in parts if len(words) >= _PART_WORDS and len(words & known) < _KNOWN_SHARE * len(words))
     return hints + [f"hardly a word found: {part}" for part in added]
 
 
 def verbatim(claim: str, passage: str) -> bool:
-    """Whether the claim's words stand in the passage as they are; white space may differ. No words stand nowhere."""
+    """Whether the passage holds the claim's words unchanged; white space may differ. False for an empty claim."""
     words = _SPACES.sub(" ", claim).strip()
     return bool(words) and words in _SPACES.sub(" ", passage)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def stems(text: str) -> tuple[str, ...]:
-    """The stems of a text's words in order, without stop words; the lexical index's own."""
-    return tuple(analyzer().analyze(clean(text)))
+    """Returns the stems of a text's words in order, without stop words, as in the lexical index."""
+    return tuple(analyzer().analyze(clean_text(text)))
 
 
 def content_overlap(claim: str, passage: str) -> float:
-    """The share of the claim's content words that the passage has, 0 to 1."""
-    asked = _content(claim)
-    return len(asked & _content(passage)) / len(asked) if asked else 0.0
+    """Returns the share of the claim's content words that the passage has, 0 to 1."""
+    asked = _content_stems(claim)
+    return len(asked & _content_stems(passage)) / len(asked) if asked else 0.0
 
 
-def evidence(claim: str, passage: str) -> str:
-    """The sentence of the passage that has most content words of the claim, with one more where that has a number or
-    two words of the claim which the first lacks; in the passage's order, `GAP` between them if they are apart."""
-    sentences, asked = split_sentences(passage), _content(claim)
+def best_evidence(claim: str, passage: str) -> str:
+    """Returns the passage's sentence with most content words of the claim, and a second one with a number or two
+    words that the first lacks; in the passage's order, `SENTENCE_GAP` between."""
+    sentences, asked = split_sentences(passage), _content_stems(claim)
     if not sentences:
         return ""
-    words = [asked & _content(s) for s in sentences]
+    words = [asked & _content_stems(s) for s in sentences]
     best = max(range(len(words)), key=lambda i: len(words[i]))
     added = [w - words[best] for w in words]
     more = max(range(len(added)), key=lambda i: len(added[i]))
-    numbers = _content(" ".join(w for w in claim.split() if any(map(str.isdigit, w))))
+    numbers = _content_stems(" ".join(w for w in claim.split() if any(map(str.isdigit, w))))
     more = next((i for i, new in enumerate(added) if new & numbers), more)
     if len(added[more]) < 2 and not added[more] & numbers:
         return sentences[best]
     first, last = sorted((best, more))
-    return (" " if last == first + 1 else GAP).join((sentences[first], sentences[last]))
+    return (" " if last == first + 1 else SENTENCE_GAP).join((sentences[first], sentences[last]))
 
 
 def is_denied(claim: str, passages: str) -> bool:
-    """Whether the clauses of the passages that are like one of the claim's are negated where that is not, or the other
-    way round. Most often it is a rewording: this is no hint for a model, only a reason to ask it twice."""
+    """Whether the passages negate every clause like one of the claim's that is affirmed, or affirm it if negated.
+    Usually this is a rewording: a reason to check twice, no hint for a model."""
     for words, negated in _clauses(claim):
         agree = [
             same == negated
             for other, same in _clauses(passages)
-            if (common := len(words & other)) >= _A_CLAUSE and common / min(len(words), len(other)) >= _SAME_CLAUSE
+            if (common := len(words & other)) >= _SHARED_WORDS
+            and common / min(len(words), len(other)) >= _CLAUSE_OVERLAP
         ]
         if agree and not any(agree):
             return True
@@ -92,23 +321,23 @@ def is_denied(claim: str, passages: str) -> bool:
 
 @lru_cache(maxsize=_DOCUMENTS)
 def _clauses(text: str) -> tuple[tuple[frozenset[str], bool], ...]:
-    """Each clause's content words, and whether a word negates it."""
+    """Returns each clause's content words, and whether a word negates it."""
     text = re.sub(r"n't\b", " not", text.replace("’", "'").lower()).replace("no one", "nobody")
     found = []
     for clause in _CLAUSE_END.split(_INSTEAD.sub(", not", text.replace("not only", ""))):
         words = re.findall(r"[a-z0-9']+", clause)
-        kept = _content(" ".join(w for w in words if w not in _NEGATORS))
+        kept = _content_stems(" ".join(w for w in words if w not in _NEGATORS))
         if kept:
             found.append((kept, bool(_NEGATORS.intersection(words))))
     return tuple(found)
 
 
-def _content(text: str) -> frozenset[str]:
+def _content_stems(text: str) -> frozenset[str]:
     words = (w for w in text.split() if w.lower() not in LIGHT_WORDS)
     return frozenset(stems(" ".join(_SHORT_TITLES.get(w.lower().rstrip("."), w) for w in words)))
 
 
-# The facts of a claim that can be looked up word for word: numbers, months and names
+# Facts of a claim that can be looked up: numbers, months and names
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _DOTTED = re.compile(r"\b(?:[A-Z]\.){2,}|\b(?:[A-Z]\.)+[A-Z]\b")
@@ -129,12 +358,12 @@ _PEOPLE = re.compile(r"(?:n|an|ian|ean|ese|i|ic|ish|y|e)$")
 _IRREGULAR = (
     "spain|spanish poland|polish finland|finnish france|french netherland|dutch|holland denmark|danish wale|welsh"
 )
-_SAME = [frozenset(names.split("|")) for names in _IRREGULAR.split()]
+_SAME_NATIONS = [frozenset(names.split("|")) for names in _IRREGULAR.split()]
 _CALENDAR = "january february march april may june july august september october november december".split()
 _MONTHS = {month[:3]: month for month in _CALENDAR} | {"sept": "september"}
 _IN_DIGITS = re.compile(r"\b[12]\d{3}-([01]\d)\b|\b(\d{1,2})[./](\d{1,2})[./][12]\d{3}\b")
-_HEADLINE = 0.5  # share of capitalised words above which a text is written like a headline
-_SHORT = 3  # letters up to which an acronym must not be mistaken for a word: 'US', 'WHO', 'IT'
+_HEADLINE = 0.5  # share of capitalised words above which a text is a headline
+_SHORT = 3  # letters of an acronym that is also a word: 'US', 'WHO', 'IT'
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +378,7 @@ class _Token:
 
 
 class _Facts:
-    """The numbers and words of a document, made ready to be looked up."""
+    """The numbers and words of a document, indexed."""
 
     def __init__(self, text: str) -> None:
         text = plain_text(text)
@@ -157,22 +386,23 @@ class _Facts:
         tokens = _tokens(text)
         own = [t.text for t in tokens if t.text.lower() not in _LINKS]
         numbers = {int(number) for found in _IN_DIGITS.findall(text) for number in found if number}
-        self._words = {_fold(word) for word in own} | {_CALENDAR[n - 1] for n in numbers if 1 <= n <= 12}
+        self._words = {_folded_word(word) for word in own} | {_CALENDAR[n - 1] for n in numbers if 1 <= n <= 12}
         self._initials = ["".join(text[0].upper() for text in texts) for texts in (own, [t.text for t in tokens])]
         self._capitals = ["".join(text[0] if text[0].isupper() else "." for text in own)]
-        self._peoples = {stem for t in tokens if t.text[0].isupper() for stem in _stems(_fold(t.text))}
+        self._peoples = {stem for t in tokens if t.text[0].isupper() for stem in _stems(_folded_word(t.text))}
 
     def lacks(self, name: Sequence[str]) -> list[str]:
-        """The words of a name that the document lacks; none where it has the name's acronym."""
+        """Returns the words of a name that the document lacks; none if it has the name's acronym."""
         if len(name) > 1 and "".join(word[0] for word in name).upper() in self._words:
             return []
-        return [word for word in name if not self._has(_fold(word))]
+        return [word for word in name if not self._has(_folded_word(word))]
 
     def _has(self, word: str) -> bool:
         return word in self._words or self._abbreviates(word) or bool(_stems(word) & self._peoples)
 
     def _abbreviates(self, name: str) -> bool:
-        """Whether words of the document begin with an acronym's letters, in capitals where it is as short as 'EU'."""
+        """Whether words of the document begin with an acronym's letters; in capitals for two-letter ones such as
+        'EU'."""
         if not 2 <= len(name) <= 6 or not name.isupper():
             return False
         return any(name in line for line in (self._capitals if len(name) == 2 else self._capitals + self._initials))
@@ -182,18 +412,15 @@ _facts = lru_cache(maxsize=64)(_Facts)
 
 
 def missing_facts(claim: str, document: str) -> list[str]:
-    """Every number, and every word of a name or month of the claim, that is not in the document, as the claim has it.
-
-    A fact may be written otherwise ('two thirds' and '66 %', '3 May' and '2019-05-03'); it is not worked out ('a
-    majority' is not looked for under '60 %').
-    """
+    """Returns the claim's numbers, names and months that the document lacks, as the claim writes them. Spellings may
+    differ ('two thirds' and '66 %', '3 May' and '2019-05-03'); no arithmetic ('a majority' does not match '60 %')."""
     claim, known = plain_text(claim), _facts(document)
     missing = [n.text for n in find_numbers(claim) if not n.vague and not is_stated(n, known.numbers)]
     return list(dict.fromkeys([*missing, *(" ".join(words) for name in _names(claim) if (words := known.lacks(name)))]))
 
 
 def _names(text: str) -> Iterator[list[str]]:
-    """The words of each name, without titles: capitalised words in a row, with 'of' or 'the' between."""
+    """Yields the words of each name, without titles: consecutive capitalised words, with 'of' or 'the' between."""
     tokens = _tokens(text)
     headline = sum(t.capital for t in tokens) > _HEADLINE * len(tokens)
     name: list[str] = []
@@ -203,13 +430,13 @@ def _names(text: str) -> Iterator[list[str]]:
             if name and (token.opens or not token.capital):
                 yield name
                 name = []
-            if _named(token, after, headline) and word not in _TITLES:
+            if _is_name_word(token, after, headline) and word not in _TITLES:
                 name.append(token.text)
     yield name
 
 
-def _named(token: _Token, after: _Token | None, headline: bool) -> bool:
-    """Whether a word is part of a name, and not capitalised for where it stands."""
+def _is_name_word(token: _Token, after: _Token | None, headline: bool) -> bool:
+    """Whether a word belongs to a name, and is not capitalised for its position."""
     if not token.capital or len(token.text) == 1 or token.text.lower() in _LINKS or re.match("I'|OK$", token.text):
         return False
     if not token.opens or headline:
@@ -220,12 +447,12 @@ def _named(token: _Token, after: _Token | None, headline: bool) -> bool:
         and not after.opens
         and after.start == token.start + len(token.text) + 1
     )
-    return is_name(token.text) or (before_a_name and lookup(token.text).startswith("NNP"))
+    return is_name(token.text) or (before_a_name and lexicon_tag(token.text).startswith("NNP"))
 
 
 def _stems(name: str) -> set[str]:
-    """A name and what is left of it without the endings of countries and their people: 'ital' of Italy and Italian."""
-    irregular = {other for names in _SAME if name in names for other in names}
+    """Returns a name and its stems without endings of countries and peoples: 'ital' of Italy and Italian."""
+    irregular = {other for names in _SAME_NATIONS if name in names for other in names}
     return irregular | {
         s for s in (name, *(name[:-n] for n in (1, 2, 3) if _PEOPLE.fullmatch(name[-n:]))) if len(s) > _SHORT
     }
@@ -238,9 +465,9 @@ def _tokens(text: str) -> list[_Token]:
     return [_Token(m.group(), m.start(), opening is not None) for m, opening in opens]
 
 
-def _fold(word: str) -> str:
-    """A word without accents, possessive and plural, in lower case unless it is a short acronym; a month in full, a
-    title in short."""
+def _folded_word(word: str) -> str:
+    """Returns a word without accents, possessive and plural, in lower case unless a short acronym; months in full,
+    titles in short."""
     word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
     word = re.sub(r"'s?$", "", word)
     if len(word) <= _SHORT and word.isupper():

@@ -1,12 +1,10 @@
-"""Which language a text is in, for telling documents and questions in other languages from English ones; and greetings,
-which are recognised first in any language."""
+"""Identifies the language of documents and questions, and recognises greetings."""
 
 import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tools.language.lexicon import is_word
-from tools.language.words import ENGLISH_MARKERS, FOREIGN_OPENERS
+from tools.language.lexicon import ENGLISH_MARKERS, FOREIGN_OPENERS, is_word
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -15,30 +13,28 @@ _WORD = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPT = re.compile(
     "[\u0370-\u1cff\u1f00-\u1fff\u2e80-\ua4cf\ua830-\ud7ff\uf900-\ufaff\ufb13-\ufefc\uff66-\uffdc]"
 )
-_ASKED_IN = frozenset("cs da de el es et fi fr hr hu id it lt lv nb nl no pl pt ro sk sl sv tr vi".split())
-"""The languages in Latin script that a question may be in: hundreds of others would share the probability with them."""
+_QUESTION_LANGUAGES = frozenset("cs da de el es et fi fr hr hu id it lt lv nb nl no pl pt ro sk sl sv tr vi".split())
+"""Languages in Latin script that questions may be in; hundreds of others would share the probability."""
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 _WRITTEN_IN_CYRILLIC = frozenset("ru uk bg sr be mk kk ky mn".split())
-_CODES = {"yue": "zh"}  # to the classifier, what is written in traditional signs is Cantonese
+_CODES = {"yue": "zh"}  # the classifier reads traditional characters as Cantonese
 _ENGLISH, _FEWEST_COMMON = 0.06, 3  # of the words; how many different ones
 _FEWEST_SIGNS = 8
-_SURE, _LIKELY, _EVEN = 0.9, 0.7, 0.5
+_SURE_PROBABILITY, _LIKELY, _EVEN = 0.9, 0.7, 0.5
 _LIKELIEST = 0.45  # of the languages that a question may be in
 _ENGLISHES = ("en", "pcm")  # careless English reads as Nigerian Pidgin to the classifier
-_READ = 3_000  # characters from each of three places
+_SAMPLE = 3_000  # characters from each of three places
 _FEWEST = 20  # words; scripts without spaces have fewer
 _FEWEST_LETTERS = 60
 
 
 def language_of(text: str) -> str:
-    """The ISO 639-1 code of a text's language; empty where it is too short or not told surely.
-
-    English is told by its function words; everything else by a naive Bayes classifier over byte n-grams
-    (Lui and Baldwin 2012, langid.py), whose guess counts in any case where the script is not that of English.
-    """
-    if len(text) > 3 * _READ:  # so that a cover page or a foreign abstract does not decide alone
-        middle = (len(text) - _READ) // 2
-        text = " ".join((text[:_READ], text[middle : middle + _READ], text[-_READ:]))
+    """Returns the ISO 639-1 code of a text's language; '' if too short or uncertain. Function words identify
+    English; a naive Bayes classifier over byte n-grams (Lui and Baldwin 2012, langid.py) identifies other languages,
+    and always texts in other scripts."""
+    if len(text) > 3 * _SAMPLE:  # a cover page or a foreign abstract must not decide
+        middle = (len(text) - _SAMPLE) // 2
+        text = " ".join((text[:_SAMPLE], text[middle : middle + _SAMPLE], text[-_SAMPLE:]))
     words = _WORD.findall(text.casefold())
     if not words:
         return ""
@@ -49,29 +45,29 @@ def language_of(text: str) -> str:
     if not told_by_script and len(words) < _FEWEST and sum(map(len, words)) < _FEWEST_LETTERS:
         return ""
     code, probability = _classifier().classify(" ".join(words))
-    return _CODES.get(code, str(code)) if told_by_script or probability >= _SURE else ""
+    return _CODES.get(code, str(code)) if told_by_script or probability >= _SURE_PROBABILITY else ""
 
 
 def is_of_another_script(text: str, fewest: int = 1) -> bool:
-    """Whether half of the letters, and at least so many, are of a script that English does not use."""
+    """Whether half of the letters, and at least `fewest`, belong to scripts that English does not use."""
     letters = "".join(_WORD.findall(text))
     return len(_OTHER_SCRIPT.findall(letters)) >= max(fewest, len(letters) / 2)
 
 
 def _likeliest_language(text: str) -> str:
-    """The ISO 639-1 code of the likeliest language but English; empty where none is likely."""
+    """Returns the ISO 639-1 code of the likeliest language but English; '' if none is likely."""
     ranked = _classifier().rank(" ".join(_WORD.findall(text.casefold())))
     if is_of_another_script(text):
         cyrillic = bool(_CYRILLIC.search(text))
         code = next(str(code) for code, _ in ranked if not cyrillic or code in _WRITTEN_IN_CYRILLIC)
         return _CODES.get(code, code)
-    among = [(float(probability), str(code)) for code, probability in ranked if code in _ASKED_IN]
+    among = [(float(probability), str(code)) for code, probability in ranked if code in _QUESTION_LANGUAGES]
     best, code = max(among)
     return code if best >= _LIKELIEST * sum(probability for probability, _ in among) else ""
 
 
 def name_of_language(code: str) -> str:
-    """What English calls a language; its code in words where the name is not known."""
+    """Returns the English name of a language; the quoted code if unknown."""
     from babel import Locale
 
     return str(Locale("en").languages.get(code) or f"the language '{code}'")
@@ -91,12 +87,12 @@ _OPENERS = frozenset(
 
 
 def question_words(text: str) -> list[str]:
-    """The words of a question, those with an apostrophe whole."""
+    """Returns the words of a question; an apostrophe splits no word."""
     return re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", text)
 
 
 def question_language(question: str) -> str:
-    """The name of the language that a question is in; empty where that is English or cannot be told."""
+    """Returns the name of a question's language; '' for English and if uncertain."""
     words = question_words(question)
     if not words or reads_as_english(question):
         return ""
@@ -105,16 +101,16 @@ def question_language(question: str) -> str:
 
 
 def reads_as_english(question: str) -> bool:
-    """Whether it is in English. The lexicon and function words tell nearly all questions: the classifier costs a second
-    and 100 MB of memory."""
+    """Whether a question is in English. The lexicon and function words decide nearly always, because the classifier
+    costs a second and 100 MB."""
     words = question_words(question)
     if not words or is_of_another_script(question) or words[0].casefold() in FOREIGN_OPENERS:
         return False
     english = is_english(words)
-    all_known = all(_is_known(w) or is_word(w.removesuffix("s")) for w in _inner(words))
+    all_known = all(_is_known(w) or is_word(w.removesuffix("s")) for w in _words_but_names(words))
     if english and (all_known or any(w.casefold() in ENGLISH_MARKERS for w in words)):
         return True
-    begins = words[0].casefold() in _OPENERS and any(map(_is_known, _inner(words)[1:]))
+    begins = words[0].casefold() in _OPENERS and any(map(_is_known, _words_but_names(words)[1:]))
     code, probability = _classifier().classify(question.casefold())
     if str(code) == "en" and probability >= _EVEN:  # likelier than all other languages together
         return True
@@ -124,11 +120,8 @@ def reads_as_english(question: str) -> bool:
 
 
 def is_english(words: list[str]) -> bool:
-    """Whether enough of the words are in TextBlob's English lexicon; names inside the question do not count.
-
-    Three fifths of a sentence, or half of up to three words.
-    """
-    inner = _inner(words)
+    """Whether three fifths of the words, or half of up to three, are in the lexicon; inner names do not count."""
+    inner = _words_but_names(words)
     return sum(map(_is_known, inner)) >= (0.5 if len(inner) <= 3 else 0.6) * len(inner)
 
 
@@ -136,12 +129,12 @@ def _is_known(word: str) -> bool:
     return is_word(word) or is_word(word.split("'")[0]) or _NOUN.search(word.lower()) is not None
 
 
-def _inner(words: list[str]) -> list[str]:
-    """The words without names and acronyms, or all where nothing else is there."""
+def _words_but_names(words: list[str]) -> list[str]:
+    """Returns the words without names and acronyms; all words if no others remain."""
     return [w for i, w in enumerate(words) if w.islower() or (i == 0 and _is_known(w))] or words
 
 
-# Greetings and thanks: what people type first and last, and what asks nothing
+# Greetings and thanks
 
 _LONGEST_GREETING = 80  # characters
 _HELLO = (
@@ -159,20 +152,19 @@ _THANKS = "thanks|thank (?:you|u)|thx|many thanks|cheers|danke|merci|gracias"
 _BESIDE = "there|all|everyone|everybody|again|today|steelman|friend|so much|very much|a lot"
 
 
-def _typed(openers: str) -> re.Pattern[str]:
-    """A run of such words, with what may stand beside them."""
+def _run_of(openers: str) -> re.Pattern[str]:
+    """Matches a run of such words and of words beside them."""
     return re.compile(rf"(?:(?:{openers})(?: (?:{_BESIDE}))*(?: |$))+")
 
 
-_GREETS, _THANKED = _typed(f"{_HELLO}|{_WHO_YOU_ARE}|{_THANKS}"), _typed(_THANKS)
-_OPENS = _typed(_HELLO)
+_GREETS, _THANKED = _run_of(f"{_HELLO}|{_WHO_YOU_ARE}|{_THANKS}"), _run_of(_THANKS)
+_OPENS = _run_of(_HELLO)
 _GREETS_FIRST = re.compile(rf"{_OPENS.pattern}(?:{_WHAT_THIS_IS})")  # alone it may follow up on an answer
 _ASKS_WHO = re.compile(f"{_WHO_YOU_ARE}|{_WHAT_THIS_IS}")
 
 
 def reply_to_greeting(text: str) -> str:
-    """'Hello!', with a sentence about Steelman if that is asked, or 'You are welcome!' to thanks; empty for a text that
-    says anything else, too."""
+    """Returns a reply to a greeting, to thanks or to 'who are you?'; '' for a text that says more."""
     if len(text) > _LONGEST_GREETING:
         return ""
     said = " ".join(question_words(text)).casefold().replace("’", "'")
@@ -184,5 +176,5 @@ def reply_to_greeting(text: str) -> str:
 
 
 def opens_with_greeting(text: str) -> bool:
-    """Whether the first words greet, whatever follows."""
+    """Whether the first words greet."""
     return _OPENS.match(" ".join(question_words(text)).casefold()) is not None

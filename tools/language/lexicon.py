@@ -1,15 +1,79 @@
-"""Single English words and their parts of speech, from the Penn Treebank lexicon that TextBlob carries.
-
-The lexicon file is read by path: importing `textblob` imports nltk, scikit-learn and scipy, which costs every start a
-second.
-"""
+"""English words: word lists for one use each, stems, and parts of speech by the Penn Treebank lexicon of TextBlob.
+The lists differ because shared ones would change results: a query drops other words than a comparison. The lexicon
+is read by path, because importing `textblob` takes a second."""
 
 import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tools.errors import ModelError
+
+if TYPE_CHECKING:
+    from tantivy import TextAnalyzer
+
+
+NEGATORS = frozenset("not no never cannot nobody none nothing neither".split())  # each use adds more
+
+QUERY_FILLERS = frozenset(
+    "a about also am an and any are as at be because been being but by can could did do does doing for from had has "
+    "have having he her here him his how i if in into is it its just may me might more most must my of on or our ours "
+    "own she should so some such than that the their them then there these they this those to too us very was we were "
+    "what when where whether which while who whom whose why will with would you your".split()
+)
+"""Words that a search query drops. It keeps negations, which reverse a query."""
+
+KEYWORD_STOP_WORDS = frozenset(
+    "a an the of to in on for and or is are was were be been being should would could will can may might must do does "
+    "did it its this that these those by with as at from than then there their they who which what how so such "
+    "have has had more most very into about over under only all any some".split()
+)
+"""Words that are no keywords of a statement. Negations are keywords."""
+
+LIGHT_WORDS = frozenset(
+    "can could may might must shall should will would do does did has have had be been being am was were than then so "
+    "more most very also only even just when where who whom whose which what how why while because since though "
+    "although he she his her him its our we you your my me us i from over under up down out about after before "
+    "between against within without through during each other some any own same too yet both either neither nor here "
+    "there".split()
+)
+"""Words without content that `analyzer` keeps; comparisons of claims with passages drop them."""
+
+ENGLISH_MARKERS = frozenset(
+    "the and that this with which would their they them been has who there when were should could these those what "
+    "than because not you your from it its about into through while where whether does did how".split()
+)
+"""Function words of English alone. Danish has 'for', 'at', 'have' and 'is', Dutch 'of', 'was', 'had' and 'he'."""
+
+FOREIGN_OPENERS = {
+    opener: language
+    for language, *openers in map(
+        str.split,
+        "de ist soll sollen sollte sollten darf dürfen kann können warum wieso|fr faut doit peut pourquoi|sv bör ska|"
+        "nl moet moeten waarom|es debe deben debería deberían deberia|pt devem deveria|it dovrebbe dovrebbero perché|"
+        "da bør skal|pl czy|id apakah haruskah".split("|"),
+    )
+    for opener in openers
+}
+"""First words of questions in other languages and in no English one, with the likeliest language (ISO 639-1)."""
+
+
+@cache
+def analyzer() -> "TextAnalyzer":
+    """Lower case, no accents, no stop words, Snowball's English stems; for texts and queries."""
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    builder = TextAnalyzerBuilder(Tokenizer.simple())
+    for step in (Filter.lowercase(), Filter.ascii_fold(), Filter.stopword("english"), Filter.stemmer("english")):
+        builder = builder.filter(step)
+    return builder.build()
+
+
+def count(number: int, noun: str) -> str:
+    """Returns '1 passage' or '1,200 passages'; the plural adds an s."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
 
 AUXILIARIES = frozenset(
     "am are is was were did do does had has have can cannot could may might must ought shall should will would".split()
@@ -32,11 +96,11 @@ _SUFFIXES: tuple[tuple[str, str], ...] = (
     (r"(?:ous|ful|able|ible|ive|ical|ic|less|ary|ish|ian|-friendly)$", "JJ"),
     (r"[a-z]{2,}[^su]s$", "NNS"),
 )
-_OUTER = "\"'“”‘’«»()[]{}.,;:!?…*_"
+_OUTER_MARKS = "\"'“”‘’«»()[]{}.,;:!?…*_"
 
 
 def is_word(text: str) -> bool:
-    """Whether the lexicon knows the word, as written or in lower case."""
+    """Whether the lexicon has the word, as written or in lower case."""
     return text in _lexicon_entries() or text.lower() in _lexicon_entries()
 
 
@@ -54,24 +118,24 @@ def _lexicon_entries() -> dict[str, str]:
         return {pair[0]: pair[1] for pair in pairs if len(pair) >= 2}
 
 
-def lookup(core: str) -> str:
-    """The lexicon's tag of a lower-case word, or '' when it is unknown."""
+def lexicon_tag(core: str) -> str:
+    """Returns the lexicon's tag of a lower-case word, or ''."""
     return _lexicon_entries().get(core, "")
 
 
-def core_of(text: str) -> str:
-    """A word as it is looked up: without the marks around it, in small letters."""
-    return text.replace("’", "'").strip(_OUTER).lower()
+def bare_word(text: str) -> str:
+    """Returns a word in lower case without surrounding punctuation."""
+    return text.replace("’", "'").strip(_OUTER_MARKS).lower()
 
 
-def tag_of(text: str) -> str:
-    """The most frequent Penn tag of a word as written; unknown words by their ending, or else a noun."""
-    core = core_of(text)
+def pos_tag(text: str) -> str:
+    """Returns the most frequent Penn tag of a word; unknown words by their ending, else a noun's."""
+    core = bare_word(text)
     if re.fullmatch(r"[\d.,%$£€/-]+", core):
         return "CD"
-    if found := lookup(core):
+    if found := lexicon_tag(core):
         return found
-    if text[:1].isupper() and (named := lookup(text.strip(_OUTER))):
+    if text[:1].isupper() and (named := lexicon_tag(text.strip(_OUTER_MARKS))):
         return named
     for ending, tag in _SUFFIXES:
         if re.search(ending, core):
@@ -80,8 +144,8 @@ def tag_of(text: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether a capitalised word keeps its capital inside a sentence: a name, an acronym, 'I'."""
-    core = text.strip(_OUTER)
+    """Whether a capitalised word keeps its capital within a sentence: a name, an acronym, 'I'."""
+    core = text.strip(_OUTER_MARKS)
     stem = re.sub(r"(?:'s|’s)$", "", core)
     if (
         stem in ("I", "I'm", "I've", "I'd", "God")
@@ -90,28 +154,28 @@ def is_name(text: str) -> bool:
     ):
         return True
     lower = stem.lower()
-    if stem == lower or lower in _DETERMINERS or lookup(lower):
-        return lookup(lower).startswith("NNP")
-    if "-" in lower and all(map(lookup, lower.split("-"))):
+    if stem == lower or lower in _DETERMINERS or lexicon_tag(lower):
+        return lexicon_tag(lower).startswith("NNP")
+    if "-" in lower and all(map(lexicon_tag, lower.split("-"))):
         return False
-    return lookup(stem).startswith("NNP") or not re.search(r"(?:s|ing|ed|ly|ion|ism|ity|ment|ness)$", lower)
+    return lexicon_tag(stem).startswith("NNP") or not re.search(r"(?:s|ing|ed|ly|ion|ism|ity|ment|ness)$", lower)
 
 
 def finite_verb(words: list[str]) -> int | None:
-    """The index of the first word, after another one, that may be a statement's finite verb; None where there is none,
-    as in a noun phrase. A plural noun that is a verb as well ('costs', 'means') counts before what can be an object."""
+    """Returns the index of the first word after another that may be a statement's finite verb; None for a noun
+    phrase. A plural noun that is also a verb ('costs') counts before a possible object."""
     for i, text in enumerate(words[1:], start=1):
-        core, before = core_of(text), core_of(words[i - 1])
-        tag = tag_of(text)
+        core, before = bare_word(text), bare_word(words[i - 1])
+        tag = pos_tag(text)
         if core in AUXILIARIES or re.fullmatch(r".+(?:n't|'re|'ll|'ve|'d|'m)|(?:it|that|there|he|she)'s", core):
             return i
         if before == "to" or before in PREPOSITIONS or before in _DETERMINERS:
             continue
-        if tag in ("VBZ", "VBD", "VBP", "MD") or (tag == "VB" and tag_of(words[i - 1]) in ("NNS", "PRP", "NNPS")):
+        if tag in ("VBZ", "VBD", "VBP", "MD") or (tag == "VB" and pos_tag(words[i - 1]) in ("NNS", "PRP", "NNPS")):
             return i
     return None
 
 
 def lower_first(text: str) -> str:
-    """The text as it is written inside a sentence: its first letter small unless it begins a name."""
+    """Returns the text with a small first letter unless it begins with a name."""
     return text if not text or is_name(text.split()[0]) else text[0].lower() + text[1:]

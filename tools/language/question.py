@@ -1,12 +1,10 @@
-"""What a question asks: its kind, the words that answer it, and the alternatives that it names.
-
-Nothing is made of the words: the question is the statement that passages are judged against, as it was typed
-(docs/decisions/0016). The kind only tells which words answer it. Multinomial logistic regression tells it, on the
-encoder's vector and hashed word features; `python -m evals.training.artifacts kinds` fits the weights.
-"""
+"""Classifies questions, names their options, and decides whether statements agree. The question itself is the
+statement that passages are judged against (docs/decisions/0016); its kind only selects the answer words. A
+multinomial logistic regression on the encoder's vector and hashed word features predicts it; `python -m
+evals.training.artifacts kinds` fits the weights."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -19,19 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import ModelError
-from tools.language.lexicon import AUXILIARIES, PREPOSITIONS, core_of, finite_verb, is_word, tag_of
+from tools.language.lexicon import (
+    AUXILIARIES,
+    KEYWORD_STOP_WORDS,
+    NEGATORS,
+    PREPOSITIONS,
+    bare_word,
+    finite_verb,
+    is_word,
+    pos_tag,
+)
 
 Kind = Literal["polar", "claim", "topic", "choice", "open", "plain", "none"]
 """'polar' asks for yes or no; 'claim' states something; 'topic' names it, or asks for what speaks for and against it;
 'choice' names its alternatives; 'open' has answers that people weigh, 'plain' one to look up; 'none' asks nothing."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
-FITTED = Path(__file__).parents[1] / "weights" / "kinds.npz"
-"""`weights`: (kinds, dimensions of the encoder + buckets); `offsets`: (kinds,)."""
+# `weights`: (kinds, dimensions + buckets); `offsets`: (kinds,)
+KIND_WEIGHTS = Path(__file__).parents[1] / "weights" / "kinds.npz"
 _BUCKETS = 2048  # feature hashing (Weinberger et al. 2009): no vocabulary has to be stored
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\bvs\.)[\"'”’)]*\s+(?=\S)", re.I)
 _OR = re.compile(r",? (?:or|vs?\.?|versus)(?: (?:rather|just))? |(?<=[^\W\d_]{2}) ?/ ?(?=[^\W\d_])", re.I)
-"""What stands between the alternatives of a choice."""
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[^\w\s]")
 _WH_WORDS = frozenset(
     "what what's whats which who who's whos whom whose why how how's hows when where wat wot wich".split()
@@ -43,12 +49,12 @@ ANSWERS: dict[str, tuple[str, str]] = {
     "claim": ("Agree", "Disagree"),
     "topic": ("For", "Against"),
 }
-"""The two words that answer a question of a kind, the affirming one first."""
+"""The two answer words of a kind, the affirming one first."""
 MOST_OPTIONS = 6
 _LONGEST_OPTION = 12  # words
 _SHORT = 4  # words of an alternative that is a name or a thing
-_SURE = 0.5  # what is refused has to be this likely to ask nothing
-_NAMED = 0.5  # by which a fact counts less where the text names alternatives: in doubt a question has sides
+_LEAST_NONE_PROBABILITY = 0.5  # least probability of 'none'
+_PLAIN_DISCOUNT = 0.5  # factor of 'plain' if the text names options: in doubt a question has sides
 
 _POLITE = re.compile(
     r"^(?:(?:so|but|and|ok|okay|well|please|pls|honestly|hi|hey|hello|also|now|then|um|mate|seriously|"
@@ -67,168 +73,168 @@ _DOUBT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question as it was typed, with a capital and a mark at its end; `options` are the names that a choice has."""
+class ParsedQuestion:
+    """A typed question with a capital and a final mark. options: the alternatives of a choice."""
 
     kind: Kind
     text: str
     options: tuple[str, ...] = ()
 
 
-def read_question(typed: str, vector: NDArray[np.float32]) -> Question:
-    """The likeliest kind of a question, a claim or a bare topic; never raises for any text. vector: the encoder's, of
-    the typed text.
-
-    Only a choice has alternatives, and only what very likely asks nothing is of no kind. Raises ModelError when the
-    weights or TextBlob's lexicon are missing.
-    """
+def read_question(typed: str, vector: NDArray[np.float32]) -> ParsedQuestion:
+    """Returns the likeliest kind of any text. vector: the encoder's, of the typed text. Only a choice has options;
+    'none' needs a high probability. Raises ModelError if the weights or TextBlob's lexicon are missing."""
     text = " ".join(typed.split())
     if not any(c.isalpha() for c in text):
-        return Question("none", text)
-    chances, options = chances_of_kinds(text, vector), alternatives(text)
+        return ParsedQuestion("none", text)
+    chances, options = kind_probabilities(text, vector), named_options(text)
     chances[KINDS.index("choice")] *= bool(options)
-    chances[KINDS.index("plain")] *= _NAMED if options else 1
-    chances[KINDS.index("none")] *= bool(chances[KINDS.index("none")] >= _SURE)
+    chances[KINDS.index("plain")] *= _PLAIN_DISCOUNT if options else 1
+    chances[KINDS.index("none")] *= bool(chances[KINDS.index("none")] >= _LEAST_NONE_PROBABILITY)
     kind = KINDS[int(np.argmax(chances))]
     text = text[:1].upper() + text[1:]
     if kind in ("polar", "choice", "open", "plain") and not re.search(r"\?[\"'”’)]*(?: [^?]*)?$", text):
         text = text.rstrip(" .,;:") + "?"
-    return Question(kind, text, options if kind == "choice" else ())
+    return ParsedQuestion(kind, text, options if kind == "choice" else ())
 
 
-def alternatives(text: str) -> tuple[str, ...]:
-    """What a text names to choose from, as it reads as an answer; nothing where it names less than two."""
-    sentences = [s for s in _SENTENCE_END.split(text) if core_of(s)]
+def named_options(text: str) -> tuple[str, ...]:
+    """Returns the options that a text names, worded as answers; empty for fewer than two."""
+    sentences = [s for s in _SENTENCE_END.split(text) if bare_word(s)]
     if len(sentences) > 1 and re.match(r"or\b", sentences[-1], re.I):
         sentences[-2:] = [f"{sentences[-2].rstrip(' ?')} {sentences[-1]}"]
-    return next(filter(None, map(_named, reversed(sentences))), ())
+    return next(filter(None, map(_options_of_sentence, reversed(sentences))), ())
 
 
-def _named(sentence: str) -> tuple[str, ...]:
+def _options_of_sentence(sentence: str) -> tuple[str, ...]:
     plain = re.sub(r"\s*\(.*?\)", "", _POLITE.sub("", sentence)).rstrip(" ?.!")
     if _POLES.search(plain):
         return ()
-    clauses = [c for c in re.split(r"\s*[:–—]\s*|\s+-\s+", _BETWEEN.sub(r"\1 or \2", plain)) if core_of(c)]
+    clauses = [c for c in re.split(r"\s*[:–—]\s*|\s+-\s+", _BETWEEN.sub(r"\1 or \2", plain)) if bare_word(c)]
     several = [c for c in clauses if _OR.search(c)]
     parts = _POLITE.sub("", several[-1] if several else "".join(clauses[:1])).split(", ")
     ends = [i + 1 for i, part in enumerate(parts) if _OR.search(f" {part}")] or [len(parts)]
     asks = [i + 1 for i, part in enumerate(parts) if _WH.match(part) and not _OR.search(part) and i + 1 < ends[-1]]
     parts = parts[max(asks, default=0) : ends[-1]]  # without 'Which is better' before and 'which is better' after
     if several:
-        return _options(parts)
+        return _options_of_clause(parts)
     short = all(len(p.split()) <= _SHORT and finite_verb(p.split()) is None for p in parts)
-    return _distinct(parts) if short else ()
+    return _distinct_options(parts) if short else ()
 
 
-def _options(parts: list[str]) -> tuple[str, ...]:
-    """Of 'Should we keep it', 'sell it or give it away' the alternatives: 'keep it', 'sell it', 'give it away'."""
-    names = [n for part in _OR.split(", ".join(parts)) for n in part.strip(" ,").split(", ") if core_of(n)]
+def _options_of_clause(parts: list[str]) -> tuple[str, ...]:
+    """Returns 'keep it', 'sell it', 'give it away' for 'Should we keep it', 'sell it or give it away'."""
+    names = [n for part in _OR.split(", ".join(parts)) for n in part.strip(" ,").split(", ") if bare_word(n)]
     if len(names) < 2:
         return ()
     head, last = names[0], names[-1]
-    opens = inverts(head.split()[0])
-    if inverts(last.split()[0]):  # a question of its own, which may only doubt the first
-        return _distinct([f"{head}{'?' * opens}", f"{last}?"]) if len(names) == 2 and not _DOUBT.match(last) else ()
+    opens = opens_yes_no_question(head.split()[0])
+    if opens_yes_no_question(last.split()[0]):  # a second question, which may only doubt the first
+        return (
+            _distinct_options([f"{head}{'?' * opens}", f"{last}?"])
+            if len(names) == 2 and not _DOUBT.match(last)
+            else ()
+        )
     if opens:
         whole = head.partition(" ")[2]
         rest = _PRONOUN.sub("", whole)
         short = rest if len(rest.split()) <= _LONGEST_OPTION // 2 else ""
-        names[0] = (short if _REFERS.search(last) and rest != whole else "") or _like(head, last) or short
+        names[0] = (short if _REFERS.search(last) and rest != whole else "") or _matching_end(head, last) or short
         if names[0] == head.partition(" ")[2]:  # both are the subject: 'Should men or women pay?'
-            names[-1] = _until(last, lambda before, word: tag_of(before)[:2] == "NN" and tag_of(word)[:2] != "NN")
+            names[-1] = _words_before(
+                last, lambda before, word: pos_tag(before)[:2] == "NN" and pos_tag(word)[:2] != "NN"
+            )
     elif len(head.split()) <= _SHORT and not PREPOSITIONS & set(head.lower().split()):
-        names[-1] = _until(last, lambda _, word: word.lower() in PREPOSITIONS)  # 'Tea or coffee in the morning'
-    return _distinct(names) if names[0] else ()
+        names[-1] = _words_before(last, lambda _, word: word.lower() in PREPOSITIONS)  # 'Tea or coffee in the morning'
+    return _distinct_options(names) if names[0] else ()
 
 
-def _until(words: str, ends: Callable[[str, str], bool]) -> str:
-    """The words before the first that ends them, by itself and by the one before; 'of' goes on."""
+def _words_before(words: str, ends: Callable[[str, str], bool]) -> str:
+    """Returns the words before the first for which `ends` holds; skips 'of'."""
     split = words.split()
     found = (i for i, pair in enumerate(pairwise(split), 1) if "of" not in pair and ends(*pair))
     return " ".join(split[: next(found, None)])
 
 
-def _like(left: str, right: str) -> str:
-    """The end of the words on the left that begins as those on the right do: of 'should we keep the monarchy' and
-    'become a republic' from the verb on; empty where nothing is alike."""
+def _matching_end(left: str, right: str) -> str:
+    """Returns the end of the left words that begins as the right words do: from the verb on for 'should we keep the
+    monarchy' and 'become a republic'; '' if nothing matches."""
     words, others = left.split(), right.split()
-    first = next((w for w in others if tag_of(w) != "RB"), others[0])
-    alike = [i for i in range(1, len(words)) if _alike(words[i], first)]
+    first = next((w for w in others if pos_tag(w) != "RB"), others[0])
+    alike = [i for i in range(1, len(words)) if _same_word_class(words[i], first)]
     alike = [i for i in alike if not (first[:1].isupper() and words[i - 1][:1].isupper())]  # a name is not cut
-    last = tag_of(words[-1])
+    last = pos_tag(words[-1])
     if not alike and (last in ("JJ", "VBN", "VB") or (last in ("NN", "NNS") and len(others) < 3)):
         alike = [len(words) - 1]  # 'Is it real or an illusion?'
     start = alike[-1] if alike else len(words)
-    return " ".join(words[start - 1 if start > 1 and alike and tag_of(words[start - 1]) == "RB" else start :])
+    return " ".join(words[start - 1 if start > 1 and alike and pos_tag(words[start - 1]) == "RB" else start :])
 
 
-def _alike(one: str, other: str) -> bool:
-    tags = tag_of(one), tag_of(other)
-    if core_of(one) in AUXILIARIES or "DT" in tags:
-        return core_of(one)[:1] == core_of(other)[:1] and tags[0] == tags[1] == "DT"
+def _same_word_class(one: str, other: str) -> bool:
+    tags = pos_tag(one), pos_tag(other)
+    if bare_word(one) in AUXILIARIES or "DT" in tags:
+        return bare_word(one)[:1] == bare_word(other)[:1] and tags[0] == tags[1] == "DT"
     return tags[0] == tags[1] or all(t in ("VB", "VBP", "VBN", "VBD") for t in tags)
 
 
-def _distinct(names: list[str]) -> tuple[str, ...]:
+def _distinct_options(names: list[str]) -> tuple[str, ...]:
     plain = [re.sub(r"^(?:either|just|whether|or) ", "", n.strip(" ,;:.-–—\"'“”"), flags=re.I) for n in names]
-    plain = [n[:1].upper() + n[1:] for n in plain if core_of(n)]
+    plain = [n[:1].upper() + n[1:] for n in plain if bare_word(n)]
     fits = 1 < len(plain) <= MOST_OPTIONS and all(len(n.split()) <= _LONGEST_OPTION for n in plain)
     return tuple(plain) if fits and len({n.casefold() for n in plain}) == len(plain) else ()
 
 
-def chances_of_kinds(text: str, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The probability of each of KINDS, (7,). vector: the encoder's, of the same text.
-
-    Raises ModelError when the weights or TextBlob's lexicon are missing.
-    """
-    weights, offsets = _fitted()
+def kind_probabilities(text: str, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Returns the probability of each of KINDS, (7,). vector: the encoder's, of the same text. Raises ModelError if
+    the weights or TextBlob's lexicon are missing."""
+    weights, offsets = _kind_weights()
     scores = weights @ feature_vector(text, vector) + offsets
     raised = np.exp(scores - scores.max())
     return np.asarray(raised / raised.sum(), np.float32)
 
 
 @cache
-def _fitted() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _kind_weights() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     try:
-        with FITTED.open("rb") as file, np.load(file) as stored:
+        with KIND_WEIGHTS.open("rb") as file, np.load(file) as stored:
             return stored["weights"].astype(np.float32), stored["offsets"].astype(np.float32)
     except (OSError, ValueError, KeyError, BadZipFile) as exc:
-        raise ModelError(f"{FITTED} cannot be read ({exc}). Restore it from the project.") from exc
+        raise ModelError(f"{KIND_WEIGHTS} cannot be read ({exc}). Restore it from the project.") from exc
 
 
 def feature_vector(text: str, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The encoder's vector, then the hashed features scaled to unit length."""
+    """Returns the encoder's vector, then the hashed features at unit length."""
     hashed = np.zeros(_BUCKETS, np.float32)
-    hashed[[crc32(feature.encode()) % _BUCKETS for feature in _features(text)]] = 1
+    hashed[[crc32(feature.encode()) % _BUCKETS for feature in _text_features(text)]] = 1
     return np.concatenate([vector, hashed / np.linalg.norm(hashed)])
 
 
-def inverts(word: str) -> bool:
-    """Whether the word opens a question of yes or no: 'should', "shouldn't", 'isnt'."""
-    core = core_of(word)
+def opens_yes_no_question(word: str) -> bool:
+    """Whether the word opens a yes-or-no question: 'should', "shouldn't", 'isnt'."""
+    core = bare_word(word)
     negated = core.removesuffix("n't") if core.endswith("n't") else core.removesuffix("nt")
     return bool({core, negated} & (AUXILIARIES | _TYPED))
 
 
 def asks_yes_or_no(question: str) -> bool:
-    """Whether yes or no answers it, by its first word and the mark at its end."""
+    """Whether first word and final mark make a yes-or-no question."""
     words = question.split()
-    return bool(words) and words[-1].endswith("?") and inverts(words[0])
+    return bool(words) and words[-1].endswith("?") and opens_yes_no_question(words[0])
 
 
-def _opening(word: str) -> str:
-    return "wh" if word in _WH_WORDS else "aux" if inverts(word) else ""
+def _opening_type(word: str) -> str:
+    return "wh" if word in _WH_WORDS else "aux" if opens_yes_no_question(word) else ""
 
 
-def _features(text: str) -> set[str]:
+def _text_features(text: str) -> set[str]:
     tokens = _TOKEN.findall(text.replace("’", "'"))
     words = [t for t in tokens if t[0].isalpha()]
     low = ["#" if t.isdigit() else t.lower() for t in tokens]
-    tags = ["^", *(tag_of(t) if t[0].isalpha() else t for t in tokens), "$"]
+    tags = ["^", *(pos_tag(t) if t[0].isalpha() else t for t in tokens), "$"]
     sentences = [s for part in _SENTENCE_END.split(text) if (s := _TOKEN.findall(part.lower().replace("’", "'")))]
     asked = next((s for s in reversed(sentences) if s[-1] == "?"), None) or [*sentences, [""]][0]
-    lead, size = _opening(asked[0]), len(words)
-    inner = sorted({_opening(w) for w in low[1:]})
+    lead, size = _opening_type(asked[0]), len(words)
+    inner = sorted({_opening_type(w) for w in low[1:]})
     mark = next((m for m in "?!." if text.rstrip("'\"”’) ").endswith(m)), "")
     finite, several = finite_verb(words) is not None, _OR.search(text) is not None
     unknown = sum(not is_word(w) for w in words)
@@ -262,12 +268,95 @@ _LEANS = re.compile(
     r"|\b(?:this|that|these|those|so|too|either|others?)\W*$",
     re.IGNORECASE,
 )
-_BARE = 3  # words of a yes-or-no question that leave out what is asked about: 'Do teachers agree?'
+_SHORTEST_FULL_QUESTION = 3  # words of a yes-or-no question without its topic: 'Do teachers agree?'
 
 
-def asks_alone(question: str, kind: str) -> bool:
-    """Whether a question that is typed in a thread has sides, and needs no other question to be understood."""
+def is_standalone_question(question: str, kind: str) -> bool:
+    """Whether a question typed in a thread has sides and needs no earlier question."""
     asked = _OPENERS.sub("", question)
     if kind not in ("polar", "claim", "choice") and not (kind == "open" and re.search(r"\bshould\b", asked, re.I)):
         return False
-    return not _LEANS.search(asked) and (kind != "polar" or len(asked.split()) > _BARE)
+    return not _LEANS.search(asked) and (kind != "polar" or len(asked.split()) > _SHORTEST_FULL_QUESTION)
+
+
+# Agreement of statements, by their words
+
+_WORD = re.compile(r"\w+(?:['’]\w+)?")
+_NEGATORS = NEGATORS | {"without", "hardly"}
+_HARMLESS = ("only", "just", "merely", "doubt", "matter")
+_ENDS = re.compile(r"[,;:–—]| (?:because|since|so that|unless|although|though|while|whereas|if) ", re.I)
+_DOUBTS = re.compile(r"\b(?:whether|if|says?|said|argues?|claims?|believes?|thinks?|who|should we)\b|\?", re.I)
+# 'Isn't it fair?' asks whether it is
+_RHETORICAL = re.compile(r"^(is|are|was|were|do|does|did|has|have|should|would|could)n['’]?t\b", re.I)
+_STEM = 5  # first letters that forms of a word share
+_BEYOND, _BEYOND_COMPARED = 5, 15  # words that a clause may have beyond those of the question, of a comparison more
+_PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non)(?=[a-z]{4})")
+
+
+_REPLY = re.compile(r"[\"'“‘]*(?:(?:yes|no)\b(?=[,.!;:–—])(?!\. ?\d)|[^.?!,]{0,40}, (?:yes|no)(?=[.!]))", re.I)
+_UNDECIDED = re.compile(
+    r"(?:n['’]t|\b(?:not|nobody|no one|cannot|never)) (?:\w+ ){0,2}(?:knows?|known|say|tell|predict|sure|clear)\b"
+    r"[^.;]{0,30}\b(?:whether|if)\b"
+    r"|\b(?:unclear|unknown|uncertain|undecided|open question)\b[^.;]{0,30}\b(?:whether|if)\b"
+    r"|\b(?:takes?|took|has|have|holds?) no (?:view|position|side|stance|opinion)\b"
+    r"|\bremains to be seen\b|\btoo (?:early|soon) to (?:say|tell|know|judge)\b",
+    re.I,
+)
+_CONCEDES = re.compile(
+    r"[\"'“‘]*(?:I (?:know|grant|admit|concede|accept|understand|can see|do(?: not|n['’]t) (?:deny|doubt))|"
+    r"granted(?=,| that\b)|admittedly|to be sure)\b(?!.*\b(?:but|yet|however|still|only|should|must)\b)",
+    re.I | re.S,
+)
+
+
+def takes_no_side(text: str) -> bool:
+    """Whether the words alone show no side: a reply to an unseen question ('Of private ones, yes.'), a concession
+    without an objection ('I know that they are kind.'), or 'nobody knows'."""
+    return bool(_REPLY.match(text) or _CONCEDES.match(text) or _UNDECIDED.search(text))
+
+
+def same_polarity(first: str, second: str) -> bool:
+    """Whether both texts affirm or both deny, by the parity of their negators. 'Not only' does not count, 'neither …
+    nor' counts once, 'unfair' counts if the other text says 'fair'."""
+    one, other = _words(first), _words(second)
+    return (_negators(one) - _negators(other) + _prefixed(one, other) - _prefixed(other, one)) % 2 == 0
+
+
+def _words(text: str) -> list[str]:
+    return [w.replace("’", "'") for w in _WORD.findall(text.casefold())]
+
+
+def _negators(words: list[str]) -> int:
+    followed = zip(words, [*words[1:], ""], strict=False)
+    return sum((w in _NEGATORS or w.endswith("n't")) and after not in _HARMLESS for w, after in followed)
+
+
+def _prefixed(words: list[str], other: list[str]) -> int:
+    """Returns the number of words that are the other text's with a negating prefix."""
+    stems = (_PREFIX.sub("", w, count=1) for w in words if w not in other and _PREFIX.match(w))
+    return sum(stem in other for stem in stems)
+
+
+def yes_or_no_answer(text: str, question: str) -> Literal["yes", "no", ""]:
+    """Returns what a text answers if its main clause is the question reordered: 'Zoos should not be closed.' is no
+    to 'Should zoos be closed?'. '' for other texts."""
+    question = _RHETORICAL.sub(r"\1", question)
+    clause = _ENDS.split(text.strip(), maxsplit=1)[0]
+    asked, said = _words(question), _words(clause)
+    content = {w[:_STEM] for w in asked if w not in KEYWORD_STOP_WORDS and w not in _NEGATORS}
+    most = len(asked) + (_BEYOND_COMPARED if "than" in asked else _BEYOND)
+    own_words = content <= {w[:_STEM] for w in said} and len(said) <= most
+    if len(content) < 2 or not own_words or _DOUBTS.search(clause):
+        return ""
+    return "yes" if same_polarity(clause, question) != _swaps_compared(said, asked) else "no"
+
+
+def _swaps_compared(said: Sequence[str], asked: Sequence[str]) -> bool:
+    """Whether a comparison has its two sides swapped: 'tea is better than coffee'."""
+    if "than" not in said or "than" not in asked:
+        return False
+    (first, second), (one, other) = (
+        ({*words[: words.index("than")]}, {*words[words.index("than") + 1 :]}) for words in (asked, said)
+    )
+    first, second = first - second, second - first
+    return bool(second & one and first & other)

@@ -1,22 +1,18 @@
-"""Quotable parts of a passage: sentences that a reader understands by themselves, or with the one before them.
-
-An opening 'But' or 'And' is left out, as an editor would: '[S]chools lose more than they gain.'
-References, page numbers and addresses in a sentence are no reason to refuse it; a long address is shown by where it
-begins. A word of more than a hundred letters that is no address is one: it would fill a page, and nobody reads it.
-"""
+"""Quotable parts of a passage: sentences that are understandable alone or with the previous one. Drops an opening
+'But' or 'And', as an editor would: '[S]chools lose more than they gain.' References, page numbers and addresses are
+allowed; long addresses are shortened. Words of over a hundred letters are not."""
 
 import re
 from dataclasses import dataclass, replace
 
 from tools.language.lexicon import finite_verb
-from tools.language.sentences import is_heading, split_sentences, without_mark
-from tools.language.speech import said_of_others, speaker_of
+from tools.language.reported_speech import is_denied_hearsay, speaker_of
+from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
 
-_FEWEST_ALONE, _MOST_ALONE = 7, 45
-"""Words of a sentence that may be taken for a side."""
+_SHORTEST_ALONE, _LONGEST_ALONE = 7, 45  # words of a sentence that can be a side
 
-# A sentence that opens with one of these leans on the one before it.
+# Openings of a sentence that depends on the previous one.
 _LEANING = re.compile(
     r"""^["'“‘(]?(?:
     this|that(?!\s+(?:is\s+why\s+)?\w+\s+(?:who|which))|these|those(?!\s+who)|it|its|they|their|he|she|his|her|
@@ -36,8 +32,8 @@ _LEANING = re.compile(
     )(?!\w)""",
     re.IGNORECASE | re.VERBOSE,
 )
-# A pronoun early in the sentence with nothing before it that it could stand for: 'they' and 'its' after words that name
-# nothing, 'she' unless one person was named; an 'it' that only prepares a clause ('make it harder to …') is no pronoun.
+# An early pronoun without an antecedent: 'they' and 'its' after function words, 'she' unless a person is named. An 'it'
+# that prepares a clause ('make it harder to …') is no pronoun.
 _EARLY_PRONOUN = re.compile(
     r"""^(?:
     (?:(?:about|according|after|all|although|and|as|at|because|before|by|despite|during|even|for|from|if|in|into|like|most|of|on|once|only|
@@ -76,37 +72,37 @@ _MIDWAY = re.compile(
     r"^(?:\S+ ){1,4}(?:also|too|though)\b|,? (?:too|as well|though|either|instead)[.!]$",
     re.IGNORECASE,
 )
-# An 'it' or a 'there' that only prepares a clause stands for nothing.
+# An 'it' or 'there' that only prepares a clause refers to nothing.
 _PREPARES_A_CLAUSE = re.compile(
     r"^(?:it(?: is|'s|’s| was| would be| may be| seems)(?: \S+){0,7} (?:that|to|for|when|if|how|whether|who)\b|"
     r"there\b)",
     re.I,
 )
-_OPENING = 6
-"""Words in which a 'this' or a 'the proposal' points at what stands before the sentence."""
+_OPENING = 6  # words in which a pronoun points back
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|me|my|mine|we've|you|your|you're)\b")
-_LONGEST_WORD, _FARTHEST = 100, 500  # characters
+_LONGEST_WORD, _LONGEST_QUOTED_ADDRESS = 100, 500  # characters
+# Without the mark that ends its sentence
 ADDRESS = re.compile(r"(?:https?://|\bwww\.)[^\s\"“”<>]*[^\s\"“”<>.,;:!?)\]'’]")
-"""An address in a text, without the sign that ends the sentence after it."""
 _REFERENCE = re.compile(r"\[\d+\]|\[[a-z]{1,4}\]|https?://|www\.|\bet al\b|\bibid\b|\bpp?\.\s*\d", re.IGNORECASE)
 
 
-def stands_alone(sentence: str) -> bool:
-    """Whether a reader who sees only this sentence can know what it says, and it reads as a statement of anybody's.
-
-    A judgement by form: it refuses fragments, questions, sentences that lean on another part of their text or speak
-    of their writer, and web-page furniture. What is mined as a side has to pass; what is quoted need not
-    (`tools.language.quotable`).
-    """
-    if len(sentence.split()) < _FEWEST_ALONE or not _quotable(sentence, _MOST_ALONE) or is_heading(sentence):
+def is_self_contained(sentence: str) -> bool:
+    """Whether a sentence is understandable alone and a general statement. Decides by form: refuses fragments,
+    questions, sentences that depend on others or mention their writer, and page furniture. Mined sides must pass;
+    quotations need not."""
+    if (
+        len(sentence.split()) < _SHORTEST_ALONE
+        or not _has_quotable_form(sentence, _LONGEST_ALONE)
+        or is_no_prose(sentence)
+    ):
         return False
     refused = (_LEANING, *_POINTING, _MIDWAY, _REFERENCE, _FIRST_PERSON)
     return not needs_context(sentence) and not any(p.search(sentence) for p in refused)
 
 
 def needs_context(sentence: str) -> bool:
-    """Whether the sentence depends on the one before: it opens with a connective or a pronoun, or points back. A
-    'these' late in a sentence mostly stands for something in it."""
+    """Whether a sentence depends on the previous one: it opens with a connective or pronoun, or points back. A late
+    'these' usually refers to the sentence itself."""
     opening = " ".join(sentence.split()[:_OPENING])
     leaning = _LEANING.match(sentence) and not _PREPARES_A_CLAUSE.match(sentence)
     pointing = any(p.search(opening) for p in _POINTING)
@@ -114,26 +110,26 @@ def needs_context(sentence: str) -> bool:
 
 
 def is_prose(sentence: str) -> bool:
-    """Whether the signs in it are in pairs, and its words are a sentence's and not those of a list or a table."""
+    """Whether brackets and quotation marks are balanced and the words are a sentence's, not a list's."""
     pairs = all(sentence.count(a) == sentence.count(b) for a, b in ("()", "[]", "“”"))
     balanced = pairs and sentence.count('"') % 2 == 0
     # Headings, lists of names and tables have too many capitals or too few plain words.
     inner = [w for w in sentence.split()[1:] if w[0].isalpha()]
-    plain = len(inner) >= _FEWEST_ALONE - 2 and sum(w[0].isupper() for w in inner) <= 0.4 * len(inner)
-    # What is longer than words that people write (the longest names of places and most of substances have fewer
-    # letters) is data, broken text or an attempt to spoil a page: no reader is shown it.
+    plain = len(inner) >= _SHORTEST_ALONE - 2 and sum(w[0].isupper() for w in inner) <= 0.4 * len(inner)
+    # Longer words are data, broken text or an attack on the page; nearly all names of places are shorter.
     addresses, words = ADDRESS.findall(sentence), ADDRESS.sub("", sentence).split()
-    readable = all(len(w) <= _LONGEST_WORD for w in words) and all(len(a) <= _FARTHEST for a in addresses)
+    readable = all(len(w) <= _LONGEST_WORD for w in words) and all(len(a) <= _LONGEST_QUOTED_ADDRESS for a in addresses)
     return balanced and plain and readable
 
 
-SHORTEST, LONGEST, LONGEST_PAIR = 6, 60, 75
-"""Words of a sentence, and of two together, that may be quoted."""
+SHORTEST_QUOTE, LONGEST_QUOTE, LONGEST_PAIR = 6, 60, 75  # words of a quotable sentence, and of two
 
-_LONGEST_ADDRESS, _KEPT_OF_IT = 80, 60  # characters of an address that is shown whole, and that is kept of a longer one
+_LONGEST_ADDRESS, _SHOWN_OF_ADDRESS = (
+    80,
+    60,
+)  # characters of an address that is shown whole, and that is kept of a longer one
 _SPACES = re.compile(r"\s+")
-# What joins a sentence to the one before and says nothing itself: 'otherwise' and 'nor' say something, and 'but for',
-# 'so far' and 'yet to' are something else.
+# Connectives without a meaning of their own: not 'otherwise' and 'nor', nor 'but for', 'so far' and 'yet to'.
 _CONNECTIVE = re.compile(
     r"^(?:(?:but|and|so|yet|also|however|moreover|furthermore|besides|additionally|similarly|likewise|therefore|thus|"
     r"hence|consequently|accordingly|nevertheless|nonetheless|still|indeed|in fact|of course|after all|finally|lastly|"
@@ -157,12 +153,8 @@ _FURNITURE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class QuotablePart:
-    """A part of a passage that can be quoted: a sentence, or two.
-
-    text: as they stand there, white space folded. shown: as they are read, with square brackets for what was changed;
-    the same as `text` where nothing was. positions: of its sentences among the passage's. clear: whether a
-    reader who sees only this can be expected to understand it.
-    """
+    """One or two sentences of a passage. text: from the passage, white space folded. shown: the same with square
+    brackets for changes. positions: of the sentences. clear: understandable without the passage."""
 
     passage: Passage
     text: str
@@ -172,50 +164,49 @@ class QuotablePart:
 
 
 def quotable_parts(passage: Passage) -> list[QuotablePart]:
-    """The quotable parts of a passage in its order; where a reader can only guess what one means, `clear` is False."""
+    """Returns the quotable parts of a passage in order; `clear` is False if a reader can only guess the meaning."""
     sentences = split_sentences(passage.text)
     found: list[QuotablePart] = []
     before = -1  # the position of the last sentence of prose
     for position, sentence in enumerate(sentences):
-        if is_heading(sentence):
+        if is_no_prose(sentence):
             before = -1
             continue
-        denied = said_of_others(sentence, "".join(sentences[position + 1 : position + 2]))
+        denied = is_denied_hearsay(sentence, "".join(sentences[position + 1 : position + 2]))
         if not denied and (unit := _quotable_part(passage, sentences, position, before)):
-            found.append(replace(unit, shown=ADDRESS.sub(_shortened, unit.shown)))
+            found.append(replace(unit, shown=ADDRESS.sub(_shortened_address, unit.shown)))
         before = position
     return found
 
 
 def _quotable_part(passage: Passage, sentences: list[str], position: int, before: int) -> QuotablePart | None:
-    own = without_mark(sentences[position])
-    if not _quotable(own, LONGEST) or (own != sentences[position] and finite_verb(own.split()) is None):
-        return None  # an item of a list may be half a sentence that ends as a whole one does
+    own = without_list_mark(sentences[position])
+    if not _has_quotable_form(own, LONGEST_QUOTE) or (own != sentences[position] and finite_verb(own.split()) is None):
+        return None  # a list item may be half a sentence with a full stop
     text = _without_connective(own)
-    if position == 1 and before == 0 and len(sentences[0].split()) < SHORTEST:  # 'Close it. My children …'
+    if position == 1 and before == 0 and len(sentences[0].split()) < SHORTEST_QUOTE:  # 'Close it. My children …'
         both = f"{sentences[0]} {own}"
-        if _quotable(both, LONGEST_PAIR) and both in _SPACES.sub(" ", passage.text):
+        if _has_quotable_form(both, LONGEST_PAIR) and both in _SPACES.sub(" ", passage.text):
             return QuotablePart(passage, both, both, (0, 1))
     if not needs_context(text):
-        return QuotablePart(passage, text, _bracketed(text), (position,))
-    leading = without_mark(sentences[before]) if before == position - 1 and before >= 0 else ""
-    if own == sentences[position] and (pair := _with_the_one_before(passage, leading, own)):
-        return QuotablePart(passage, pair, _bracketed(pair), (before, position))
+        return QuotablePart(passage, text, _with_bracketed_capital(text), (position,))
+    leading = without_list_mark(sentences[before]) if before == position - 1 and before >= 0 else ""
+    if own == sentences[position] and (pair := _pair_with_sentence_before(passage, leading, own)):
+        return QuotablePart(passage, pair, _with_bracketed_capital(pair), (before, position))
     return QuotablePart(passage, own, own, (position,), clear=False)
 
 
-def _quotable(sentence: str, longest: int) -> bool:
+def _has_quotable_form(sentence: str, longest: int) -> bool:
     words = sentence.split()
-    if not SHORTEST <= len(words) <= longest or not _ENDS.search(sentence) or not _OPENS.match(sentence):
+    if not SHORTEST_QUOTE <= len(words) <= longest or not _ENDS.search(sentence) or not _OPENS.match(sentence):
         return False
     return is_prose(sentence) and not _FURNITURE.search(sentence)
 
 
-def _with_the_one_before(passage: Passage, leading: str, sentence: str) -> str:
-    """The two sentences as they stand in the passage, without a connective, or '' where that helps no reader or two
-    people say them."""
+def _pair_with_sentence_before(passage: Passage, leading: str, sentence: str) -> str:
+    """Returns both sentences without a connective; '' if that does not help or two people say them."""
     first = _without_connective(leading)
-    if not _quotable(leading, LONGEST) or needs_context(first):
+    if not _has_quotable_form(leading, LONGEST_QUOTE) or needs_context(first):
         return ""
     pair = f"{leading} {sentence}"
     fits = len(pair.split()) <= LONGEST_PAIR and pair in _SPACES.sub(" ", passage.text)
@@ -226,13 +217,13 @@ def _with_the_one_before(passage: Passage, leading: str, sentence: str) -> str:
 def _without_connective(sentence: str) -> str:
     match = _CONNECTIVE.match(sentence)
     rest = sentence[match.end() :] if match else ""
-    return rest if len(rest.split()) >= SHORTEST else sentence
+    return rest if len(rest.split()) >= SHORTEST_QUOTE else sentence
 
 
-def _bracketed(text: str) -> str:
-    """'schools lose …' as '[S]chools lose …'; a capital stays as it is."""
+def _with_bracketed_capital(text: str) -> str:
+    """Returns '[S]chools lose …' for 'schools lose …'."""
     return f"[{text[0].upper()}]{text[1:]}" if text[:1].islower() else text
 
 
-def _shortened(address: re.Match[str]) -> str:
-    return address[0] if len(address[0]) <= _LONGEST_ADDRESS else f"{address[0][:_KEPT_OF_IT]}[…]"
+def _shortened_address(address: re.Match[str]) -> str:
+    return address[0] if len(address[0]) <= _LONGEST_ADDRESS else f"{address[0][:_SHOWN_OF_ADDRESS]}[…]"

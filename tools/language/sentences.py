@@ -1,47 +1,43 @@
-"""Sentences, the passages of about a hundred words that they are packed into, and which of them are prose: headings,
-captions, list marks and lists of references are kept with a passage for search and as context. They are no part of what
-is judged or quoted: a judge takes the words of a heading for a claim."""
+"""Splits text into sentences and passages of about a hundred words, and recognises prose. Headings, captions, list
+marks and references stay in passages for search and context, but are not judged or quoted: a judge would read a
+heading as a claim."""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from tools.passages import Passage, Sentence
 
-PASSAGE_WORDS = 100
-"""The length the papers retrieve at (BERDS §4: blocks of 100 words)."""
-GAP = " … "
-"""Stands between two sentences of a passage that are quoted together and stand apart."""
+PASSAGE_WORDS = 100  # as in the papers (BERDS §4)
+SENTENCE_GAP = " … "  # between quoted sentences that are not adjacent
 
 _LONGEST_SENTENCE = 60
-_SEGMENTED = 4_000  # characters that are segmented at once, which takes time by their square
+_SEGMENTED_CHARACTERS = 4_000  # characters segmented at once; the time is quadratic
 _SPACES = re.compile(r"\s+")
-_LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")  # whatever str.splitlines takes for one
-_TERMINAL = r"\x1b\[[0-9;?]*[ -/]*[@-~]"  # what makes a terminal print in bold or in colour
+_LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")  # all line ends of str.splitlines
+_TERMINAL = r"\x1b\[[0-9;?]*[ -/]*[@-~]"  # terminal escape codes
 # Half of a surrogate pair is no character: no database and no tokenizer takes it.
 _INVISIBLE = re.compile(
     _TERMINAL + r"|[\x00-\x08\x0e-\x1b\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
-_GLUED = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]+ )")
+_GLUED_SENTENCES = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]+ )")
 _ENDS = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 _CLAUSE_END = re.compile(r"(?<=[;:,])\s+")
 
 
-def clean(text: str) -> str:
-    """Without control, invisible and direction-changing characters; line ends as plain newlines.
-
-    Sentences that lost the space between them ('the end.Then') get it back.
-    """
-    return _GLUED.sub(" ", _INVISIBLE.sub("", _LINE_END.sub("\n", text)))
+def clean_text(text: str) -> str:
+    """Returns the text without control, invisible and direction-changing characters, with newlines as line ends.
+    Restores lost spaces between sentences ('the end.Then')."""
+    return _GLUED_SENTENCES.sub(" ", _INVISIBLE.sub("", _LINE_END.sub("\n", text)))
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of an English text in order, white space folded; a line break ends a sentence."""
+    """Returns the sentences of an English text in order, white space folded. A line break ends a sentence."""
     found: list[str] = []
-    for line in clean(text).split("\n"):
+    for line in clean_text(text).split("\n"):
         rest = ""
         for part in _segments(_SPACES.sub(" ", line).strip()):
             rest += part
-            if rest.endswith(" "):  # it also ends sentences inside a word: 'See p. 3.)', 'www.example.org/?q=A'
+            if rest.endswith(" "):  # sentencex also ends sentences within words: 'See p. 3.)', 'www.example.org/?q=A'
                 found.append(rest.strip())
                 rest = ""
         if rest:
@@ -50,45 +46,37 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _segments(line: str) -> Iterator[str]:
-    """The segments of a line. A long one is segmented in parts: each part begins where the last whole segment ended.
-
-    A segment far too long is cut before a space, so that its parts join again.
-    """
+    """Yields the segments of a line. Long lines are segmented in parts, each from the end of the last whole segment;
+    too long a segment is cut before a space."""
     from sentencex import segment
 
     begun = 0
     while begun < len(line):
-        part = line[begun : begun + _SEGMENTED]
+        part = line[begun : begun + _SEGMENTED_CHARACTERS]
         segments = segment("en", part)
-        if begun + len(part) < len(line) and len(cut := segments.pop()) > _SEGMENTED // 2:
-            segments.append(cut[: cut.rfind(" ", _SEGMENTED // 4)])
+        if begun + len(part) < len(line) and len(cut := segments.pop()) > _SEGMENTED_CHARACTERS // 2:
+            segments.append(cut[: cut.rfind(" ", _SEGMENTED_CHARACTERS // 4)])
         yield from segments
         begun += sum(map(len, segments))
 
 
 def passage_sentences(passage: Passage) -> list[Sentence]:
-    """All sentences of a passage, in the order in which the store keeps their vectors."""
+    """Returns all sentences of a passage, in the order of their stored vectors."""
     return [Sentence(text, passage, i) for i, text in enumerate(split_sentences(passage.text))]
 
 
 def cut_passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
-    """Passages of about `words` words, each ending where a sentence ends.
-
-    A sentence far too long for that is cut at a clause, or else at a word; nothing is left out. A rest of less than
-    a quarter of a passage joins the one before. A line without an end to its sentence (a headline, an item) stays a
-    line, so that it is no part of the sentence after it.
-    """
-    # Lines that a page's width broke are joined; an empty line or a finished sentence still ends the line.
-    joined = re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?=[a-z(])", " ", clean(text))
-    pieces = list(pieces_of(joined, words))
+    """Returns passages of about `words` words that end with sentences. Too long a sentence is cut at a clause, else
+    at a word. A rest under a quarter of a passage joins the previous one. A line without a sentence end (a headline,
+    an item) stays a line."""
+    # Joins wrapped lines; an empty line or a sentence end still ends a line.
+    joined = re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?=[a-z(])", " ", clean_text(text))
+    pieces = list(passage_pieces(joined, words))
     return [join_pieces(pieces[first:end]) for first, end in pack_pieces(pieces, words)]
 
 
-def pieces_of(text: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
-    """The pieces that passages are packed of: sentences, and parts of those that are far too long.
-
-    A piece that does not end a sentence has a line end behind it.
-    """
+def passage_pieces(text: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
+    """Yields sentences, and parts of too long ones. A piece without a sentence end has a line end."""
     for sentence in split_sentences(text):
         pieces = list(split_long_sentence(sentence, words))
         if not _ENDS.search(sentence):
@@ -97,7 +85,7 @@ def pieces_of(text: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
 
 
 def pack_pieces(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple[int, int]]:
-    """Packs pieces into passages of about `words` words: of each the index of its first piece and its end."""
+    """Packs pieces into passages of about `words` words; returns each one's first index and end."""
     lengths = [len(piece.split()) for piece in pieces]
     starts: list[int] = []
     for i, length in enumerate(lengths):
@@ -109,12 +97,12 @@ def pack_pieces(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple
 
 
 def join_pieces(pieces: Sequence[str]) -> str:
-    """The text of a passage that was packed of these pieces."""
+    """Returns the text of a passage's pieces."""
     return " ".join(pieces).replace("\n ", "\n").rstrip()
 
 
 def split_long_sentence(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
-    """The sentence, or one that is far too long in parts that end at a clause, or else at a word."""
+    """Yields the sentence, or parts of a too long one, cut at clauses, else at words."""
     longest = max(words, _LONGEST_SENTENCE)
     if len(sentence.split()) <= longest:
         yield sentence
@@ -133,8 +121,7 @@ def split_long_sentence(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[s
         yield " ".join(piece)
 
 
-_HEADING_WORDS = 14
-"""A line of at most so many words that ends without a mark is a heading, a caption or an item of a list."""
+_HEADING_WORDS = 14  # of a line without a final mark
 _ENDS_PROSE = re.compile(r"[.!?…:;,][\"'”’)\]]*(?:\s*\[\d[\d,\s–-]*\])*$")
 _MARK = re.compile(
     r"^(?:(?:[-*+•‣▪·–—>]|#{1,6}|\(?\d{1,2}[.)]|\d{1,2}(?:\.\d{1,2}){1,3}\.?(?=\s+[A-Z])|\(?(?:[a-z]\)|[ivx]{2,4}[.)]))\s+)+(?=\S)|^[*_]{1,2}(?=\S)"
@@ -150,11 +137,8 @@ _REFERENCE_LINE = re.compile(
 )
 
 
-def is_heading(line: str) -> bool:
-    """Whether a line of a text is a heading, a caption, a bare item or an entry of a list of references.
-
-    line: one of `split_sentences`, which ends sentences at line breaks too.
-    """
+def is_no_prose(line: str) -> bool:
+    """Whether a line of `split_sentences` is a heading, caption, bare item or reference."""
     words = line.split()
     if _NUMBER.fullmatch(line):  # of a list, cut off from its item
         return True
@@ -165,12 +149,12 @@ def is_heading(line: str) -> bool:
     return len(words) <= _HEADING_WORDS and not _ENDS_PROSE.search(line.rstrip("*_ "))
 
 
-def without_mark(sentence: str) -> str:
-    """The sentence without the bullet, number or quotation mark of a list or a reply in front of it."""
+def without_list_mark(sentence: str) -> str:
+    """Returns the sentence without a bullet, number or reply mark."""
     return _MARK.sub("", sentence, count=1)
 
 
-def prose_of(text: str) -> str:
-    """The text's sentences without headings and list marks; the text itself where that leaves nothing."""
-    sentences = [without_mark(s) for s in split_sentences(text) if not is_heading(s)]
+def prose_text(text: str) -> str:
+    """Returns the text without headings and list marks; the text itself if nothing remains."""
+    sentences = [without_list_mark(s) for s in split_sentences(text) if not is_no_prose(s)]
     return " ".join(sentences) or text

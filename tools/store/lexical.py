@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from tools.language.words import analyzer
+from tools.language.lexicon import analyzer
 from tools.store.index import ALL_PASSAGES, PANICS, FolderIndex, IndexEntry
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.language.copies import copy_groups
+from tools.language.near_duplicates import copy_groups
 from tools.passages import Passage, PassageText, SourceDocument
 from tools.store.database import Database, from_float16, to_float16
 
@@ -60,7 +60,7 @@ class WebPassages:
     def put(self, run_id: str, pages: Sequence[WebPage]) -> StoredPages:
         """Stores the pages that are new to the run, each with the page that it copies.
 
-        A copy shares at least half of the shorter text's 4-word shingles (tools.language.copies), on any site.
+        A copy shares at least half of the shorter text's 4-word shingles (tools.language.near_duplicates), on any site.
         """
         if not pages:
             return StoredPages({}, 0)

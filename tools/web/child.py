@@ -6,8 +6,8 @@ from typing import Any
 
 import trafilatura  # noqa: F401  # slowest import, needed by most pages
 
-from tools.documents.child import serve
 from tools.documents.document import ReaderOutput
+from tools.documents.reader_process import serve
 from tools.web.fetch import FetchedPage
 from tools.web.pages import read_page
 

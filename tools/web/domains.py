@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from tools.documents.apart import IsCancelled, ReaderPool
-from tools.documents.limits import Limits
+from tools.documents.sandbox import IsCancelled, ReaderLimits, ReaderPool
 from tools.errors import SettingsError, SourceError
 from tools.language.identification import language_of
 from tools.limits import PAGE_READING_MEGABYTES, PAGE_READING_SECONDS
@@ -191,7 +190,7 @@ def covers(pattern: str, host: str) -> bool:
     return host.endswith(f".{name}") or (host == name and not pattern.startswith("*."))
 
 
-_LIMITS = Limits(seconds=PAGE_READING_SECONDS, megabytes=PAGE_READING_MEGABYTES, output=16 << 20, advice="")
+_LIMITS = ReaderLimits(seconds=PAGE_READING_SECONDS, megabytes=PAGE_READING_MEGABYTES, output=16 << 20, advice="")
 PAGE_READERS = ReaderPool("tools.web.child", at_once=2)
 
 
@@ -204,13 +203,13 @@ async def read_source(page: FetchedPage, lists: DomainLists, title: str = "", da
     return await PAGE_READERS.run_cancellable(partial(_source, page, lists, title, date))
 
 
-def _source(page: FetchedPage, lists: DomainLists, title: str, date: str, given_up: IsCancelled) -> SourceDocument:
+def _source(page: FetchedPage, lists: DomainLists, title: str, date: str, is_cancelled: IsCancelled) -> SourceDocument:
     try:
         with tempfile.NamedTemporaryFile(prefix="steelman-page-") as file:
             file.write(page.data)
             file.flush()
             request = {"path": file.name, "name": page.url, "content_type": page.content_type, "charset": page.charset}
-            found = list(PAGE_READERS.read(request, page.url, _LIMITS, given_up))
+            found = list(PAGE_READERS.read(request, page.url, _LIMITS, is_cancelled))
     except OSError as exc:
         why = exc.strerror or exc
         hint = "Free space in the folder for temporary files, or set TMPDIR to another one."

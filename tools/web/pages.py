@@ -5,13 +5,12 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from tools.documents.document import truncate_document
-from tools.documents.encodings import decode_text
+from tools.documents.document import decode_text, truncate_document
 from tools.documents.html import html_document
+from tools.documents.html_blocks import limit_tree, parse_html
 from tools.documents.markdown import markdown_document
-from tools.documents.markup import parse, shorten
 from tools.documents.pdf import pdf_document
-from tools.documents.plain import text_document
+from tools.documents.plain_text import text_document
 from tools.errors import SourceError
 from tools.limits import FEWEST_PAGE_WORDS, LONGEST_PAGE, MOST_PDF_PAGES
 from tools.passages import SourceDocument
@@ -81,10 +80,10 @@ def read_page(page: FetchedPage) -> SourceDocument:
 
 
 def _read_html(page: FetchedPage, url: str) -> SourceDocument:
-    tree = parse(decode_page(page))
+    tree = parse_html(decode_page(page))
     if tree is None:
         raise SourceError(f"{url}: no text was found in this page.")
-    items = shorten(tree)
+    items = limit_tree(tree)
     title = " ".join((tree.findtext(".//title") or "").split())
     shown = "\n".join(" ".join(t.split()) for t in tree.xpath("//body//text()[not(parent::script)]"))
     try:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.budget import current_budget
-from tools.language.sentences import prose_of
+from tools.language.sentences import prose_text
 from tools.limits import CLEAR
 from tools.models.worker import WORKER
 
@@ -141,7 +141,7 @@ class Judge(ABC):
 
     async def read(self, question: str, sides: Sequence[JudgedSide], passages: Sequence["Passage"]) -> PassageVerdicts:
         """Judges each passage for all sides. By default one pair per side and passage, first passages first."""
-        texts = [prose_of(p.text) for p in passages]
+        texts = [prose_text(p.text) for p in passages]
         pairs = [Pair(s.statement, text, s.contrary, question, s.form) for text in texts for s in sides]
         support = (await self.support(pairs)).reshape(len(passages), len(sides)).T
         return combine_verdicts(sides, support, 0 * support, np.full(len(passages), np.nan, np.float32))

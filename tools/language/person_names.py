@@ -1,7 +1,4 @@
-"""People's names in texts: what is a name, and how a document has it most fully.
-
-The words and conventions by which names and their speech are known are in `conventions.toml`.
-"""
+"""People's names: recognises them and finds their fullest form in a document. Patterns: `conventions.toml`."""
 
 import re
 import tomllib
@@ -10,7 +7,7 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from tools.language.lexicon import is_name, is_word, lookup
+from tools.language.lexicon import is_name, is_word, lexicon_tag
 
 _BLOCKS, _SEARCHED = 4_000, 400_000  # of a document, and characters of these, that names are looked for in
 _MOST_NAMES = 500
@@ -19,33 +16,34 @@ _MOST_FORMS, _LONGEST_FORM = 200, 70  # places that a name is looked for at, and
 
 @cache
 def pattern(name: str) -> re.Pattern[str]:
-    """One of the regular expressions of `conventions.toml`."""
+    """Returns a regular expression of `conventions.toml`."""
     return re.compile(source(name))
 
 
 @cache
 def source(name: str) -> str:
-    text = "".join(line.strip() if "\n" in _sources()[name] else line for line in _sources()[name].splitlines())
+    text = "".join(line.strip() if "\n" in _conventions()[name] else line for line in _conventions()[name].splitlines())
     return re.sub(r"<<(\w+)>>", lambda other: f"(?:{source(other[1])})", text)
 
 
 @cache
-def _sources() -> dict[str, str]:
+def _conventions() -> dict[str, str]:
     return tomllib.loads((Path(__file__).parent / "conventions.toml").read_text("utf-8"))
 
 
-def from_title(name: str) -> str:
-    """The name without other capitalised words before it: from its last titles, or from what can be a name."""
+def without_leading_words(name: str) -> str:
+    """Returns the name without other capitalised words before it: from its last titles, or from its first possible
+    name."""
     if runs := list(pattern("TITLES").finditer(name)):
         return name[runs[-1].start() :]
     words = name.split()
-    while len(words) > 1 and lookup(words[0].lower()) and not lookup(words[0]).startswith("NNP"):
+    while len(words) > 1 and lexicon_tag(words[0].lower()) and not lexicon_tag(words[0]).startswith("NNP"):
         words.pop(0)
     return " ".join(words)
 
 
 def is_person(name: str) -> bool:
-    """Whether it is a name with a title or of several words."""
+    """Whether a name has a title or several words."""
     words = name.split()
     if not words or words[0].lower() == "the":
         return False
@@ -53,8 +51,8 @@ def is_person(name: str) -> bool:
     return bool(pattern("TITLED").match(f"{name} ")) or (len(words) > 1 and any(named))
 
 
-def fullest(name: str, text: str) -> str:
-    """The name as the text has it most fully: 'Cllr Pell' as 'Cllr Idris Pell', unless two people are called so."""
+def fullest_form(name: str, text: str) -> str:
+    """Returns the fullest form in the text: 'Cllr Idris Pell' for 'Cllr Pell', unless two people match."""
     own = run[0] if (run := pattern("TITLED").match(f"{name} ")) else ""
     words = name[len(own) :].split()
     while len(words) > 1 and pattern("PARTICLE").fullmatch(words[0]):
@@ -64,16 +62,19 @@ def fullest(name: str, text: str) -> str:
     found: dict[str, str] = {}
     for place in islice(re.finditer(rf"(?<![\w-]){re.escape(words[-1])}(?![\w-])", text), _MOST_FORMS):
         form = pattern("FORM").search(text[max(0, place.start() - _LONGEST_FORM) : place.end()])
-        titled = from_title(form[0]) if form else words[-1]
+        titled = without_leading_words(form[0]) if form else words[-1]
         title = run[0] if (run := pattern("TITLED").match(titled)) else ""
         before = titled[len(title) :].split()[:-1]
         words_before = form[0].split()[:-1] if form and len(words) == 1 and titled == words[-1] else []
-        if words_before and lookup(words_before[-1].lower())[:1] in ("N", "J"):  # 'Eva Roe', whose first name is a word
+        if words_before and lexicon_tag(words_before[-1].lower())[:1] in (
+            "N",
+            "J",
+        ):  # 'Eva Roe': the first name is a word
             found[words_before[-1]] = name
         first = before[: -len(words) + 1] if len(words) > 1 and before[-len(words) + 1 :] == words[:-1] else before
         if (
             _is_form_of(words[:-1], before)
-            and _agree(own, title)
+            and _titles_agree(own, title)
             and not all(map(pattern("PARTICLE").fullmatch, first))
         ):
             full = " ".join([*title.split(), *before, words[-1]])
@@ -84,27 +85,27 @@ def fullest(name: str, text: str) -> str:
 
 
 def _is_form_of(names: list[str], others: list[str]) -> bool:
-    """Whether all first names are among the others, in their order, in full or as initials."""
+    """Whether all first names are among the others in their order, in full or as initials."""
     left = iter([other.strip(".").casefold() for other in others])
     wanted = [name.strip(".").casefold() for name in names]
     return all(any(o == n or (1 in (len(o), len(n)) and o[:1] == n[:1]) for o in left) for n in wanted)
 
 
-def _agree(one: str, other: str) -> bool:
-    """Whether two titles can be the same person's."""
+def _titles_agree(one: str, other: str) -> bool:
+    """Whether two titles can belong to one person."""
     his, hers = (pattern(name).search for name in ("HIS", "HERS"))
     return not ((his(one) and hers(other)) or (hers(one) and his(other)))
 
 
 def _with_surname(name: str, text: str) -> str:
-    """A first name with the one surname that follows it in the text."""
+    """Returns a first name with the only surname that follows it in the text."""
     after = re.findall(rf"(?<![\w-]){re.escape(name)} ((?:{source('PARTICLE')} ){{0,3}}{source('WORD')})", text)
-    surnames = {last for last in after if lookup(last.split()[-1].lower())[:1] not in ("V", "M")}
+    surnames = {last for last in after if lexicon_tag(last.split()[-1].lower())[:1] not in ("V", "M")}
     return f"{name} {surnames.pop()}" if len(surnames) == 1 else name
 
 
 def role_holder(role: str, text: str) -> str:
-    """Who has the role by the text, as 'Cllr Idris Pell (Chair)' or 'the Clerk, Mrs Bray'; empty if it does not say."""
+    """Returns the holder of a role: 'Cllr Idris Pell (Chair)', 'the Clerk, Mrs Bray'; '' if the text names none."""
     named, person = re.escape(re.sub(r"^(?:the|an?) ", "", role, flags=re.IGNORECASE)), source("PERSON")
     if re.fullmatch(r"(?i:chair(?:man|woman|person)?|conven[eo]r)", named):
         named = r"(?:chair(?:man|woman|person)?|conven[eo]r)"
@@ -121,13 +122,13 @@ def role_holder(role: str, text: str) -> str:
 
 
 def ordinary_case(name: str) -> str:
-    """The name in ordinary case: 'SIR A. LEVERSON-GRAY' as 'Sir A. Leverson-Gray'."""
+    """Returns 'Sir A. Leverson-Gray' for 'SIR A. LEVERSON-GRAY'."""
     whole = name.isupper()
     return re.sub(rf"(?<!\w)[^\W\d_a-z]{{{2 if whole else 3},}}(?!\w)", lambda word: word[0].capitalize(), name)
 
 
-def is_entitled(label: str) -> bool:
-    """Whether a label is surely a person: by a title, several names or a role."""
+def is_surely_person(label: str) -> bool:
+    """Whether a label surely is a person: by a title, several names or a role."""
     if pattern("ROLE").fullmatch(label):
         return True
     plain = ordinary_case(label) if label.isupper() else label
@@ -135,8 +136,8 @@ def is_entitled(label: str) -> bool:
     return named and is_person(plain) and not pattern("NO_NAME").match(plain)
 
 
-def is_body(name: str) -> bool:
-    """Whether a line is the name of an organisation: 'Harnley Students' Union', 'University of Leeds'."""
+def is_organisation(name: str) -> bool:
+    """Whether a line is an organisation's name: 'Harnley Students' Union', 'University of Leeds'."""
     name = ordinary_case(name) if name.isupper() else name
     words = [bare for word in re.sub(r"(?i)^the ", "", name).split() if (bare := word.strip("'’(),"))]
     if not 1 < len(words) < 9 or not all(
@@ -151,26 +152,26 @@ def is_body(name: str) -> bool:
 
 
 def is_numbered(label: str) -> bool:
-    """Whether a label is somebody by a number: 'Flat 4', 'R-07'."""
+    """Whether a label is a numbered person: 'Flat 4', 'R-07'."""
     return bool(pattern("NUMBERED").fullmatch(label))
 
 
 def is_handle(label: str) -> bool:
-    """Whether a label with a time beside it can be the name that somebody has in a chat or a thread."""
+    """Whether a label beside a time can be a name in a chat or thread."""
     words = re.sub(r"\(.*\)", "", label).split()
     if not words or ":" in label:
         return False
     if len(words) == 1:
         odd = label.endswith((".", "!", "?", ":")) or label[0].isdigit()
-        return not odd and lookup(label.lower())[:2] not in ("PR", "DT", "IN")
+        return not odd and lexicon_tag(label.lower())[:2] not in ("PR", "DT", "IN")
     person = pattern("PERSON").pattern
-    if 1 < len(words) < 5 and words[-1][0].isupper() and not any(w[0].islower() and lookup(w) for w in words):
+    if 1 < len(words) < 5 and words[-1][0].isupper() and not any(w[0].islower() and lexicon_tag(w) for w in words):
         return True
-    return bool(re.fullmatch(rf"{person}(?:(?: of|,) {person}| \w)?", " ".join(words))) or is_named(label)
+    return bool(re.fullmatch(rf"{person}(?:(?: of|,) {person}| \w)?", " ".join(words))) or may_be_name(label)
 
 
-def is_named(label: str) -> bool:
-    """Whether a label can be a person's name or role by its words alone."""
+def may_be_name(label: str) -> bool:
+    """Whether a label's words alone can be a person's name or role."""
     name = ordinary_case(label)
     if not 0 < len(label.split()) < 7 or pattern("NO_SPEAKER").fullmatch(label):
         return False
@@ -181,16 +182,16 @@ def is_named(label: str) -> bool:
     return not is_word(label.lower()) if label.isupper() else label[0].isupper() and label.isalpha() and is_name(label)
 
 
-class Names:
-    """The names that a document gives to its speakers, as it has them most fully; each is looked for once."""
+class SpeakerNames:
+    """The fullest names of a document's speakers, cached."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts, self._text = texts, ""
         self._known: dict[str, str] = {}
 
     def full(self, who: str) -> str:
-        """'Cllr Faulds' of 'FAULDS', 'Jana Ruiz (JR)' of 'JR' and 'Mrs Bray (the Clerk)' of 'The Clerk', where the
-        document says so."""
+        """Returns 'Cllr Faulds' for 'FAULDS', 'Jana Ruiz (JR)' for 'JR' and 'Mrs Bray (the Clerk)' for 'The Clerk',
+        if the document says so."""
         if len(self._known) > _MOST_NAMES:
             return self._known.get(who) or ordinary_case(who)
         if who not in self._known:
@@ -200,21 +201,21 @@ class Names:
 
     def _find(self, who: str) -> str:
         label, last = ordinary_case(who), who.rpartition(" ")[2]
-        if last != who and pattern("INITIALS").fullmatch(last) and f"({last})" in self._text:  # a heading stands before
+        if last != who and pattern("INITIALS").fullmatch(last) and f"({last})" in self._text:  # after a heading
             return self.full(last)
         if pattern("INITIALS").fullmatch(who):
             words = [rf"(?:{source('PARTICLE')} )*{initial}[\w'’-]+" for initial in who.replace(".", "")]
             told = re.findall(rf"({source('PERSON')}) ?\({re.escape(who)}\b", self._text)
             people = set(told or re.findall(rf"\b{' '.join(words)}", self._text))
             if people:
-                return labelled(fullest(people.pop(), self._text), who) if len(people) == 1 else who
+                return name_with_label(fullest_form(people.pop(), self._text), who) if len(people) == 1 else who
         elif who.lower().startswith("the ") or pattern("ROLE").fullmatch(who):
             holder = role_holder(who, self._text)
-            return labelled(fullest(holder, self._text), label) if holder else label
-        full = fullest(label, self._text)
+            return name_with_label(fullest_form(holder, self._text), label) if holder else label
+        full = fullest_form(label, self._text)
         return who if full == label and len(who.replace(".", "")) == 2 else full  # 'KV', whom nothing explains
 
 
-def labelled(name: str, label: str) -> str:
-    """A name with the label that it stands for, if that is another: 'Mrs Bray (the Clerk)'."""
+def name_with_label(name: str, label: str) -> str:
+    """Returns a name with a different label of it: 'Mrs Bray (the Clerk)'."""
     return name if label.removeprefix("The ") in name else f"{name} ({label.replace('The ', 'the ', 1)})"

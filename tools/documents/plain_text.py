@@ -1,4 +1,4 @@
-"""Reads plain text: the paragraphs, headings and items that people make with line ends and spaces."""
+"""Reads plain text: paragraphs, headings and items by line ends and spaces."""
 
 import re
 from collections import Counter, defaultdict
@@ -8,23 +8,23 @@ from itertools import pairwise
 from pathlib import Path
 
 from tools.dates import date_of_cell
-from tools.documents.bylines import byline, is_byline, is_running
-from tools.documents.document import document_of_blocks, read_decoded, title_of
+from tools.documents.bylines import has_sentence, is_byline, read_byline
+from tools.documents.document import document_of_blocks, file_title, read_decoded
 from tools.language.lexicon import is_word
-from tools.language.names import is_body, pattern
+from tools.language.person_names import is_organisation, pattern
 from tools.passages import Block, SourceDocument
 
 LIGATURES = dict(zip(range(0xFB00, 0xFB07), "ff fi fl ffi ffl st st".split(), strict=True))
-_BROKEN = re.compile(r"([^\W\d_]{1,100})[-‐\u00ad]$")  # bounded: a line of letters would take the square of its length
-_NEXT = re.compile(r"[^\W\d_]+")
-_TAIL = 102  # characters of a text that the end of its last line is looked for in
+_BROKEN = re.compile(r"([^\W\d_]{1,100})[-‐\u00ad]$")  # bounded, because the time is quadratic
+_NEXT_WORD = re.compile(r"[^\W\d_]+")
+_TAIL_CHARACTERS = 102  # last characters that are searched
 
 
 def join_lines(lines: Iterable[str]) -> str:
-    """The lines as one. A word that a line's end divides is put together, unless the hyphen is its own."""
+    """Joins lines. A word divided at a line end becomes one, unless the hyphen is its own."""
     text = ""
     for line in lines:
-        broken, rest = _BROKEN.search(text[-_TAIL:]), _NEXT.match(line)
+        broken, rest = _BROKEN.search(text[-_TAIL_CHARACTERS:]), _NEXT_WORD.match(line)
         if text.endswith("\u00ad") or (broken and rest and not _has_hyphen(broken[1], rest[0])):
             text = text[:-1] + line
         elif text.endswith(("-", "‐", "/")) and rest and (broken or text.endswith("/")):
@@ -35,7 +35,7 @@ def join_lines(lines: Iterable[str]) -> str:
 
 
 def _has_hyphen(first: str, second: str) -> bool:
-    """Whether 'first-second' is written so: by the lexicon, for a capital, or since its parts alone are words."""
+    """Whether 'first-second' has a hyphen: in the lexicon, before a capital, or because only its parts are words."""
     if not second[0].islower() or (first.isupper() and len(first) > 1) or is_word(f"{first}-{second}"):
         return True
     return not is_word(first + second) and min(len(first), len(second)) > 2 and is_word(first) and is_word(second)
@@ -50,12 +50,12 @@ _GAP = re.compile(r"\S\s{3,}\S")
 _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _LONGEST_TITLE = 14  # words
-_HEAD, _WIDEST = 20, 160  # lines of a head or below a closing, and characters of one
-_SHORTEST_RULE, _SLOPPY = 3, 4  # signs; a shorter rule underlines anything; by which underlines may miss their headings
-_NARROWEST, _LOOSE = 30, 6  # characters: nobody wraps text closer; by which a full line may fall short of the width
-_FULL, _GOING = 0.7, 0.25  # of a wrapped paragraph's lines: too long for another word; begin in a sentence
-# The marking of reStructuredText: explicit marking and options, and what stands around words.
-_RST = (
+_HEAD, _WIDEST = 20, 160  # lines of a head or signature, and characters of one
+_SHORTEST_RULE, _SLOPPY = 3, 4  # characters: of an underline; of its difference from the heading
+_NARROWEST, _LOOSE = 30, 6  # characters: least width of wrapped text; slack of a full line
+_FULL, _GOING = 0.7, 0.25  # shares of a wrapped paragraph's lines: too long for another word; begin within a sentence
+# Markup of reStructuredText: explicit markup, options, and inline marks.
+_RST_MARKUP = (
     (re.compile(r"^ *(?:\.\. +\[[^\]\s]+\] *|\.\.(?:$| .*)|:[\w -]+:(?: .*)?$)", re.MULTILINE), ""),
     (re.compile(r"\s?\[[\w#*.-]{1,40}\]_(?!\w)"), ""),
     (re.compile(r"(?::[\w:.+-]{1,40}:)?`{1,2}[~!]?([^`<>]{1,300}?)(?:\s*<[^<>`]{1,500}>)?`{1,2}_{0,2}"), r"\1"),
@@ -65,65 +65,62 @@ _LINE_NUMBER = re.compile(r"\s*(\d{1,3})(?:\s+|$)")
 
 
 def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
-    """Text, and reStructuredText as text without the marking."""
+    """Reads text, and reStructuredText without its markup."""
     found = read_decoded(path, name)
     text = found.text
-    for marking, kept in _RST if path.suffix.lower() == ".rst" else ():
+    for marking, kept in _RST_MARKUP if path.suffix.lower() == ".rst" else ():
         text = marking.sub(kept, text)
     yield text_document(text, name, found.left_out)
 
 
 def text_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> SourceDocument:
-    """A document of plain text."""
+    """Returns a document of plain text."""
     counts = Counter(left_out or {})
-    text = part_head_and_signature(text)
+    text = separate_bylines(text)
     blocks = text_blocks(text, counts)
-    if blocks and is_body(blocks[0].text) and _has_title(text.lstrip().partition("\n")[2], blocks[1:]):
-        blocks[1] = replace(blocks[1], form="heading", level=1)  # below the name of who keeps the minutes
+    if blocks and is_organisation(blocks[0].text) and _begins_with_title(text.lstrip().partition("\n")[2], blocks[1:]):
+        blocks[1] = replace(blocks[1], form="heading", level=1)  # below the name of the body
         return document_of_blocks(name, blocks, {"title": blocks[1].text}, counts)
-    if _has_title(text, blocks):
+    if _begins_with_title(text, blocks):
         blocks[0] = replace(blocks[0], form="heading", level=1)
         return document_of_blocks(name, blocks, {"title": blocks[0].text}, counts)
-    return document_of_blocks(name, blocks, {"title": title_of(name)}, counts)
+    return document_of_blocks(name, blocks, {"title": file_title(name)}, counts)
 
 
-def part_head_and_signature(text: str) -> str:
-    """The text with an empty line around each line of its head that is a byline, and around each name below a closing.
-
-    Of several lines in a paragraph nobody could tell the one that names the author or the publisher.
-    """
+def separate_bylines(text: str) -> str:
+    """Puts empty lines around each byline in the head and each name below a closing, so that each becomes a block."""
     lines = text.split("\n")
     closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
-    begun = next((i for i, line in enumerate(lines) if is_running(line)), len(lines))
+    begun = next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines))
     told = [i for i, line in enumerate(lines[: min(begun, _HEAD)]) if 0 < len(line) <= _WIDEST and is_byline(line)]
-    told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # title and what is below it
+    told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # title and subtitle
     names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
     apart = {*told, *(names if len(lines) - closing < _HEAD else ())}
     parted = [f"\n{line}\n" if i in apart and line.strip() else line for i, line in enumerate(lines)]
     return "\n".join(parted) if apart else text
 
 
-def _has_title(text: str, blocks: Sequence[Block]) -> bool:
-    """Whether a text begins with a short line that ends no sentence, is no day and names no author, and an empty line
-    or a byline follows."""
+def _begins_with_title(text: str, blocks: Sequence[Block]) -> bool:
+    """Whether the first line is a title: short, no sentence, no date, no author, with an empty line or a byline
+    below."""
     first, *below = (" ".join(line.split()) for line in text.lstrip().split("\n", 4)[:4])
     if len(blocks) < 2 or blocks[0].text != first or len(first.split()) > _LONGEST_TITLE:
         return False
     named = first[0].isalnum() or (first[0] in '“"' and first[-1] in '”"')
-    told = bool(date_of_cell(first) or (len(first.split()) < 7 and byline([Block(first)])["author"]))
+    told = bool(date_of_cell(first) or (len(first.split()) < 7 and read_byline([Block(first)])["author"]))
     headed = not below[0] or pattern("INTERVIEW").search(below[0]) or any(map(is_byline, filter(None, below)))
     return bool(named and headed and not told and not _SENTENCE_END.search(first.rstrip("?")))
 
 
 def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:
-    """The blocks of a text; what is no text goes into the counts of `left_out`."""
-    text = part_records(_without_pages(text.expandtabs(8), left_out))
-    lines = _without_numbers([line.rstrip() for line in text.split("\n")], left_out)
-    return [block for chunk in _chunks(lines) for block in _blocks(chunk)]
+    """Returns the blocks of a text; counts removed parts in `left_out`."""
+    text = separate_records(_without_running_lines(text.expandtabs(8), left_out))
+    lines = _without_line_numbers([line.rstrip() for line in text.split("\n")], left_out)
+    return [block for chunk in _paragraphs(lines) for block in _paragraph_blocks(chunk)]
 
 
-def _without_numbers(lines: list[str], left_out: Counter[str]) -> list[str]:
-    """The lines without their numbers, where most of them have one that follows the last, as in transcripts."""
+def _without_line_numbers(lines: list[str], left_out: Counter[str]) -> list[str]:
+    """Removes line numbers if most lines have consecutive ones, as in transcripts."""
     found = [_LINE_NUMBER.match(line) for line in lines]
     numbers = [int(m[1]) for m in found if m]
     following = sum(b in (a + 1, 1) for a, b in pairwise(numbers))
@@ -133,17 +130,15 @@ def _without_numbers(lines: list[str], left_out: Counter[str]) -> list[str]:
     return [line[m.end() :] if m else line for line, m in zip(lines, found, strict=True)]
 
 
-def _without_pages(text: str, left_out: Counter[str]) -> str:
-    """The text without the running lines of its pages, which are alike or have a gap.
-
-    Over the end of a page a paragraph goes on where its sentence does.
-    """
+def _without_running_lines(text: str, left_out: Counter[str]) -> str:
+    """Removes the running lines of pages, which recur or have a gap. A paragraph continues over a page end if its
+    sentence does."""
     pages = [page.strip("\n").split("\n") for page in text.split("\f")]
-    shapes = Counter(shape for page in pages for shape in {_shape(page[0]), _shape(page[-1])})
+    shapes = Counter(shape for page in pages for shape in {_line_shape(page[0]), _line_shape(page[-1])})
     found: list[str] = []
     for number, page in enumerate(pages):
         for at, ends_here in ((0, number > 0), (-1, number < len(pages) - 1)):
-            if len(page) > 1 and (shapes[_shape(page[at])] > 1 or (ends_here and _GAP.search(page[at]))):
+            if len(page) > 1 and (shapes[_line_shape(page[at])] > 1 or (ends_here and _GAP.search(page[at]))):
                 left_out["running headers and footers"] += 1
                 del page[at]
         inner = "\n".join(page).strip("\n")
@@ -152,11 +147,9 @@ def _without_pages(text: str, left_out: Counter[str]) -> str:
     return "\n".join(found)
 
 
-def part_records(text: str) -> str:
-    """The text with an empty line above each rule that parts records, so that it underlines no heading.
-
-    A heading's underline is about as long as the heading; the rule between records is the same below all of them.
-    """
+def separate_records(text: str) -> str:
+    """Puts an empty line above each rule that separates records. An underline is about as long as its heading; a
+    separator has one length."""
     lines = text.split("\n")
     above: defaultdict[str, list[int]] = defaultdict(list)  # lengths of the lines above each rule
     for before, line in pairwise(lines):
@@ -168,12 +161,12 @@ def part_records(text: str) -> str:
     return "\n".join(f"\n{line}\n" if line.strip() in rules else line for line in lines)
 
 
-def _shape(line: str) -> str:
+def _line_shape(line: str) -> str:
     return re.sub(r"\d+|\b[ivxlc]+\b", "#", " ".join(line.split()))
 
 
-def _chunks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """The lines between empty lines; the marks of a quoted message are taken off."""
+def _paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Yields the lines between empty lines, without marks of quoted mail."""
     chunk: list[str] = []
     for line in (*lines, ""):
         bare = _QUOTED.sub("", line) if line.lstrip().startswith(">") else line
@@ -184,8 +177,8 @@ def _chunks(lines: Sequence[str]) -> Iterator[list[str]]:
             chunk = []
 
 
-def _blocks(chunk: list[str]) -> Iterator[Block]:
-    """The blocks of neighbouring lines: headings that are underlined come first; what has no letter is a rule."""
+def _paragraph_blocks(chunk: list[str]) -> Iterator[Block]:
+    """Yields the blocks of adjacent lines; lines without letters or digits are rules."""
     alone = len(chunk) == 1
     part: list[str] = []
     for i, line in enumerate(chunk):
@@ -199,11 +192,11 @@ def _blocks(chunk: list[str]) -> Iterator[Block]:
     if alone and part and (heading := _heading(" ".join(part[0].split()))):
         yield heading
     elif part:
-        yield from _body(part)
+        yield from _body_blocks(part)
 
 
 def _heading(text: str) -> Block | None:
-    """A line that stands alone and is plainly one: numbered by section, called a chapter, or in capitals."""
+    """Returns a heading if a single line is numbered, called a chapter, or in capitals."""
     if len(text.split()) > 12 or _SENTENCE_END.search(text):
         return None
     if numbered := _NUMBERED.match(text):
@@ -213,8 +206,8 @@ def _heading(text: str) -> Block | None:
     return None
 
 
-def _body(lines: Sequence[str]) -> Iterator[Block]:
-    """A table, the items of a list that stand close, the paragraph that a width broke, or else each line."""
+def _body_blocks(lines: Sequence[str]) -> Iterator[Block]:
+    """Yields a table, the items of a list, a wrapped paragraph, or each line."""
     rows = [[cell for cell in _COLUMN.split(line.strip(" |")) if cell] for line in lines]
     if len(rows) > 1 and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1 and not _BULLET.match(lines[0]):
         yield Block("\n".join(" | ".join(row) for row in rows), "table")
@@ -225,20 +218,20 @@ def _body(lines: Sequence[str]) -> Iterator[Block]:
     starts = sorted({0, *turns, *(i for i, mark in enumerate(marks) if i and mark and listed), len(lines)})
     for first, end in pairwise(starts):
         part = lines[first:end]
-        if (mark := marks[first]) and _heads(part, mark.end()):
+        if (mark := marks[first]) and _is_heading_of(part, mark.end()):
             yield Block(" ".join(part[0].split()), "heading", 2)
-            yield from _body(part[1:])
+            yield from _body_blocks(part[1:])
         elif mark:
-            yield Block(_joined([part[0][mark.end() :], *part[1:]]), "item")
+            yield Block(_joined_line([part[0][mark.end() :], *part[1:]]), "item")
         elif _is_wrapped(part) or (turns and all(line.lstrip()[0].islower() for line in part[1:])):
-            yield Block(_joined(part))
+            yield Block(_joined_line(part))
         else:
-            yield from (Block(_joined([line])) for line in part)
+            yield from (Block(_joined_line([line])) for line in part)
 
 
-def _heads(lines: Sequence[str], begin: int) -> bool:
-    """Whether the first line, a numbered one, is the heading of the lines below it: it ends no sentence, though the
-    next one's first word had room in it, and they begin one."""
+def _is_heading_of(lines: Sequence[str], begin: int) -> bool:
+    """Whether a numbered first line is the heading of the lines below: it ends no sentence although a word had room,
+    and they begin one."""
     title, *below = lines
     room = max(map(len, lines)) - _LOOSE - len(title) if below else 0
     numbered = title[:begin].strip(" (.)").isdigit() and len(title[begin:].split()) <= _LONGEST_TITLE
@@ -247,7 +240,7 @@ def _heads(lines: Sequence[str], begin: int) -> bool:
 
 
 def _turn_starts(lines: Sequence[str]) -> list[int]:
-    """Which lines of a text begin another speaker's turn, or its words below the speaker's name."""
+    """Returns the lines that begin a speaker's turn, or the words below a speaker's name."""
     found: set[int] = set()
     for i, line in enumerate(map(str.strip, lines)):
         ended = i == 0 or i in found or lines[i - 1].rstrip()[-1:] in '.!?…"”’)]:'
@@ -257,13 +250,13 @@ def _turn_starts(lines: Sequence[str]) -> list[int]:
         elif ended and len(line) <= 140:
             named = any(pattern(kind).fullmatch(line) for kind in ("quoted", "stamp")) or pattern("BEARER").search(line)
             found |= {i, i + 1} if named else set()
-    if found:  # what happens between turns
+    if found:  # asides between turns
         found |= {i for i, line in enumerate(lines) if pattern("ASIDE").fullmatch(line.strip())}
     return sorted(found & set(range(1, len(lines))))
 
 
 def _is_wrapped(lines: Sequence[str]) -> bool:
-    """Whether each line ends because the next word had no room; lines of verses and lists begin with a capital."""
+    """Whether each line ends because the next word had no room; verses and lists begin lines with capitals."""
     indent = min(len(line) - len(line.lstrip()) for line in lines)
     margin = max(map(len, lines)) - indent
     pairs = list(pairwise(lines))
@@ -272,6 +265,5 @@ def _is_wrapped(lines: Sequence[str]) -> bool:
     return margin >= _NARROWEST and full >= _FULL * len(pairs) and going >= _GOING * len(pairs)
 
 
-def _joined(lines: Sequence[str]) -> str:
-    """On one line; a word that was divided at the end of a line is one again, and a compound keeps its hyphen."""
+def _joined_line(lines: Sequence[str]) -> str:
     return join_lines(" ".join(line.split()) for line in lines)

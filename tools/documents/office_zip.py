@@ -1,9 +1,5 @@
-"""Opens the documents that are zips of XML parts (Word, PowerPoint, OpenDocument, EPUB), within bounds, and knows what
-the names of their styles say.
-
-Elements and attributes are found by their local names: the 'strict' form of a format differs from the usual one in its
-namespaces only.
-"""
+"""Opens documents that are zips of XML parts (Word, PowerPoint, OpenDocument, EPUB) within limits, and interprets
+style names. Finds elements by local name, because 'strict' formats differ only in namespaces."""
 
 import posixpath
 import re
@@ -19,19 +15,18 @@ from tools.documents.document import title_unless_junk
 from tools.errors import SourceError
 from tools.passages import BlockForm
 
-# Word keeps the English names of its own styles whatever its language; other programs write what their users see.
+# Word stores English style names in any language; other programs store localized ones.
 _HEADING = re.compile(
     r"(?:heading|header|überschrift|titre|título|titolo|kop|rubrik|overskrift|otsikko|nagłówek|nadpis|címsor|"
     r"заголовок|başlık|見出し|标题|標題|제목) ?([1-9])"
 )
 _CAPTIONS = {"caption", "beschriftung", "légende", "leyenda", "didascalia", "bijschrift", "legenda"}
-HYPHENS = {0xAD: None, 0x2011: "-"}
-"""Of a line's end that may come, and one that may not: as plain text has them."""
+HYPHENS = {0xAD: None, 0x2011: "-"}  # soft and non-breaking
 _TITLES = {"title", "titel", "titre", "título", "titolo"}
-_MOST_XML = 20_000_000  # bytes unpacked; forty times as many are needed, and minutes, while a library reads them
-_MOST_MARKS = 750_000  # of a part; a library makes half a kilobyte or more of each
+_MOST_XML = 20_000_000  # unpacked bytes; a library needs forty times as many, and minutes
+_MOST_MARKS = 750_000  # in a part; a library needs at least half a kilobyte for each
 _XML = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
-_OLD_FORMAT = b"\xd0\xcf\x11\xe0"  # what Office wrote before 2007, and what it puts around an encrypted document
+_OLD_FORMAT = b"\xd0\xcf\x11\xe0"  # Office before 2007, and encrypted documents
 # The dates of python-docx's and python-pptx's templates.
 _TEMPLATE_DATES = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z", "2013-01-27T09:15:58Z")
 
@@ -47,7 +42,7 @@ class Package:
         return part.lower() in self._names
 
     def read(self, part: str) -> bytes:
-        """Raises KeyError for a part that is missing, SourceError for one that is too long, whatever its name."""
+        """Raises KeyError for a missing part, SourceError for one that is too long."""
         found = self._zipped.getinfo(self._names.get(part.lower(), part))
         if found.file_size > _MOST_XML:
             raise self._too_much
@@ -57,48 +52,44 @@ class Package:
         return data
 
     def xml(self, part: str) -> Any:
-        """The root element of a part. Raises KeyError where it is missing, lxml's SyntaxError where it is damaged."""
-        root = _parsed(self.read(part))
+        """Returns a part's root element. Raises KeyError if it is missing, lxml's SyntaxError if it is damaged."""
+        root = _parse_xml(self.read(part))
         unwrap_alternatives(root)
         return root
 
     def relations(self, part: str = "") -> list[tuple[str, str]]:
-        """The parts that a part refers to, or the whole package where none is named, each behind the last word of its
-        relation's type; missing ones are left out."""
+        """Returns the kind and name of each existing part that a part refers to; '' is the whole package."""
         folder, base = posixpath.split(part)
         listed = posixpath.join(folder, "_rels", f"{base}.rels")
         if not self.has(listed):
             return []
         found = []
         for each in self.xml(listed):
-            target = resolve_part(folder, attr(each, "Target"))
-            if attr(each, "TargetMode") != "External" and self.has(target):
-                found.append((attr(each, "Type").rpartition("/")[2], target))
+            target = resolve_target(folder, attribute(each, "Target"))
+            if attribute(each, "TargetMode") != "External" and self.has(target):
+                found.append((attribute(each, "Type").rpartition("/")[2], target))
         return found
 
     def properties(self) -> dict[str, str]:
-        """What the properties of an Office document say."""
         parts = [part for kind, part in self.relations() if kind == "core-properties"]
-        return properties_of(self.xml(parts[0])) if parts else {}
+        return document_properties(self.xml(parts[0])) if parts else {}
 
 
 @contextmanager
 def open_package(path: Path, name: str, what: str) -> Iterator[Package]:
-    """The parts of a zip; `what` is the format's name with its article ('a Word document').
-
-    Raises SourceError for a file that is no zip, is damaged or unpacks to too much, there or while it is being read.
-    """
+    """Opens a zip. what: the format's name with article ('a Word document'). Raises SourceError for a file that is
+    no zip, is damaged or unpacks to too much, at opening or during reading."""
     import lzma
     import zlib
 
     try:
         with path.open("rb") as file:
             if file.read(4) == _OLD_FORMAT:
-                how = "it has a password or is of an older format. Save it in the format of its ending and without one"
-                raise SourceError(f"{name}: this is not {what} that can be read: {how}.")
+                how = "it has a password or an older format. Save it without a password in the format of its ending"
+                raise SourceError(f"{name}: this is not {what} in a readable form: {how}.")
         with zipfile.ZipFile(path) as zipped:
-            much = f"more than {_MOST_XML:,} bytes of marked text, or {_MOST_MARKS:,} marks in a part"
-            too_much = SourceError(f"{name}: this is {what} of {much}. Split it.")
+            much = f"more than {_MOST_XML:,} bytes of markup, or {_MOST_MARKS:,} tags in a part"
+            too_much = SourceError(f"{name}: this is {what} with {much}. Split it.")
             if sum(part.file_size for part in zipped.infolist() if part.filename.lower().endswith(_XML)) > _MOST_XML:
                 raise too_much
             yield Package(zipped, too_much)
@@ -109,31 +100,29 @@ def open_package(path: Path, name: str, what: str) -> Iterator[Package]:
         raise SourceError(f"{name}: this is not {what}, or a damaged one ({' '.join(str(exc).split())}).") from exc
 
 
-def _parsed(data: bytes) -> Any:
-    """The root of an XML text: no entity is unfolded and nothing is fetched."""
+def _parse_xml(data: bytes) -> Any:
+    """Returns the root element. Expands no entities and fetches nothing."""
     from lxml import etree
 
-    # Without `huge_tree` lxml refuses what is nested deeper than 256, and so bounds every walk over the tree.
+    # Without `huge_tree` lxml refuses nesting below 256 levels, which bounds every walk over the tree.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     return etree.fromstring(data, parser)
 
 
-def resolve_part(folder: str, target: str) -> str:
-    """The part that an address in a part of this folder means."""
+def resolve_target(folder: str, target: str) -> str:
+    """Returns the part that an address in a part of this folder means."""
     path = unquote(target.partition("#")[0]).replace("\\", "/")
     return posixpath.normpath(path[1:] if path.startswith("/") else posixpath.join(folder, path))
 
 
-def properties_of(properties: Any) -> dict[str, str]:
-    """Title, author and day that a document says it has, without what its program or template put there.
-
-    There is no day where the file was begun on one and saved on another.
-    """
+def document_properties(properties: Any) -> dict[str, str]:
+    """Returns title, author and day of a document's properties, without template values. The day is empty if the
+    file was created and saved on different days."""
     said: dict[str, str] = {}
     authors = [" ".join((each.text or "").split()) for each in properties.iter("{*}creator")]
     for each in properties.iter():
         name, first = local_name(each), said.get(local_name(each), "")
-        published = attr(each, "event") == "publication"  # of the several dates of a book
+        published = attribute(each, "event") == "publication"  # of the several dates of a book
         said[name] = first if first and not published else " ".join((each.text or "").split())
     dates = [said[name] for name in ("modified", "date", "created", "creation-date") if said.get(name)]
     days = {date[:10] for date in dates if date not in _TEMPLATE_DATES}
@@ -143,12 +132,11 @@ def properties_of(properties: Any) -> dict[str, str]:
 
 
 def local_name(element: Any) -> str:
-    """The name of an element without its namespace."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
-def attr(element: Any, name: str) -> str:
-    """The attribute of this local name, or an empty text."""
+def attribute(element: Any, name: str) -> str:
+    """Returns the attribute of this local name, or ''."""
     for key, value in element.items():
         if key.rpartition("}")[2] == name:
             return str(value)
@@ -156,7 +144,7 @@ def attr(element: Any, name: str) -> str:
 
 
 def unwrap_alternatives(root: Any) -> None:
-    """Replaces each `mc:AlternateContent` by the first of its alternatives that has text, or else by the first."""
+    """Replaces each `mc:AlternateContent` by its first alternative with text, or else by its first."""
     for each in list(root.iter("{*}AlternateContent")):
         with_text = (way for way in each if next(way.iter("{*}t"), None) is not None)
         for inner in list(next(with_text, each[0] if len(each) else ())):
@@ -165,7 +153,7 @@ def unwrap_alternatives(root: Any) -> None:
 
 
 def find_child(element: Any, *path: str) -> Any:
-    """The element that a path of local names leads to, or None."""
+    """Returns the element at a path of local names, or None."""
     for name in path:
         element = next((each for each in element if local_name(each) == name), None)
         if element is None:
@@ -174,12 +162,12 @@ def find_child(element: Any, *path: str) -> Any:
 
 
 def parse_number(text: str, otherwise: int = 0) -> int:
-    """A whole number in a marking; whatever else stands there counts as `otherwise`."""
+    """Returns a whole number, or `otherwise` for any other text."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,9}", text) else otherwise
 
 
-def form_of_style(name: str) -> tuple[BlockForm, int] | None:
-    """The form of a style's paragraphs by its name, and their level as headings; None where the name says nothing."""
+def style_form(name: str) -> tuple[BlockForm, int] | None:
+    """Returns the block form and heading level of a style's name; None for an unknown name."""
     name = name.lower().strip()
     if name in _CAPTIONS:
         return "caption", 0

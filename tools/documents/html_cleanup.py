@@ -1,10 +1,6 @@
-"""Cleans a tree of HTML: takes out what is no text, marks the parts that are notes, and writes superscripts as text.
-
-Pages come this way and whatever is turned into HTML first, before `tools.documents.markup` makes blocks of them. Raised
-digits are written as a power (10^6, km^2), or left out where they are the mark of a note: one rule for every format.
-Glued to what they stand behind, they would make another figure of it. What is lowered stays as it is (CO2), and so do
-the letters of an ordinal (21st).
-"""
+"""Cleans an HTML tree before `html_blocks` reads it: removes non-text, marks notes, writes superscripts. Raised
+digits become a power (10^6, km^2), or are removed as a note mark; otherwise they would change the figure before
+them. Subscripts (CO2) and ordinals (21st) stay."""
 
 import re
 from collections import Counter
@@ -16,17 +12,15 @@ _BLOCK = frozenset("p li div aside dd td tr".split())
 _NOTE_SIGN = re.compile(
     r"[\[(]?\s*(?:\d{1,4}|[a-z]{1,3}|[ivxlc]{1,6}|[*†‡§¶]{1,3}|note \d+|nb \d+)\s*[\])]?[.:]?", re.IGNORECASE
 )
-_BACK = re.compile(r"[\W\d_]*(?:back|return|jump up|a?)?[\W\d_]*", re.IGNORECASE)
+_BACK_LINK = re.compile(r"[\W\d_]*(?:back|return|jump up|a?)?[\W\d_]*", re.IGNORECASE)
 _CODE = ("code", "samp", "kbd", "tt")
-STRUCK = ("del", "s", "strike")
-"""What an author takes back and leaves to be seen."""
-_LONGEST_NOTE = 6_000  # characters; what is longer is a section that a mark points to, and no note
-_LONGEST_REPEATED = 200  # characters: a longer cell that is merged over many rows stands in the first of them only
+STRUCK = ("del", "s", "strike")  # struck-out text
+_LONGEST_NOTE = 6_000  # characters; a longer target is a section
+_LONGEST_REPEATED = 200  # characters; a longer merged cell appears in its first row only
 _CODE_CLASS = re.compile(
     r"(?:^|\s)(?:highlight\S*|language-\S+|lang-\S+|sourceCode|codehilite|code-?block|prettyprint)(?:\s|$)"
 )
-SUPERSCRIPT, SUPERSCRIPT_END = "\ue000", "\ue001"
-"""Around what is raised, in a text whose format tells it; `write_superscripts` takes them out again."""
+SUPERSCRIPT, SUPERSCRIPT_END = "\ue000", "\ue001"  # around raised text, until `write_superscripts`
 
 NOTE_MARK = re.compile(r"(?:\d{1,3}|[ivx]{1,5}|[*†‡§¶∗]{1,3})(?:\s?,\s?\d{1,3})*")
 _SUPERSCRIPT = re.compile(f"{SUPERSCRIPT}([^{SUPERSCRIPT}{SUPERSCRIPT_END}]*){SUPERSCRIPT_END}")
@@ -38,31 +32,28 @@ _BASE = re.compile(
     re.IGNORECASE,
 )
 _SLASHES, _OPENING = ("/", "\u2044", "\u2215"), "([{“„‘«—–-/"
-_LONGEST, _BEFORE = 12, 40  # characters: of what is raised, and of what is looked at before it
+_LONGEST_SUPERSCRIPT, _CONTEXT_CHARACTERS = 12, 40  # characters: of a superscript, and of the text before it
 _BLOCKS = frozenset("p div li td th dd dt h1 h2 h3 h4 h5 h6 br hr pre tr table ul ol section article body html".split())
 
 
 def remove_non_text(root: Any) -> Counter[str]:
-    """Takes out images, listings, formulas, what its author struck out, and the marks of notes with their way back;
-    counts all but the last. What is raised is written.
-
-    What a mark points to gets the role of a note, which `blocks_of` goes by. `root` is changed.
-    """
+    """Removes and counts images, listings, formulas, struck-out text and note marks. Gives notes the role that
+    `html_blocks` reads. Changes `root`."""
     counts = Counter(
         {
             "note marks": write_superscript_elements(root),
-            "images": _drop(root, root.iter("img", "svg", "picture", "video", "audio", "canvas", "map")),
-            "formulas": _drop(root, root.iter("math")),
-            "struck out texts": _drop(root, root.iter(*STRUCK)),
-            "code blocks": _drop(root, (pre for pre in root.iter("pre") if _is_code(pre))),
+            "images": _drop_all(root, root.iter("img", "svg", "picture", "video", "audio", "canvas", "map")),
+            "formulas": _drop_all(root, root.iter("math")),
+            "struck out texts": _drop_all(root, root.iter(*STRUCK)),
+            "code blocks": _drop_all(root, (pre for pre in root.iter("pre") if _is_code(pre))),
         }
     )
     _mark_notes(root)
     return counts
 
 
-def drop(element: Any) -> None:
-    """Takes an element out and leaves the text after it."""
+def drop_element(element: Any) -> None:
+    """Removes an element and keeps the text after it."""
     parent, before, tail = element.getparent(), element.getprevious(), element.tail
     if parent is None:
         return
@@ -74,30 +65,30 @@ def drop(element: Any) -> None:
     parent.remove(element)
 
 
-def _drop(root: Any, found: Iterator[Any]) -> int:
-    """Takes elements out; how many there were, those inside of others not counted."""
+def _drop_all(root: Any, found: Iterator[Any]) -> int:
+    """Removes elements; returns their number without nested ones."""
     dropped = set()
     for element in list(found):
         if element is not root and not any(up in dropped for up in element.iterancestors()):
             dropped.add(element)
     for element in dropped:
-        drop(element)
+        drop_element(element)
     return len(dropped)
 
 
 def _is_code(pre: Any) -> bool:
-    """A listing; a text that is merely set as it was typed, such as an RFC, has no mark of code."""
+    """Whether a `pre` is a listing; preformatted prose, such as an RFC, has no code markup."""
     around = [pre, *(up for up, _ in zip(pre.iterancestors(), range(3), strict=False))]
     typed = len(pre) > 0 and all(child.tag in _CODE for child in pre) and not (pre.text or "").strip()
     return typed or any(_CODE_CLASS.search(e.get("class") or "") for e in around)
 
 
 def _mark_notes(root: Any) -> None:
-    """Takes out the marks of notes, and gives what they point to the role of one."""
+    """Removes note marks and gives their targets the role of a note."""
     targets = {key: e for e in root.iter("*") for key in (e.get("id"), e.get("name")) if key}
-    short: dict[Any, bool] = {}  # each is looked at once, however many marks point to it
+    short: dict[Any, bool] = {}  # each target is measured once
     notes: list[Any] = []
-    for mark in [a for a in root.iter("a") if (a.get("href") or "").startswith("#") and is_mark(a)]:
+    for mark in [a for a in root.iter("a") if (a.get("href") or "").startswith("#") and is_note_mark(a)]:
         note = targets.get(mark.get("href")[1:])
         while note is not None and note.tag not in _BLOCK:
             note = note.getparent()
@@ -109,20 +100,20 @@ def _mark_notes(root: Any) -> None:
         if short[note] and not any(up.get("role") == "doc-footnote" for up in mark.iterancestors()):
             note.set("role", "doc-footnote")
             notes.append(note)
-            drop_mark(mark)
+            drop_note_mark(mark)
     for note in notes:
         for link in list(note.iter("a")):
-            if (link.get("href") or "").startswith("#") and _BACK.fullmatch("".join(link.itertext()).strip()):
-                drop_mark(link)
+            if (link.get("href") or "").startswith("#") and _BACK_LINK.fullmatch("".join(link.itertext()).strip()):
+                drop_note_mark(link)
 
 
-def drop_mark(mark: Any) -> None:
-    """Takes the mark of a note out, with the raised element around it."""
-    drop(mark.getparent() if _is_superscript_mark(mark.getparent()) else mark)
+def drop_note_mark(mark: Any) -> None:
+    """Removes a note mark with the raised element around it."""
+    drop_element(mark.getparent() if _is_superscript_mark(mark.getparent()) else mark)
 
 
-def is_mark(link: Any) -> bool:
-    """Whether a link is the mark of a note: a number or a sign that is raised, in brackets, or called a reference."""
+def is_note_mark(link: Any) -> bool:
+    """Whether a link is a note mark: a number or sign that is raised, bracketed or called a reference."""
     text = "".join(link.itertext()).strip()
     if not text or not _NOTE_SIGN.fullmatch(text):
         return False
@@ -134,7 +125,7 @@ def is_mark(link: Any) -> bool:
 
 
 def _is_superscript_mark(element: Any) -> bool:
-    """Whether nothing but one mark stands in a raised element."""
+    """Whether a raised element holds nothing but one mark."""
     return (
         element is not None
         and element.tag in ("sup", "span")
@@ -143,19 +134,19 @@ def _is_superscript_mark(element: Any) -> bool:
     )
 
 
-def repeat_merged(table: Any) -> None:
-    """A cell that is merged over several rows stands in each of them, so that each row says all that it says."""
+def repeat_merged_cells(table: Any) -> None:
+    """Copies a cell that spans rows into each of them, so that each row is complete."""
     rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
     for at, row in enumerate(rows):
         column = 0
         for cell in row.iterchildren("td", "th"):
             for below in rows[at + 1 : at + int(cell.attrib.pop("rowspan", "1"))]:
-                _put(deepcopy(cell), column, below)
+                _insert_cell(deepcopy(cell), column, below)
             column += int(cell.get("colspan", "1"))
 
 
-def _put(cell: Any, column: int, row: Any) -> None:
-    """Inserts the copy of a cell into a row, where as many columns stand before it."""
+def _insert_cell(cell: Any, column: int, row: Any) -> None:
+    """Inserts a copied cell into a row at a column."""
     cell.tail = None
     if len("".join(cell.itertext())) > _LONGEST_REPEATED:
         cell[:], cell.text = [], None
@@ -168,10 +159,8 @@ def _put(cell: Any, column: int, row: Any) -> None:
 
 
 def superscript_text(text: str, before: str, after: str = "") -> str | None:
-    """What is written for a superscript between two texts; None for the mark of a note, which is no text.
-
-    After a number, a unit or a symbol it is a power; elsewhere a number or a sign is a mark.
-    """
+    """Returns the text of a superscript between two texts; None for a note mark. After a number, unit or symbol it
+    is a power; elsewhere a number or sign is a mark."""
     said = text.strip()
     apart = not before or before[-1].isspace()
     begins = apart or before[-1] in _OPENING
@@ -186,12 +175,11 @@ def superscript_text(text: str, before: str, after: str = "") -> str | None:
 
 
 def mark_superscript(text: str) -> str:
-    """The text between the signs that mark a superscript."""
     return f"{SUPERSCRIPT}{text}{SUPERSCRIPT_END}" if text.strip() else text
 
 
 def write_superscripts(text: str) -> tuple[str, int]:
-    """The text with each marked superscript as it is written, and how many marks of notes were left out."""
+    """Returns the text with marked superscripts written out, and the number of removed note marks."""
     if SUPERSCRIPT not in text:
         return text, 0
     pieces, marks, end = [""], 0, 0
@@ -199,38 +187,35 @@ def write_superscripts(text: str) -> tuple[str, int]:
     for match in _SUPERSCRIPT.finditer(text):
         pieces.append(text[end : match.start()])
         end = match.end()
-        shown = superscript_text(match[1], "".join(pieces[-4:])[-_BEFORE:], text[end : end + 1])
+        shown = superscript_text(match[1], "".join(pieces[-4:])[-_CONTEXT_CHARACTERS:], text[end : end + 1])
         marks += shown is None
         pieces.append(shown or "")
     return "".join(pieces) + text[end:], marks
 
 
 def write_superscript_elements(root: Any) -> int:
-    """Writes the `sup` elements of an HTML tree as text; returns how many marks of notes went. `root` is changed.
-
-    What holds a link, or is one, is left to those who know where it leads.
-    """
+    """Writes `sup` elements as text; returns the number of removed note marks. Skips links. Changes `root`."""
     marks = 0
     for element in list(root.iter("sup")):
         text = "".join(element.itertext())
-        if len(text) > _LONGEST or next(element.iter("a"), None) is not None:
+        if len(text) > _LONGEST_SUPERSCRIPT or next(element.iter("a"), None) is not None:
             continue
         if next(element.iterancestors("a"), None) is not None:
             continue
-        shown = superscript_text(text, _before(element), (element.tail or "")[:1])
+        shown = superscript_text(text, _text_before(element), (element.tail or "")[:1])
         if shown is None:
             marks += 1
-            drop(element)
+            drop_element(element)
         elif shown != text:
             del element[:]
             element.text = shown
     return marks
 
 
-def _before(element: Any) -> str:
-    """The end of the text that stands right before an element in its paragraph."""
+def _text_before(element: Any) -> str:
+    """Returns the end of the text right before an element in its paragraph."""
     last = element.getprevious()
     if last is None:
-        return ((element.getparent().text if element.getparent() is not None else "") or "")[-_BEFORE:]
+        return ((element.getparent().text if element.getparent() is not None else "") or "")[-_CONTEXT_CHARACTERS:]
     inside = "" if last.tag in _BLOCKS or not isinstance(last.tag, str) else "".join(last.itertext())
-    return f"{inside}{last.tail or ''}"[-_BEFORE:]
+    return f"{inside}{last.tail or ''}"[-_CONTEXT_CHARACTERS:]

@@ -1,9 +1,6 @@
-"""The process that reads foreign files, one after the other, within the limits that each comes with.
-
-`python -m tools.documents.child` is run by `tools.documents.apart`; `tools.web.child` does it for pages.
-A request is a line of JSON on its input. The answers are lines of JSON on its output: what was found, and
-`{"end": …}` or what ended the reading.
-"""
+"""The reader process: reads files one after the other, each within its own limits. `tools.documents.sandbox` runs
+`python -m tools.documents.reader_process`; `tools.web.child` does the same for pages. A request is one line of JSON
+on stdin. Outputs are lines of JSON on stdout; the last one has the key `end`."""
 
 import json
 import math
@@ -18,30 +15,29 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from tools.documents.document import Columns, ReaderOutput, output_to_json, unforeseen_failure
+from tools.documents.document import ColumnNames, ReaderOutput, output_to_json, unexpected_failure
 from tools.documents.readers import read_file
 from tools.errors import ReaderFailedError, SourceError
 
-_MOST_HELD = 200 << 20
-"""Bytes after which a fresh process is better than one that holds so much of an earlier file."""
+_MOST_REUSABLE_BYTES = 200 << 20  # held of an earlier file, for which a fresh process is better
 
 
 def serve(read: Callable[[dict[str, Any]], Iterator[ReaderOutput]]) -> None:
-    """Answers requests until the input ends."""
+    """Answers requests until stdin ends."""
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print goes nowhere
+    os.dup2(2, 1)  # discards the output of libraries
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
     while True:
         request = requests.get()
-        _limit(request["seconds"], request["megabytes"])
+        _set_limits(request["seconds"], request["megabytes"])
         end = _answer(out, read, request)
-        _limit(math.inf, math.inf)
-        _write_line(out, {"end": True, **end, "again": _memory_held() < _MOST_HELD})
+        _set_limits(math.inf, math.inf)
+        _write_line(out, {"end": True, **end, "again": _memory_in_use() < _MOST_REUSABLE_BYTES})
 
 
 def _answer(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[ReaderOutput]], request: dict[str, Any]) -> Any:
-    """Writes each output of a reader as a line; returns the fields of the last line, which say how it ended."""
+    """Writes each output as a line. Returns the fields of the last line, which say how the reading ended."""
     try:
         for each in read(request):
             _write_line(out, output_to_json(each))
@@ -49,8 +45,8 @@ def _answer(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[ReaderOutp
         return _error_to_json(exc)
     except MemoryError:
         return {"memory": True}
-    except Exception as exc:  # noqa: BLE001  # whatever it is, it is told, and the next file is read
-        told = unforeseen_failure(request["name"], exc)
+    except Exception as exc:  # noqa: BLE001  # reported; the next file is read
+        told = unexpected_failure(request["name"], exc)
         told.__cause__ = exc
         return _error_to_json(told)
     return {}
@@ -68,7 +64,7 @@ def _write_line(out: IO[bytes], told: dict[str, Any]) -> None:
 
 
 def _read_requests(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]]") -> None:
-    """Queues the requests of the input; at its end, when the parent is gone, kills this process and its children."""
+    """Queues requests. When stdin ends, the parent is gone: kills this process and its children."""
     for line in requests:
         taken.put(json.loads(line))
     if os.getpgrp() == os.getpid():
@@ -76,29 +72,28 @@ def _read_requests(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]
     os._exit(0)
 
 
-def _memory_held() -> int:
-    """The bytes that this process holds and that count for its limit, which the next file would have to do without."""
+def _memory_in_use() -> int:
+    """Returns the data bytes of this process, which reduce the next file's memory. 0 where /proc is missing."""
     try:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
-    except OSError:  # another system than Linux, which does not tell
+    except OSError:  # not Linux
         return 0
     return int(pages) * os.sysconf("SC_PAGESIZE")
 
 
-def _limit(seconds: float, megabytes: float) -> None:
-    """Sets this process's limits of processor time and memory from now on; infinite lifts them."""
+def _set_limits(seconds: float, megabytes: float) -> None:
+    """Sets this process's limits of processor time and memory; infinite values remove them."""
     from resource import RLIM_INFINITY, RLIMIT_CPU, RLIMIT_DATA, getrlimit, setrlimit
 
-    # What is reserved and not written to, as by threads, counts for RLIMIT_AS and hardly for RLIMIT_DATA.
+    # RLIMIT_AS would count memory that threads reserve and never use.
     for limit, most in ((RLIMIT_CPU, time.process_time() + seconds), (RLIMIT_DATA, megabytes * 2**20)):
         _, hard = getrlimit(limit)
         finite = [math.ceil(each) for each in (most, hard) if each not in (math.inf, RLIM_INFINITY)]
-        setrlimit(limit, (min(finite, default=RLIM_INFINITY), hard))  # which can be raised again
+        setrlimit(limit, (min(finite, default=RLIM_INFINITY), hard))  # the soft limit, which can be raised
 
 
 def read_request(request: dict[str, Any]) -> Iterator[ReaderOutput]:
-    """The outputs of `read_file` for a request, in the order of the file."""
-    columns = Columns(**{**request["columns"], "text": tuple(request["columns"]["text"])})
+    columns = ColumnNames(**{**request["columns"], "text": tuple(request["columns"]["text"])})
     return read_file(Path(request["path"]), request["name"], columns)
 
 

@@ -1,8 +1,5 @@
-"""Which column of a table of rows holds the text, and which its id, title, address, publisher, date and kind.
-
-A column is taken for its name, in any case and by the usual synonyms. Where no column, or more than one, may be the
-text, the user is asked.
-"""
+"""Chooses the columns of a table: text, id, title, address, publisher, date, kind, author. Matches names in any case
+and by synonyms. Asks the user if no column or several may be the text."""
 
 import re
 import shlex
@@ -11,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from tools.dates import date_of_cell
-from tools.documents.document import FIELDS, GUESS_ALL, Columns
+from tools.documents.document import COLUMN_FIELDS, GUESSED_COLUMNS, ColumnNames
 from tools.errors import SourceError, option
 
+# As `fold_name` returns them
 TEXT_NAMES = "text body content text_content full_text fulltext comment argument answer opinion tweet".split()
-"""What columns of texts are called; names here are as `fold_name` has them."""
 _TEXT_NAMES = [*TEXT_NAMES, *"message abstract review response statement speech selftext antwort".split()]
 # By field, the best first; the first four are also the last word of a compound: 'arg_id', 'article_title'.
 _NAMES = {
@@ -33,11 +30,11 @@ _NAMES = {
     "surname": ["surname", "last_name"],  # of the author, as the role is
     "role": ["role", "position", "job_title"],
 }
+# Usual names of columns
 ALL_NAMES = frozenset(["name", *_TEXT_NAMES, *(name for names in _NAMES.values() for name in names)])
-"""What columns are usually called."""
-_OTHERS = frozenset("image img picture photo thumbnail avatar icon logo author user job".split())
+_NO_TITLE_WORDS = frozenset("image img picture photo thumbnail avatar icon logo author user job".split())
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
-_NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
+_EMPTY_VALUES = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
 _MANY = 3  # words; a text has more
 _QUESTION = re.compile(r"(?is).*\?|(?:[^\W_]+[\W_]+){4}|q(?:uestion)?[\W_]?\d")  # as a column's name
@@ -48,30 +45,26 @@ _GOODS = re.compile(r"(?:[^\W_]+_)?(?:price|sku|stock|quantity|qty)(?:_[^\W_]+)?
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2} [^\W\d_]\S*")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
-_FILLERS = ("response", "open-ended response")  # what SurveyMonkey writes below a question
+_FILLERS = ("response", "open-ended response")  # of SurveyMonkey, below a question
 
-Value = str | tuple[str, ...]
-"""What a row has under a column: a text, or the texts of a list."""
+CellValue = str | tuple[str, ...]  # a text, or the texts of a list
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table: its number, counted from 1, where it stands in the file, and its values by column."""
+class TableRow:
+    """A row. number: counted from 1. where: its place in the file. values: by column."""
 
     number: int
     where: str
-    values: Mapping[str, Value]
+    values: Mapping[str, CellValue]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """The rows of a file, in order, an error in the place of each that is broken.
+class RowTable:
+    """The rows of a file; broken rows are errors. names: empty if each row names its own. notes: remarks for the
+    user. above: lines above the names."""
 
-    names: of the columns; empty where each row names its own. notes: what the reader has to tell of the file.
-    above: the lines above the names.
-    """
-
-    rows: Iterator[Row | SourceError]
+    rows: Iterator[TableRow | SourceError]
     names: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
     above: Sequence[str] = ()
@@ -79,71 +72,70 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """The columns of the text (none in a table of figures), and one a field; `note` tells what was guessed."""
+    """The columns of the text (none in a table of figures) and of each field. note: what was guessed. answers: each
+    text column is named by the question that it answers."""
 
     text: tuple[str, ...]
     fields: Mapping[str, str]
     note: str = ""
-    answers: bool = False  # each column of the text is named by what it answers
+    answers: bool = False  # text columns are named by their questions
 
 
-Values = Mapping[str, Sequence[str]]
-"""What the first rows have under each column, as far as they have something."""
+ColumnValues = Mapping[str, Sequence[str]]  # non-empty values of the first rows, by column
 
 
 def choose_columns(
-    file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str], given: Columns = GUESS_ALL
+    file: str, rows: Sequence[Mapping[str, CellValue]], names: Sequence[str], given: ColumnNames = GUESSED_COLUMNS
 ) -> ColumnChoice:
-    """The columns to read, from the first rows of a file.
-
-    Raises SourceError for a name that no column has, and where the text is not plain to see: it lists the columns.
-    """
-    columns = _columns(names, rows)
-    fields = {f: _resolved(file, columns, getattr(given, f)) for f in FIELDS if getattr(given, f)}
+    """Returns the columns to read, from the first rows. Raises SourceError for an unknown name, and with a list of
+    the columns if the text is not clear."""
+    columns = _column_values(names, rows)
+    fields = {f: _resolve_column(file, columns, getattr(given, f)) for f in COLUMN_FIELDS if getattr(given, f)}
     named = (p for name in given.text for p in ([name] if name in columns else map(str.strip, name.split(","))))
-    text = tuple(dict.fromkeys(_resolved(file, columns, name) for name in named if name))
+    text = tuple(dict.fromkeys(_resolve_column(file, columns, name) for name in named if name))
     guessed: dict[str, str] = {}
     if not text:
-        if not (text := _text(file, columns, set(fields.values()), given)):
+        if not (text := _text_columns(file, columns, set(fields.values()), given)):
             return ColumnChoice((), {}, "read as a table of figures")
         guessed["text"] = "', '".join(text)
-    told = [row for row in rows if any(value_of(row.get(name)) for name in text)]  # the others need no id
-    free = _columns([name for name in names if name not in text], told)
+    told = [row for row in rows if any(cell_text(row.get(name)) for name in text)]  # rows without text need no id
+    free = _column_values([name for name in names if name not in text], told)
     goods = any(_GOODS.fullmatch(fold_name(name)) for name in names)
-    people = {n for n in free if not goods and n.lower() == "name" and _most(free[n], _PERSON.fullmatch)}
+    people = {n for n in free if not goods and n.lower() == "name" and _mostly(free[n], _PERSON.fullmatch)}
     for of, usual in _NAMES.items():
-        named_so = [*_called(usual, free), *(n for n in free if _is_compound(n, usual[:4]))]
+        named_so = [*_columns_named(usual, free), *(n for n in free if _is_compound(n, usual[:4]))]
         named_so += [n for n in free if of == "author" and (n in people or _ASKS_NAME.search(n))]
-        found = next((n for n in named_so if _fits(of, free[n], len(told))), "")
+        found = next((n for n in named_so if _values_fit_field(of, free[n], len(told))), "")
         if of not in fields and found:
             fields[of] = guessed[of] = found
-    note = _note(columns, {*text, *fields.values()}, fields, guessed)
-    # A field that the first rows do not have may still come: it has to be called what it is then.
-    fields = {of: of for of in FIELDS if of not in ("id", *names)} | fields
+    note = _guess_note(columns, {*text, *fields.values()}, fields, guessed)
+    # A field may first appear in later rows, under its own name.
+    fields = {of: of for of in COLUMN_FIELDS if of not in ("id", *names)} | fields
     return ColumnChoice(text, fields, note, len(text) > 1 and not given.text)
 
 
 def fold_name(name: str) -> str:
-    """A name in lower case, its words joined by `_`: 'Published At', 'publishedAt' and 'published-at' are one."""
+    """Returns a name in lower case with `_` between words: 'Published At', 'publishedAt' and 'published-at' are
+    equal."""
     return "_".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
-def read_head(rows: Sequence[Sequence[str]], given: Columns) -> tuple[list[str], int]:
-    """The names that the first rows give to the columns, and how many rows those are; none where they are data."""
+def read_column_names(rows: Sequence[Sequence[str]], given: ColumnNames) -> tuple[list[str], int]:
+    """Returns the column names of the first rows, and the number of these rows; nothing if they are data."""
     names, taken = [cell.strip().split("\n")[0] for cell in rows[0]], 1
-    if not _names_columns(rows, given):
+    if not _is_first_row_header(rows, given):
         return [], 0
-    while taken + 1 < len(rows) and _is_head(rows[taken], rows[taken + 1 :], names):
-        names = names if set(given.named()) & set(names) else _wordings(names, rows[taken])
+    while taken + 1 < len(rows) and _is_header_row(rows[taken], rows[taken + 1 :], names):
+        names = names if set(given.named()) & set(names) else _joined_headers(names, rows[taken])
         taken += 1
     return names, taken
 
 
-def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
-    """Whether the first row names the columns: its cells are no data, and none of them is a value further down."""
+def _is_first_row_header(rows: Sequence[Sequence[str]], given: ColumnNames) -> bool:
+    """Whether the first row names the columns: its cells are no data and no values further down."""
     first = [cell.strip() for cell in rows[0]]
     asked = {fold_name(part) for name in given.named() for part in (name, *name.split(","))}
-    if any(fold_name(cell) in asked for cell in first if cell) or _is_head(first, rows[3:] or rows[1:]):
+    if any(fold_name(cell) in asked for cell in first if cell) or _is_header_row(first, rows[3:] or rows[1:]):
         return True
     if any(name.isdecimal() and 0 < int(name) <= len(first) for name in asked):
         return False
@@ -155,9 +147,8 @@ def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
     return years or any(fold_name(cell) in ALL_NAMES for cell in first)
 
 
-def _is_head(cells: Sequence[str], below: Sequence[Sequence[str]], names: Sequence[str] = ()) -> bool:
-    """Whether a row names columns: its words, which differ, stand where the rows below it have figures; or it is what
-    Qualtrics and SurveyMonkey write below the names, an empty cell first and words where the names are empty."""
+def _is_header_row(cells: Sequence[str], below: Sequence[Sequence[str]], names: Sequence[str] = ()) -> bool:
+    """Whether a row names columns: different words above figures, or the second row of Qualtrics and SurveyMonkey."""
     said = [cell.strip() for cell in cells]
     unnamed = [cell for name, cell in zip(names, said, strict=False) if not name]
     names_them = unnamed and all(cell and not FIGURE.fullmatch(cell) for cell in unnamed)
@@ -168,12 +159,12 @@ def _is_head(cells: Sequence[str], below: Sequence[Sequence[str]], names: Sequen
     rows = [row for row in below if not row[0].startswith("{")]
     columns = [[row[i].strip() for row in rows if i < len(row)] for i in range(len(said))]
     figures = [sum(1 for v in column if FIGURE.fullmatch(v)) > 0.8 * len(rows) for column in columns]
-    words = {value_of(cell) for cell, of_figures in zip(said, figures, strict=True) if of_figures}
+    words = {cell_text(cell) for cell, of_figures in zip(said, figures, strict=True) if of_figures}
     return len(words) > 1 and all(any(map(str.isalpha, w)) and not FIGURE.fullmatch(w) for w in words)
 
 
-def _wordings(names: Sequence[str], cells: Sequence[str]) -> list[str]:
-    """The names with what the row below them adds: a question, or a part of the name on the left."""
+def _joined_headers(names: Sequence[str], cells: Sequence[str]) -> list[str]:
+    """Returns the names with additions of the row below: a question, or part of the name to the left."""
     made, held = [], ""
     for name, cell in zip_longest(names, cells, fillvalue=""):
         said, held = cell.strip().split("\n")[0], name or held
@@ -182,25 +173,25 @@ def _wordings(names: Sequence[str], cells: Sequence[str]) -> list[str]:
     return made
 
 
-def value_of(value: Value | None, between: str = "\n") -> str:
-    """A value as one text; what stands for nothing in other people's tables is empty."""
+def cell_text(value: CellValue | None, between: str = "\n") -> str:
+    """Returns a value as one text; '' for placeholders such as 'n/a'."""
     said = (value if isinstance(value, str) else between.join(v for v in value or () if v)).strip()
-    return "" if said.lower() in _NOTHING else said
+    return "" if said.lower() in _EMPTY_VALUES else said
 
 
-def _columns(names: Iterable[str], rows: Sequence[Mapping[str, Value]]) -> Values:
-    return {name: [v for row in rows if (v := value_of(row.get(name)))] for name in names}
+def _column_values(names: Iterable[str], rows: Sequence[Mapping[str, CellValue]]) -> ColumnValues:
+    return {name: [v for row in rows if (v := cell_text(row.get(name)))] for name in names}
 
 
-def _resolved(file: str, columns: Values, name: str) -> str:
+def _resolve_column(file: str, columns: ColumnValues, name: str) -> str:
     alike = [each for each in columns if each == name or (fold_name(each) and fold_name(each) == fold_name(name))]
     if alike:
         return name if name in alike else alike[0]
-    raise SourceError(f"{file}: no column is called '{name}'. {_listed(columns)}")
+    raise SourceError(f"{file}: no column is called '{name}'. {_columns_with_examples(columns)}")
 
 
-def _called(usual: Sequence[str], columns: Iterable[str]) -> list[str]:
-    """The columns that are called by one of the usual names, in their order, and behind them fields inside others."""
+def _columns_named(usual: Sequence[str], columns: Iterable[str]) -> list[str]:
+    """Returns the columns with usual names, in the order of these, then nested ones."""
     by_name = [(fold_name(part), column) for column in columns for part in (column, column.rpartition(".")[2])]
     whole = sorted((usual.index(name), "." in column, column) for name, column in by_name if name in usual)
     return list(dict.fromkeys(column for *_, column in whole))
@@ -208,20 +199,20 @@ def _called(usual: Sequence[str], columns: Iterable[str]) -> list[str]:
 
 def _is_compound(column: str, last: Sequence[str]) -> bool:
     words = fold_name(column).split("_")
-    return len(words) == 2 and words[1] in last and words[0] not in _OTHERS
+    return len(words) == 2 and words[1] in last and words[0] not in _NO_TITLE_WORDS
 
 
-def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[str, ...]:
-    """The column that is called 'text', or else the only one that is called as texts are, or that has many words; all
-    that are named by a question or as a kind of text; none in a table of figures."""
+def _text_columns(file: str, columns: ColumnValues, taken: set[str], given: ColumnNames) -> tuple[str, ...]:
+    """Returns the text columns: 'text', the only column with a text name or many words, or all that are questions or
+    kinds of text. Empty for a table of figures."""
     free = [name for name, values in columns.items() if name not in taken and values]
-    worded = [name for name in free if _most(columns[name], _has_words)]
+    worded = [name for name in free if _mostly(columns[name], _has_words)]
     worded = [
         n for n in worded if len(columns[n]) < 3 or len(set(columns[n])) > 1
     ] or worded  # no question asked of all
-    other, prose = _called(list(ALL_NAMES), free), [n for n in worded if _most(columns[n], _has_many_words)]
-    called, own = _called(_TEXT_NAMES, worded), [n for n in prose if n not in other]
-    own = [n for n in own if _most(columns[n], _ENDS.search)] or own  # rather than names
+    other, prose = (_columns_named(list(ALL_NAMES), free), [n for n in worded if _mostly(columns[n], _has_many_words)])
+    called, own = _columns_named(_TEXT_NAMES, worded), [n for n in prose if n not in other]
+    own = [n for n in own if _mostly(columns[n], _ENDS.search)] or own  # rather than names
     found = called or own or prose
     if "text" in map(fold_name, found):
         return (found[0],)
@@ -231,8 +222,8 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[
     if asked := answers or (own if kinds else []):
         return tuple(n for n in columns if n in (*called, *asked))
     # Beside figures, words are the labels of the rows, or remarks here and there.
-    figures = [n for n in free[1:] if n not in other and _most(columns[n], FIGURE.fullmatch)]
-    texts = [v for n in found if n != free[0] or _most(columns[n], _ENDS.search) for v in columns[n]]
+    figures = [n for n in free[1:] if n not in other and _mostly(columns[n], FIGURE.fullmatch)]
+    texts = [v for n in found if n != free[0] or _mostly(columns[n], _ENDS.search) for v in columns[n]]
     if len(figures) > len(found) and 2 * len(texts) < len(columns[free[0]]) and set(found) & set(prose) <= set(own):
         return ()
     if len(found) == 1:
@@ -241,12 +232,12 @@ def _text(file: str, columns: Values, taken: set[str], given: Columns) -> tuple[
     both = f" ('{found[0]},{found[1]}' takes both.)" if found and "{column}" in given.hint else ""
     how = _hint(given, file, found[0]) if found else ""
     how = how or (f"If one is the text all the same: {_hint(given, file, free[-1])}" if free else "")
-    error = SourceError(f"{file}: {told} {_listed(columns)} {how}{both}".rstrip())
+    error = SourceError(f"{file}: {told} {_columns_with_examples(columns)} {how}{both}".rstrip())
     error.columns = [(name, _short(columns[name][0])) for name in free]
     raise error
 
 
-def _most(values: Sequence[str], are: Callable[[str], object]) -> bool:
+def _mostly(values: Sequence[str], are: Callable[[str], object]) -> bool:
     return sum(1 for value in values if are(value)) >= 0.5 * len(values)
 
 
@@ -262,37 +253,36 @@ def _is_address(value: str) -> bool:
     return value.startswith(("http://", "https://", "www.")) and len(value.split()) == 1
 
 
-def _hint(given: Columns, file: str, column: str) -> str:
+def _hint(given: ColumnNames, file: str, column: str) -> str:
     path = f"./{file}" if file.startswith("-") else file
     hint = given.hint.replace("{file}", shlex.quote(path)).replace("--text {column}", option("text", column))
     return hint.replace("{column}", column)
 
 
-def _fits(of: str, values: Sequence[str], rows: int) -> bool:
-    """Whether the values of a column that is called as the field is may be its values."""
-    if of == "id":  # every row has one, and hardly one comes twice; what does by mistake is told, row by row
+def _values_fit_field(of: str, values: Sequence[str], rows: int) -> bool:
+    """Whether a column's values suit the field that its name suggests."""
+    if of == "id":  # each row has one; a few repetitions are reported by row
         return len(values) == rows and rows - len(set(values)) <= max(1, 0.05 * rows)
     words: dict[str, Callable[[str], object]] = dict.fromkeys(("title", "publisher", "author"), _has_words)
-    return bool(values) and _most(values, (words | {"url": _is_address, "date": date_of_cell}).get(of, bool))
+    return bool(values) and _mostly(values, (words | {"url": _is_address, "date": date_of_cell}).get(of, bool))
 
 
-def _note(columns: Values, used: set[str], fields: Mapping[str, str], guessed: Mapping[str, str]) -> str:
-    """What was guessed and what is not used; empty where all columns are called what they are."""
+def _guess_note(columns: ColumnValues, used: set[str], fields: Mapping[str, str], guessed: Mapping[str, str]) -> str:
+    """Returns what was guessed and what is unused; '' if all names match."""
     said = [f"'{column}' as the {of}" for of, column in guessed.items() if column != of]
     left = [repr(_short(n)) for n, said in columns.items() if said and n not in used and not _PANDAS_INDEX.fullmatch(n)]
     parts = [f"read {', '.join(said)}"] if said else []
     parts += [] if fields.get("id") else ["ids from the row numbers"]
-    parts += [f"not used: {_few(left)}"] if left else []
+    parts += [f"not used: {_listed_shortly(left)}"] if left else []
     return "; ".join(parts)
 
 
-def _listed(columns: Values) -> str:
-    """The columns, each with an example of its values."""
+def _columns_with_examples(columns: ColumnValues) -> str:
     told = [f"'{name}'" + (f" ({_short(values[0])})" if values else " (empty)") for name, values in columns.items()]
-    return f"Its columns: {_few(told)}." if told else "It has no columns."
+    return f"Its columns: {_listed_shortly(told)}." if told else "It has no columns."
 
 
-def _few(told: Sequence[str]) -> str:
+def _listed_shortly(told: Sequence[str]) -> str:
     return ", ".join(told[:_WIDEST]) + (f" and {len(told) - _WIDEST} more" if len(told) > _WIDEST else "")
 
 

@@ -1,19 +1,16 @@
-"""Reported speech: who says a sentence of prose that quotes people, such as a news report or minutes.
-
-The words and conventions that it goes by are in `conventions.toml`.
-"""
+"""Reported speech: finds the speaker of a sentence in prose that quotes people, such as news and minutes. Patterns:
+`conventions.toml`."""
 
 import re
 from collections.abc import Sequence
 
 from tools.language.lexicon import is_name
-from tools.language.names import from_title, fullest, is_entitled, is_person, pattern
-from tools.language.sentences import GAP
+from tools.language.person_names import fullest_form, is_person, is_surely_person, pattern, without_leading_words
+from tools.language.sentences import SENTENCE_GAP
 from tools.passages import PROBABLY, Passage
 
 UNNAMED = "somebody quoted"
-"""The speaker of a sentence inside quotation marks whose speaker the passage does not name. The document's author must
-not stand for it."""
+"""The speaker of a quotation that the passage attributes to nobody; not the document's author."""
 
 
 _WORD = re.compile(r"\w+")
@@ -21,20 +18,20 @@ _MARKS = " “”«»„\"‘’'"
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]urs?|us)\b")
 
 
-_OFTEN, _LEAST, _SHORT = 0.2, 5, 19
+_FIRST_PERSON_SHARE, _LEAST_SPOKEN, _MOST_MEAN_WORDS = 0.2, 5, 19
 
 
 def people_speak(texts: Sequence[str]) -> bool:
-    """Whether people speak for themselves in the texts, as in letters, interviews and minutes: a fifth of the texts,
-    and five at least, are in the first person, and the texts have 19 words or fewer in the mean."""
+    """Whether people speak for themselves, as in letters and interviews: a fifth of the texts, and at least five,
+    are in the first person, and texts have at most 19 words on average."""
     spoken = sum(bool(_FIRST_PERSON.search(text)) for text in texts)
     words = sum(len(text.split()) for text in texts)
-    return spoken >= max(_LEAST, _OFTEN * len(texts)) and words <= _SHORT * len(texts)
+    return spoken >= max(_LEAST_SPOKEN, _FIRST_PERSON_SHARE * len(texts)) and words <= _MOST_MEAN_WORDS * len(texts)
 
 
-def reporter(clause: str, verbs: str = "VERB") -> str:
-    """Who says something by the words of this clause, outside of quotation marks: 'Cllr Faulds', 'the Clerk', 'she', 'a
-    spokeswoman'; empty where nobody does. verbs: 'VERB_IN_MINUTES' are more."""
+def speaker_in_clause(clause: str, verbs: str = "VERB") -> str:
+    """Returns the person who says something by this clause, outside of quotation marks: 'Cllr Faulds', 'the Clerk',
+    'she', 'a spokeswoman'; else ''. verbs: 'VERB_IN_MINUTES' has more."""
     if told := pattern("ACCORDING").search(clause):
         return told["who"] or told["whose"]
     if inverted := pattern("INVERTED").match(clause):
@@ -49,7 +46,7 @@ def reporter(clause: str, verbs: str = "VERB") -> str:
         before = clause[: verb.start()].rstrip()[-240:]
         if before.endswith(",") and (said_by := pattern("SAID_BY").match(clause, verb.start())):
             return said_by["who"]
-        who = _subject(pattern("ADVERBS").sub("", before))
+        who = _subject_at_end(pattern("ADVERBS").sub("", before))
         first = pattern("SUBJECT_OF_TWO").match(clause) if before.endswith((" and", " but")) else None
         if first and is_person(first["who"]):  # 'Una Roe agreed but added'
             return first["who"]
@@ -62,24 +59,24 @@ def _is_described(who: str) -> bool:
     return bool(pattern("DESCRIBED").fullmatch(who)) and not pattern("NAME_AT_END").fullmatch(who)
 
 
-def _subject(left: str) -> str:
-    """The subject that ends there: 'Ms J. Birkett' of 'Ms J. Birkett, team leader,'."""
+def _subject_at_end(left: str) -> str:
+    """Returns the subject at the end: 'Ms J. Birkett' of 'Ms J. Birkett, team leader,'."""
     left = pattern("RELATIVE").sub("", left)
     if pattern("PASSIVE").search(left):
         return ""
     if left.endswith(","):
         *chunks, last = [chunk.strip(" “”\"'") for chunk in left[:-1].split(",")]
         last = re.sub(r"^the ", "", last)
-        named = [name for name in chunks[-1:] if pattern("PERSON").fullmatch(name) and is_entitled(name)]
+        named = [name for name in chunks[-1:] if pattern("PERSON").fullmatch(name) and is_surely_person(name)]
         named += [last] if chunks and pattern("PERSON").fullmatch(last) else []
-        named += [from_title(m[0]) for chunk in chunks if (m := pattern("PERSON").match(chunk))]
+        named += [without_leading_words(m[0]) for chunk in chunks if (m := pattern("PERSON").match(chunk))]
         named += [m["who"] for chunk in chunks if (m := pattern("BY_TRADE").match(chunk[:1].lower() + chunk[1:]))]
         if person := next(filter(is_person, named), ""):
             return person
     left = left.removesuffix(",")
     if inside := re.search(r" \(([^()]{1,60})\)$", left):
         left, member = left[: inside.start()], inside[1]
-        if pattern("CLUB").search(left) and is_entitled(member) and not pattern("CLUB").search(member):
+        if pattern("CLUB").search(left) and is_surely_person(member) and not pattern("CLUB").search(member):
             return member  # who speaks for a body
     if pattern("PRONOUN").fullmatch(last := left.rpartition(" ")[2]):
         return last
@@ -92,13 +89,14 @@ def _subject(left: str) -> str:
     if found:
         if found[0].lower().startswith("the ") and not pattern("TITLES").search(found[0]):
             return found[0]
-        name = from_title(found[0])
+        name = without_leading_words(found[0])
         return name if is_person(name) or is_name(name) or pattern("INITIALS").fullmatch(name) else ""
     return found[0] if (found := pattern("DESCRIBED").search(left[-80:])) else ""
 
 
 def speaker_of(passage: Passage, quote: str) -> str:
-    """Who says the quote: whom the passage reports to say it, by whose word, else its speaker, else its author."""
+    """Returns the speaker of a quote: the reported person and the reporter, else the passage's speaker, else its
+    author."""
     own, reported = passage.said_by, reported_speaker(quote, passage.text, spoken=bool(passage.speaker))
     if not reported:
         return own
@@ -112,165 +110,160 @@ def speaker_of(passage: Passage, quote: str) -> str:
 
 
 def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> str:
-    """The person or body that the passage reports to say the sentence: 'Ana Pereira' of '"…", said Ana Pereira'.
-
-    sentence: one or two sentences of the passage, word for word but for spaces; of two that stand apart (`GAP`) the
-    first tells it. Empty where the passage speaks for
-    itself, so that its author says it; `UNNAMED` where it stands inside quotation marks of somebody whom the passage
-    does not name. A name that is not certain begins with `tools.passages.PROBABLY`.
-
-    spoken: the passage has one speaker; 'he' and 'she' are that one, as in minutes, and 'they say' is nobody's word.
-    """
+    """Returns the person or body whom the passage reports as the sentence's speaker: 'Ana Pereira' of '"…", said Ana
+    Pereira'. sentence: one or two sentences of the passage; of two with a `SENTENCE_GAP` the first decides. '' if
+    the passage's author says it, `UNNAMED` inside quotation marks without a name, with `PROBABLY` if uncertain.
+    spoken: the passage has one speaker, who is 'he' and 'she'; 'they say' names nobody."""
     text = "\n".join(" ".join(line.split()) for line in passage.splitlines())
     said = " ".join(sentence.split())
     if said not in text.replace("\n", " "):
-        said = said.partition(GAP)[0]
+        said = said.partition(SENTENCE_GAP)[0]
     begin = text.replace("\n", " ").find(said)
     if begin < 0 or not said:
         return ""
-    quotations = _quotations(text)
+    quotations = _quotation_spans(text)
     shares = [max(0, min(end, begin + len(said)) - max(start, begin)) for start, end in quotations]
     opens = said[0] in _MARKS and any(first == begin + 1 and text[last - 1] in ",.!?" for first, last in quotations)
     if sum(shares) * 2 >= len(said) or (opens and any(shares)):
-        return _of_quotation(text, quotations, shares.index(max(shares)), spoken)
-    return _of_clause(text, quotations, begin, begin + len(said), spoken)
+        return _speaker_of_quotation(text, quotations, shares.index(max(shares)), spoken)
+    return _speaker_of_clause(text, quotations, begin, begin + len(said), spoken)
 
 
-def _of_quotation(text: str, quotations: list[tuple[int, int]], index: int, spoken: bool) -> str:
-    """Who says what stands inside quotation marks."""
+def _speaker_of_quotation(text: str, quotations: list[tuple[int, int]], index: int, spoken: bool) -> str:
     start, end = quotations[index]
     if spoken and text[:start].strip(_MARKS) == text[end:].strip(_MARKS) == "":  # all of the turn
         return ""
     who, place = _attribution(text, quotations, index)
-    if spoken and _is_one(who):
+    if spoken and _is_he_or_she(who):
         return ""
-    if not who and (leading := _leading(text[:place])):
-        return PROBABLY + fullest(leading, text)
+    if not who and (leading := _person_in_lead(text[:place])):
+        return PROBABLY + fullest_form(leading, text)
     alone = not who and text[end - 1 : end] != ","
-    return _named(who, place, text, quotations) or (alone and _of_the_one_before(text, start)) or UNNAMED
+    return (
+        _resolved_name(who, place, text, quotations) or (alone and _person_of_sentence_before(text, start)) or UNNAMED
+    )
 
 
-def _leading(text: str) -> str:
-    """The one person whom the words that lead to a quotation name: 'The landlord, Una Roe, was angry:'."""
+def _person_in_lead(text: str) -> str:
+    """Returns the only person in the words before a quotation: 'The landlord, Una Roe, was angry:'."""
     led = pattern("LED").search(text.rstrip(_MARKS))
     if led and is_person(led["who"]):
         return led["who"]
     lead = pattern("LEAD").search(text)
-    named = {from_title(m[0]) for m in pattern("PERSON").finditer(lead["lead"])} if lead else set[str]()
+    named = {without_leading_words(m[0]) for m in pattern("PERSON").finditer(lead["lead"])} if lead else set[str]()
     people = [name for name in named if is_person(name)]
     return people[0] if len(people) == 1 else ""
 
 
-def _of_the_one_before(text: str, start: int) -> str:
-    """The one person whom the sentence before a quotation that names nobody is about, with a doubt."""
+def _person_of_sentence_before(text: str, start: int) -> str:
+    """Returns the subject of the sentence before an unattributed quotation, with `PROBABLY`."""
     *_, before = pattern("SENTENCE_END").split(text[text.rfind("\n", 0, start) + 1 : start].strip(_MARKS))
-    person = _subject_of(before)
-    return PROBABLY + fullest(person, text) if person else ""
+    person = _person_at_start(before)
+    return PROBABLY + fullest_form(person, text) if person else ""
 
 
-def _subject_of(sentence: str) -> str:
-    """The person whom a sentence begins with: 'Ingrid' of 'His sister Ingrid is less patient'; empty for others."""
+def _person_at_start(sentence: str) -> str:
+    """Returns the person at a sentence's start: 'Ingrid' of 'His sister Ingrid is less patient'; else ''."""
     about = pattern("ABOUT").match(sentence.strip())
-    name = from_title(about["who"]) if about else ""
+    name = without_leading_words(about["who"]) if about else ""
     return name if about and not name.isupper() and (about["role"] or is_person(name) or is_name(name)) else ""
 
 
-def _of_clause(text: str, quotations: list[tuple[int, int]], begin: int, end: int, spoken: bool) -> str:
-    """Whom the words from begin to end, which are not a quotation for the most part, report."""
-    outside = _outside(text, quotations)
+def _speaker_of_clause(text: str, quotations: list[tuple[int, int]], begin: int, end: int, spoken: bool) -> str:
+    """Returns the reported speaker of words that mostly are no quotation."""
+    outside = _blank_quotations(text, quotations)
     clause, quotes = outside[begin:end], any(first < end and last > begin for first, last in quotations)
     paragraph = outside[outside.rfind("\n", 0, begin) + 1 :].partition("\n")[0]
     if spoken and pattern("GENERIC").match(clause):
         return UNNAMED
-    who = reporter(clause)
+    who = speaker_in_clause(clause)
     named = who and not pattern("PRONOUN").fullmatch(who) and not pattern("OF_SELF").search(clause)
     if not (quotes or named) and pattern("OF_SELF").search(paragraph) and not pattern("IN_DIALOGUE").search(clause):
-        return ""  # its author speaks, of what others say too
-    ends = [m.end() for m in pattern("SENTENCE_END").finditer(outside)]  # of a part the whole sentence may tell it
+        return ""  # the author's words, also about others
+    ends = [m.end() for m in pattern("SENTENCE_END").finditer(outside)]  # the whole sentence may name the speaker
     first, last = max((e for e in ends if e <= begin), default=0), min((e for e in ends if e >= end), default=None)
-    who = who or reporter(outside[first:last])
-    if not who and (by := pattern("BY_SURNAME").match(clause)) and is_person(full := fullest(by["who"], text)):
+    who = who or speaker_in_clause(outside[first:last])
+    if not who and (by := pattern("BY_SURNAME").match(clause)) and is_person(full := fullest_form(by["who"], text)):
         return full
     inside = [start for start, stop in quotations if begin <= start and stop <= end]
-    if not who and inside and (leading := _leading(text[begin : inside[0]])):
-        return PROBABLY + fullest(leading, text)
-    if spoken and _is_one(who):
+    if not who and inside and (leading := _person_in_lead(text[begin : inside[0]])):
+        return PROBABLY + fullest_form(leading, text)
+    if spoken and _is_he_or_she(who):
         return ""
     starts = [0, *(m.end() for m in pattern("SENTENCE_END").finditer(clause))]
     place = next((start for start in reversed(starts) if re.search(rf"\b{re.escape(who)}\b", clause[start:])), 0)
     if quotes and _is_described(who) and who.lower().startswith("the "):
         return who[0].upper() + who[1:]
-    found = _named(who, begin + place, text, quotations)
+    found = _resolved_name(who, begin + place, text, quotations)
     if not found and pattern("INDEFINITE").match(who) and not pattern("THING").search(who):
         found = UNNAMED if quotes or pattern("ASSERTED").search(clause) else ""
     return "" if found == UNNAMED and pattern("GENERAL").search(clause) else found
 
 
-def _is_one(who: str) -> bool:
+def _is_he_or_she(who: str) -> bool:
     return who.lower() in ("he", "she")
 
 
-def said_of_others(sentence: str, after: str) -> bool:
-    """Whether a sentence gives the view of nobody in particular, which the one after it denies: 'They say it is cheap.
-    It is not.'"""
+def is_denied_hearsay(sentence: str, after: str) -> bool:
+    """Whether a sentence gives a general view that the next one denies: 'They say it is cheap. It is not.'"""
     return bool(pattern("GENERIC").match(sentence) and pattern("DENIED").fullmatch(after))
 
 
-def _quotations(text: str) -> list[tuple[int, int]]:
-    """The places between quotation marks; one that is not closed goes on to the next that opens, or to the end."""
+def _quotation_spans(text: str) -> list[tuple[int, int]]:
+    """Returns the spans between quotation marks; an unclosed one ends at the next opening or the text's end."""
     begun = pattern("CLOSED").match(text)
     found = pattern("QUOTED").finditer(text, begun.end() if begun else 0)
     return ([(0, begun.end() - 1)] if begun else []) + [match.span(match.lastindex or 0) for match in found]
 
 
-def _outside(text: str, quotations: list[tuple[int, int]]) -> str:
-    """The text with the quotations blanked but for their last signs, of the same length."""
+def _blank_quotations(text: str, quotations: list[tuple[int, int]]) -> str:
+    """Blanks quotations except their last characters; keeps the length."""
     for start, end in quotations:
         text = f"{text[:start]}{'“' * (end - start - 1)}{text[end - 1 :]}" if end > start else text
     return text
 
 
 def _attribution(text: str, quotations: list[tuple[int, int]], index: int) -> tuple[str, int]:
-    """The words that name the speaker of a quotation, after or before it or the one before, and their place."""
+    """Returns the words that name a quotation's speaker, after or before it or the previous one, and their place."""
     start, end = quotations[index]
     following = quotations[index + 1][0] - 1 if index + 1 < len(quotations) else len(text)
     after = pattern("SENTENCE_END").split(text[end + 1 : following], 1)[0]
-    if text[end - 1 : end] not in ".…" and (who := reporter(after)):
+    if text[end - 1 : end] not in ".…" and (who := speaker_in_clause(after)):
         return who, end
-    if text[end - 1 : end] == ",":  # what follows names somebody by words that are not known
+    if text[end - 1 : end] == ",":  # the following words name a person unknown here
         return "", start
     between = text[quotations[index - 1][1] + 1 if index else 0 : start - 1].strip()
     *others, lead = pattern("SENTENCE_END").split(between)
-    who = reporter(lead)
+    who = speaker_in_clause(lead)
     if index and (not between or (who and not others and not lead.endswith((":", ",")))):
         return _attribution(text, quotations, index - 1)
     return who, start
 
 
-def _named(who: str, place: int, text: str, quotations: list[tuple[int, int]]) -> str:
-    """The name that the words stand for there."""
+def _resolved_name(who: str, place: int, text: str, quotations: list[tuple[int, int]]) -> str:
+    """Returns the name that the words refer to at this place."""
     if pattern("PRONOUN").fullmatch(who):
-        return _antecedent(who.lower(), _outside(text, quotations)[:place])
+        return _antecedent(who.lower(), _blank_quotations(text, quotations)[:place])
     if who and _is_described(who):
         named = who[0].upper() + who[1:] if who.lower().startswith("the ") else UNNAMED
         return named if pattern("SOURCE").search(who) else ""
-    return fullest(who, text)
+    return fullest_form(who, text)
 
 
 def _antecedent(pronoun: str, before: str) -> str:
-    """The person whom 'he' or 'she' stands for: who is reported last, or is named in the sentences before."""
+    """Returns the person whom 'he' or 'she' means: the last reported one, or one named in the sentences before."""
     wrong = pattern({"he": "HERS", "she": "HIS"}.get(pronoun, "EDITED"))
     for distance, sentence in enumerate(reversed(pattern("SENTENCE_END").split(before))):
-        told = reporter(sentence)
+        told = speaker_in_clause(sentence)
         if told and _is_described(told):
             return UNNAMED
         if told and not (told.isupper() or pattern("PRONOUN").fullmatch(told) or wrong.search(told)):
-            return fullest(told, before)
-        named = [from_title(m[0]) for m in pattern("PERSON").finditer(sentence)]
-        people = [p for p in named if is_person(fullest(p, before)) and not wrong.search(p)]
-        people = people or [p for p in [_subject_of(sentence)] if p and not wrong.search(p)]
+            return fullest_form(told, before)
+        named = [without_leading_words(m[0]) for m in pattern("PERSON").finditer(sentence)]
+        people = [p for p in named if is_person(fullest_form(p, before)) and not wrong.search(p)]
+        people = people or [p for p in [_person_at_start(sentence)] if p and not wrong.search(p)]
         if people:
             alone = distance < 2 and len({person.split()[-1] for person in people}) == 1
             sure = alone and sentence.find(people[0]) < 30
-            return ("" if sure else PROBABLY) + fullest(people[0], before)
+            return ("" if sure else PROBABLY) + fullest_form(people[0], before)
     return UNNAMED
