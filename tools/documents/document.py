@@ -266,7 +266,8 @@ def document_of_blocks(
     ended = [_ENDLESS_WORD.subn(r"\1…", b.text) for b in told]
     taken = tuple(replace(b, text=text) if n else b for b, (text, n) in zip(told, ended, strict=True))
     found = Counter({**(left_out or {}), _ENDLESS_WORDS: sum(n for _, n in ended)})
-    spoken = tuple(with_speakers(taken, found))
+    written = str(fields.get("author") or "") or read_byline(taken)["author"]
+    spoken = tuple(with_speakers(taken, found, str(title), written))
     if title == heading and all(b.text != heading for b in spoken):  # it was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")
     values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or stated_kind(taken)}

@@ -4,7 +4,7 @@ follows. Patterns: `tools/language/conventions.toml`."""
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
@@ -43,10 +43,12 @@ class SpeakerTag(NamedTuple):
     shape: str
 
 
-def find_speaker_tags(blocks: Sequence[Block], names: SpeakerNames) -> Sequence[SpeakerTag | None]:
-    """Returns each block's tag or None. A tag without a name ends the turn before it."""
+def find_speaker_tags(
+    blocks: Sequence[Block], sides: Mapping[str, str], names: SpeakerNames
+) -> Sequence[SpeakerTag | None]:
+    """Returns each block's tag or None. A tag without a name ends the turn before it. sides: of `_interview_sides`."""
     read = [_candidate_tag(block, after, names) for block, after in zip_longest(blocks, blocks[1:])]
-    return _interview_tags(blocks, read, _confirmed(blocks, read, names), names)
+    return _interview_tags(blocks, read, _confirmed(blocks, read, names), sides, names)
 
 
 def transcript_turns(block: Block, left_out: Counter[str]) -> Iterator[Block]:
@@ -240,10 +242,14 @@ def _is_confirmed(shape: str, turns: Sequence[tuple[str, str]], text: str, names
 
 
 def _interview_tags(
-    blocks: Sequence[Block], read: Sequence[SpeakerTag | None], tags: Sequence[SpeakerTag | None], names: SpeakerNames
+    blocks: Sequence[Block],
+    read: Sequence[SpeakerTag | None],
+    tags: Sequence[SpeakerTag | None],
+    known: Mapping[str, str],
+    names: SpeakerNames,
 ) -> Sequence[SpeakerTag | None]:
     """Adds tags for the bold questions of an interview and their answers. read: tags before confirmation; a label
-    that occurs once names its side."""
+    that occurs once names its side. known: of `_interview_sides`."""
     plain = [b.form == "paragraph" and not (b.speaker or tag) for b, tag in zip(blocks, tags, strict=True)]
     asked = {i for i, b in enumerate(blocks) if plain[i] and b.bold and b.bold == len(b.text)}
     if not asked and any(pattern("INTERVIEW").search(b.text) for b in blocks[:3]):
@@ -254,17 +260,40 @@ def _interview_tags(
     personal = sum(bool(pattern("OF_SELF").search(blocks[i].text)) for i in answered)
     if len(answered) < 2 or personal * 3 < len(answered):
         return tags
-    before = [b.text for b in blocks[:begin]]
-    told = [pattern("BYLINE").search(text) if len(text) < SHORT_BLOCK else None for text in before]
-    subjects = [pattern("SUBJECT").match(text) for text, by in zip(before, told, strict=True) if not by]
-    told_of = [m["who"] or m["told"] for m in map(pattern("INTERVIEW").search, before) if m]
-    named = [*told_of, *(m["who"] for m in subjects if m)]
-    bylines = [m["who"] for m in told if m]
-    by, who = (next((names.full(name) for name in found if is_person(name)), "") for found in (bylines, named))
+    by, who = known["Q"], known["A"]
     labelled = {i: tag for i, tag in enumerate(read) if tag and tag.said and may_be_name(tag.who)}
     sides = _sides(answered, labelled, who or UNNAMED) | _sides({i for i in asked if i >= begin}, labelled, by)
     said = {i: labelled[i].said if i in labelled else blocks[i].text for i in sides}
     return [SpeakerTag(sides[i], said[i], "asked") if i in sides else tag for i, tag in enumerate(tags)]
+
+
+def _interview_sides(title: str, author: str, blocks: Sequence[Block], names: SpeakerNames) -> dict[str, str]:
+    """Returns who asks ('Q') and who answers ('A') by the title, the author and the text above the first question;
+    '' in doubt."""
+    first = next((i for i, b in enumerate(blocks) if i and b.text.endswith("?")), 0)
+    lead = [title, *(b.text for b in blocks[: min(first, _LONGEST_LEAD)])]
+    bylines = [pattern("BYLINE").search(text) if len(text) < SHORT_BLOCK else None for text in lead]
+    told = [s for text, by in zip(lead, bylines, strict=True) if not by for s in split_sentences(text)]
+    of = {name: [m for m in map(pattern(name).search, [*lead, *told]) if m] for name in ("INTERVIEW", "ASKED", "ASKER")}
+
+    def people(found: Iterable[re.Match[str] | None], *groups: str) -> list[str]:
+        return [names.full(m[group]) for m in found if m for group in groups if m[group] and is_person(m[group])]
+
+    with_whom = people(of["INTERVIEW"], "who")
+    wrote = [author] if is_person(author) and "," not in author and not _is_among(author, with_whom) else []
+    askers = [*wrote, *people(bylines, "who"), *people(of["ASKED"], "who", "one"), *people(of["ASKER"], "by")]
+    answers = [*with_whom, *people(of["INTERVIEW"], "told"), *people(of["ASKED"], "whom", "other")]
+    (answers if askers else askers).extend(people(of["ASKER"], "who"))
+    subjects = people(map(pattern("SUBJECT").match, told), "who")
+    sure = [name for name in answers if not _is_among(name, askers[:1])]
+    others = {name.split()[-1]: name for name in subjects if not _is_among(name, askers)}
+    only = next(iter(others.values()), "") if len(others) == 1 else ""
+    return {"Q": next(iter(askers), ""), "A": next(iter(sure), only)}
+
+
+def _is_among(name: str, people: Iterable[str]) -> bool:
+    """Whether one of the people has the surname."""
+    return name.split()[-1] in {other.split()[-1] for other in people}
 
 
 def _sides(places: set[int], labelled: dict[int, SpeakerTag], who: str) -> dict[int, str]:
@@ -279,23 +308,26 @@ def _sides(places: set[int], labelled: dict[int, SpeakerTag], who: str) -> dict[
 
 # Turns
 
+_LONGEST_LEAD = 6  # blocks above the first question of an interview
 _COMPARED_POSTS, _SHORTEST_QUOTATION = 40, 12  # blocks that a post may quote, and characters of a quotation
 _LEAST_SIGNED = 2  # blocks that end with their writers' names
 _MOST_SILENT_BLOCKS = 3  # blocks of a turn without a sign of speech
 
 
-def with_speakers(blocks: Sequence[Block], left_out: Counter[str]) -> list[Block]:
+def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = "", author: str = "") -> list[Block]:
     """Returns the blocks with their speakers, without tags and times. Keeps speakers that are set. Counts and drops
-    system messages of chats."""
+    system messages of chats. title, author: of the document, which may name the people of an interview."""
     blocks = _speakers_of_signed_posts(list(_speakers_of_mail_thread(blocks)))
     names = SpeakerNames(b.text for b in blocks)
     blocks = [part for block in blocks for part in transcript_turns(block, left_out)]
-    lettered = _speakers_of_letters(blocks)
+    lettered, minutes = _speakers_of_letters(blocks), is_minutes(blocks)
     if lettered == blocks:
-        tags = find_speaker_tags(blocks, names)
-        lettered = list(_TurnTracker(tags, names, left_out).spoken(blocks)) if any(tags) else blocks
+        sides = _interview_sides(title, author, blocks, names)
+        tags = find_speaker_tags(blocks, sides, names)
+        tracker = _TurnTracker(tags, sides, names, left_out, minutes)
+        lettered = list(tracker.spoken(blocks)) if any(tags) else blocks
     blocks = _speakers_of_quotations(_speakers_of_headings(lettered))
-    return list(_speakers_of_minutes(blocks, names)) if is_minutes(blocks) else blocks
+    return list(_speakers_of_minutes(blocks, names)) if minutes else blocks
 
 
 def _speakers_of_mail_thread(blocks: Sequence[Block]) -> Iterator[Block]:
@@ -335,10 +367,35 @@ def _speakers_of_signed_posts(blocks: list[Block]) -> list[Block]:
     ]
 
 
+def _is_personal(tags: Sequence[SpeakerTag | None]) -> bool:
+    """Whether a third of the answers are in the first person, as in an interview and not in a FAQ."""
+    answers = [tag.said for tag in tags if tag and tag.who == "A"]
+    return bool(answers) and 3 * sum(bool(pattern("OF_SELF").search(said)) for said in answers) >= len(answers)
+
+
+def _inline_label(labels: Iterable[str]) -> re.Pattern[str] | None:
+    """Returns the pattern of a known label behind a sentence."""
+    known = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True)[:_MOST_NAMES])
+    return re.compile(rf"(?<=[.!?”\"’]) ({known}): (?=\S)") if known else None
+
+
+def _reports_somebody(text: str) -> bool:
+    """Whether a block begins with what somebody said: 'Cllr Roe asked who pays.'"""
+    who = speaker_in_clause(_minutes_sentences(text)[0], "VERB_IN_MINUTES")
+    return bool(who and not pattern("PRONOUN").fullmatch(who))
+
+
 class _TurnTracker:
     """Assigns blocks to turns."""
 
-    def __init__(self, tags: Sequence[SpeakerTag | None], names: SpeakerNames, left_out: Counter[str]) -> None:
+    def __init__(
+        self,
+        tags: Sequence[SpeakerTag | None],
+        sides: Mapping[str, str],
+        names: SpeakerNames,
+        left_out: Counter[str],
+        reports: bool,
+    ) -> None:
         self._tags, self._names, self._left_out = tags, names, left_out
         self._last = max((i for i, tag in enumerate(tags) if tag), default=-1)
         self._labels = {tag.who for tag in tags if tag and tag.who}
@@ -347,7 +404,10 @@ class _TurnTracker:
         self._who = self._shape = self._quoting = ""
         self._posted = deque[tuple[str, str]](maxlen=_COMPARED_POSTS)  # the last posts and their writers
         self._silent, self._aside, self._far = True, False, 0  # the turn has no text yet; blocks since speech
-        self._sides = {"Q": "", "A": ""}  # who examines and who is examined
+        self._reports = reports  # minutes: a block without a label may report another person
+        self._known, self._sides = sides, {**sides}  # who asks or examines, and who answers
+        self._personal = _is_personal(tags)
+        self._inline = _inline_label(self._labels)
 
     def spoken(self, blocks: Sequence[Block]) -> Iterator[Block]:
         """Yields the blocks with their speakers, without blocks that only name one."""
@@ -355,19 +415,32 @@ class _TurnTracker:
             if len(block.text) < SHORT_BLOCK:
                 self._note_sides(block.text)
                 self._note_sides(f"{blocks[i - 1].text} {block.text}" if i and blocks[i - 1].text.endswith(",") else "")
-            if tag and self._side(tag.who):
-                yield from self._begin(block, tag)
+            if tag and tag.who:
+                for turn in self._turns_of(tag):
+                    yield from self._begin(block, turn)
             elif tag:
                 self._who = ""
                 yield block
             elif not (self._stamped and self._is_system(block.text)):
                 yield self._go_on(block, i < self._last)
 
+    def _turns_of(self, tag: SpeakerTag) -> Iterator[SpeakerTag]:
+        """Yields the tag, and those of further turns in its block: 'Cllr Roe: No. Cllr Vane: Yes.'"""
+        said = tag.said
+        while self._inline and tag.shape in (":", ".") and (other := self._inline.search(said)):
+            yield tag._replace(said=said[: other.start()].rstrip())
+            said = said[other.end() :].lstrip()
+            tag = tag._replace(who=other[1], said=said)
+        yield tag
+
     def _side(self, label: str) -> str:
-        """Returns the person whom a label stands for. 'Q' is the interviewer if only the other person is named."""
+        """Returns the person whom a label stands for, `UNNAMED` for an unknown one who answers. The sides of questions
+        and answers that nobody speaks, as in a FAQ, have no name."""
         asked = self._sides["A"]
-        unnamed = "Interviewer" if label == "Q" and asked and "Witness" not in asked else ""
-        return self._sides.get(label, label) or unnamed
+        if label not in self._sides or self._sides[label] or "Witness" in asked:
+            return self._sides.get(label, label)
+        spoken = asked or (self._sides["Q"] and self._personal)
+        return ("Interviewer" if label == "Q" else UNNAMED) if spoken else ""
 
     def _note_sides(self, text: str) -> None:
         sworn, examined = pattern("WITNESS").fullmatch(text), pattern("EXAMINER").fullmatch(text)
@@ -376,7 +449,9 @@ class _TurnTracker:
             ("A", sworn or pattern("INTERVIEW").search(text)),
         ):
             who = next(filter(None, found.groupdict().values()), "") if found else ""
-            if is_person(who):
+            other = self._known["Q" if side == "A" else "A"]
+            sure = self._known[side] or (other and is_person(who) and _is_among(self._names.full(who), [other]))
+            if is_person(who) and (sworn or examined or not sure):
                 name = self._names.full(who)
                 self._sides[side] = name_with_label(name, "The Witness") if side == "A" and sworn else name
                 if side == "Q" and examined and not self._sides["A"]:
@@ -385,10 +460,12 @@ class _TurnTracker:
     def _begin(self, block: Block, tag: SpeakerTag) -> Iterator[Block]:
         side = "A" if tag.who.upper() == "THE WITNESS" else tag.who
         named = self._side(side) if side in self._sides else ""
+        unknown = side in self._sides and not named
         self._quoting = self._who if tag.shape in ("quoted", "quoting") else ""
         likely = PROBABLY if tag.who.startswith(PROBABLY) else ""
         full = self._names.full(tag.who.removeprefix(PROBABLY))
         self._who = named or (tag.who if tag.shape in ("chat", "stamp") else likely + full)
+        self._who = "" if unknown else self._who
         self._shape, self._silent, self._aside, self._far = tag.shape, not tag.said, False, 0
         text = pattern("EDITED").sub("", tag.said)
         if tag.shape == "quoting":
@@ -417,7 +494,8 @@ class _TurnTracker:
         about = self._is_about_speaker(text)
         other = self._initialled and pattern("INITIALS").fullmatch(text.partition(" ")[0])
         told = about or other or pattern("LABEL").match(text) or pattern("NARRATION").search(text)
-        others = self._shape == "asked" and pattern("OTHERS").search(text)
+        others = bool(self._shape == "asked" and pattern("OTHERS").search(text))
+        others |= self._reports and _reports_somebody(text)
         narrated = loose and bool(told or others or self._far > _MOST_SILENT_BLOCKS)
         ended = not self._silent and (block.form == "heading" or narrated or about)
         aside = pattern("ASIDE").fullmatch(text)
@@ -540,8 +618,9 @@ def _speakers_of_minutes(blocks: Iterable[Block], names: SpeakerNames) -> Iterat
                 now = names.full(told) if told and not pattern("INDEFINITE").match(told) else ""
                 now = told if now.casefold() == told.casefold() else now  # 'PTA'
             label, _, rest = sentence.partition(": ")
-            if not told and may_be_name(label) and pattern("OF_US").search(rest):
-                now = PROBABLY + names.full(label)
+            if not told and may_be_name(named := _label(label)) and pattern("OF_US").search(rest):
+                titled = pattern("TITLED").match(f"{named} ")
+                now, sentence = (names.full(named), rest) if titled else (PROBABLY + names.full(named), sentence)
             begun = pattern("SUBJECT").match(sentence)
             other = names.full(begun["who"]) if begun else ""
             if not told and is_surely_person(other):  # a new subject with an unknown verb

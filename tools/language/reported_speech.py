@@ -83,9 +83,10 @@ def _subject_at_end(left: str) -> str:
     found = pattern("NAME_AT_END").search(left)
     if found and (place := pattern("PREPOSITION").search(left[: found.start()])):
         who = left[: place.start()].rstrip() if place[0] in ("of ", "from ", "for ") else ""
-        return (
-            who if pattern("NAME_AT_END").fullmatch(who) and (is_person(who) or is_name(who)) else ""
-        )  # 'Una Roe of Mill Lane'
+        holder = pattern("NAME_AT_END").search(who)
+        name = without_leading_words(holder[0]) if holder else ""
+        clear = holder and not pattern("PREPOSITION").search(who[: holder.start()])
+        return name if clear and (is_person(name) or (name == who and is_name(who))) else ""  # 'Una Roe of Mill Lane'
     if found:
         if found[0].lower().startswith("the ") and not pattern("TITLES").search(found[0]):
             return found[0]
@@ -205,8 +206,9 @@ def _is_he_or_she(who: str) -> bool:
 
 
 def is_denied_hearsay(sentence: str, after: str) -> bool:
-    """Whether a sentence gives a general view that the next one denies: 'They say it is cheap. It is not.'"""
-    return bool(pattern("GENERIC").match(sentence) and pattern("DENIED").fullmatch(after))
+    """Whether a sentence gives a view of others that the next one rejects: 'We are told that it is cheap. It is not.'
+    A negation or a 'but' there is enough, because a view that may be rejected is not the author's."""
+    return bool(pattern("GENERIC").match(sentence) and pattern("CONTRARY").search(after))
 
 
 def _quotation_spans(text: str) -> list[tuple[int, int]]:
