@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.evidence.claims import ClaimVerifier
+from agent.stages.verify import ClaimVerifier
 from agent.state import Claim, RunState
 from tools.language.grounding import has_prompt_injection
 from tools.passages import Passage

@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.claims import ClaimVerifier
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.evidence.sentences import score_sentences
 from agent.limits import (
@@ -27,8 +26,7 @@ from agent.limits import (
 )
 from agent.models.inference import Models
 from agent.models.providers import Brief, Providers, SentenceScores
-from agent.state import Claim, DroppedClaim, Perspective, RunState, ScoredResponse, contrary_statements, quotes_of
-from tools.budget import current_log
+from agent.state import Claim, RunState, ScoredResponse, contrary_statements, quotes_of
 from tools.limits import CLEAR
 from tools.passages import Passage
 from tools.selection import group_theses, independent_first
@@ -170,38 +168,6 @@ def _claim(brief: Brief, reading: SentenceScores, at: int) -> Claim:
 
 NOT_WRITTEN = "The answer was not written"
 """Begins the note of a stage that ran out of time for all perspectives."""
-
-
-async def add_quotations(
-    checks: ClaimVerifier, held: Sequence[Claim], dropped: Sequence[DroppedClaim], limit: int
-) -> list[Claim]:
-    """Up to `limit` quotations for each perspective of whose written claims none held; the log says so."""
-    state, shown = checks.state, {c["perspective"] for c in held if not c.get("objection")}
-    passed = await checks.verify_claims([q for q in state.get("quotations", []) if q["perspective"] not in shown])
-    lost = {d["perspective"] for d in dropped if d["check"] != "unchecked"}
-    filling: list[Claim] = []
-    for perspective in (p for p in state.get("perspectives", []) if p["id"] not in shown):
-        mine = [q for q in passed[0] if q["perspective"] == perspective["id"]][:limit]
-        filling += mine
-        message = f"Nothing that the model wrote for '{perspective['name']}' passed the checks" if mine else ""
-        if perspective["id"] not in lost:
-            message = _unwritten(checks, perspective)
-        if message:
-            quoted = ": its sources are quoted instead." if mine else "."
-            brief = "Quotations stand in for what the model wrote." if mine else ""
-            current_log().note("degraded", f"{message}{quoted}", brief)
-    return filling
-
-
-def _unwritten(checks: ClaimVerifier, perspective: Perspective) -> str:
-    """That a model wrote nothing from a perspective's passages; empty where no other note tells that already."""
-    state, own = checks.state, perspective["id"]
-    covered = {*state["coverage"][own]["ids"]}.intersection(state.get("selected", {}).get(own, ()))
-    drafted = own in {c["perspective"] for c in state.get("drafts", []) if not c.get("objection")}
-    by_model = not any(n["stage"] == "write" for n in state.get("notes", []))
-    by_model &= not state.get("served_by", {}).get("write", "embedded").startswith("embedded")
-    unwritten = checks.providers.quote is not None and by_model and covered and not drafted
-    return f"The model wrote nothing for '{perspective['name']}'" if unwritten else ""
 
 
 def document_responses(brief: Brief, reading: SentenceScores) -> list[ScoredResponse]:
