@@ -16,40 +16,40 @@ from tools.errors import InputError, SteelmanError, as_installed
 
 
 def prepare_streams() -> None:
-    """Has all three open, with '?' printed for what an encoding cannot say.
+    """Opens the three standard streams if they are closed, and replaces characters that an encoding lacks.
 
-    A closed one is opened on nothing: the next file that is opened would take its number, and what a library prints
-    would be written into that file.
+    A closed stream is opened on the null device. Otherwise the next opened file would get its number, and a
+    library's output would go into that file.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this one
+            os.open(os.devnull, os.O_RDWR)  # opens the lowest free number, which is this one
     sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  # as long as the process
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    # A question that is no text is refused in so many words.
+    # Keeps bytes that are not UTF-8, so that a later check refuses them with a message.
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=errors)
 
 
 def discard_output() -> None:
-    """Forgets what could not be written, of which the interpreter would complain on its way out."""
-    with contextlib.suppress(OSError, ValueError):  # no file, as in a test
+    """Discards unwritten output, so that the interpreter does not report it at exit."""
+    with contextlib.suppress(OSError, ValueError):  # not a file, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_warnings() -> None:
-    """Has Steelman's own warnings told in a line each on standard error, and no traceback."""
+    """Prints Steelman's own warnings on standard error, one line each, without a traceback."""
     logger = logging.getLogger("steelman")
     if not any(isinstance(handler, _WarningHandler) for handler in logger.handlers):
         logger.addHandler(_WarningHandler(logging.WARNING))
 
 
 class _WarningHandler(logging.Handler):
-    """Errors of a run are told by whoever waits for it."""
+    """Prints warnings only: errors of a run reach its caller."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno == logging.WARNING:
@@ -68,13 +68,12 @@ examples:
   python -m agent ingest survey.csv --text comment --title topic
   python -m agent ask "Should we raise prices?" --collection mine --no-web
 
-exit status: 0 answered, 2 bad input, 3 nothing was found, 4 answered though a provider failed (another one stood in),
-or nothing was found of which not all could be searched, read or judged in time, 1 anything else, 130 interrupted
+exit status: 0 answered, 1 failed, 2 bad input, 3 nothing found, 4 a provider was replaced, or nothing was found and not
+everything was searched and judged in time, 130 interrupted
 """
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands, without importing any of them."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog=as_installed("python -m agent"),
@@ -90,37 +89,39 @@ def build_parser() -> argparse.ArgumentParser:
     )
     chat = commands.add_parser("chat", help="ask and follow up, line by line")
     _add_search_options(chat)
-    _add_batch(commands.add_parser("batch", help="answer many questions from a file; goes on where it was stopped"))
+    _add_batch(commands.add_parser("batch", help="answer many questions from a file; a second call continues"))
     kinds = "txt, md, rst, html, pdf, docx, odt, rtf, pptx, epub, vtt, srt, eml, mbox, csv, json, web pages"
     _add_ingest(commands.add_parser("ingest", help=f"add documents: {kinds}"))
-    collections = commands.add_parser("collections", help="list what is stored, or one collection's documents")
+    collections = commands.add_parser("collections", help="list the collections, or one collection's documents")
     collections.add_argument("name", nargs="?", help="list this collection's documents")
     delete = commands.add_parser("delete", help="remove a collection, or one document of it")
     delete.add_argument("name", help="the collection")
     delete.add_argument("document", nargs="?", help="remove only this document (its id as `collections NAME` shows it)")
-    commands.add_parser("rebuild", help="make the search indexes again from the store")
+    commands.add_parser("rebuild", help="rebuild the search indexes from the store")
     runs = commands.add_parser("runs", help="list the last runs, or delete one")
     runs.add_argument("--limit", type=int, default=20, metavar="N")
-    runs.add_argument("--delete", metavar="RUN_ID", help="delete this run, its answer and the pages that it read")
-    doctor = commands.add_parser("doctor", help="say what is on, what answers, and how to turn on the rest")
-    doctor.add_argument("--ask", action="store_true", help="also ask what costs a little: one question, one search")
+    runs.add_argument("--delete", metavar="RUN_ID", help="delete this run with its answer and web pages")
+    doctor = commands.add_parser("doctor", help="check every configured part; say how to turn on the others")
+    doctor.add_argument(
+        "--ask", action="store_true", help="also send requests that cost a little: a question, a search"
+    )
     commands.add_parser("graph", help="print the agent's graph as Mermaid")
     return parser
 
 
 def _add_ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH|URL", help="files, folders and web pages")
-    parser.add_argument("--collection", default="mine", metavar="NAME", help="where to put them (default: mine)")
+    parser.add_argument("--collection", default="mine", metavar="NAME", help="the collection (default: mine)")
     parser.add_argument(
-        "--sync", action="store_true", help="also remove what was read from these paths and is gone since; asks first"
+        "--sync", action="store_true", help="also delete documents whose files are gone from these paths; asks first"
     )
     parser.add_argument(
-        "--again", action="store_true", help="read the collection's files again that an older version has read"
+        "--again", action="store_true", help="read again the collection's files that an older version has read"
     )
-    parser.add_argument("--yes", action="store_true", help="with --sync: remove without asking")
+    parser.add_argument("--yes", action="store_true", help="with --sync: delete without asking")
     parser.add_argument("--all", action="store_true", help="also hidden files and folders, .git, .venv, node_modules")
-    parser.add_argument("--report", metavar="FILE", help="write here what could not be read and what was left out")
-    columns = parser.add_argument_group("columns of tables (csv, tsv, json, jsonl), else taken for their names")
+    parser.add_argument("--report", metavar="FILE", help="write a report of failures and omissions")
+    columns = parser.add_argument_group("columns of tables (csv, tsv, json, jsonl); default: by name")
     columns.add_argument(
         "--text",
         action="append",
@@ -136,16 +137,12 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         "--collection",
         action="append",
         metavar="NAME",
-        help="where to look; may be given more than once (default: all of your own; samples while there is none)",
+        help="a collection to search; repeatable (default: all of your own, else the samples)",
     )
-    parser.add_argument("--no-web", action="store_true", help="let no request leave this machine")
-    parser.add_argument(
-        "--only", action="append", metavar="DOMAIN", help="search the web only there; may be given more than once"
-    )
-    parser.add_argument(
-        "--deadline", type=float, metavar="SECONDS", help="end in an answer from what was found by then"
-    )
-    parser.add_argument("--judge-prompt", metavar="FILE", help="what a chat model is asked as the judge")
+    parser.add_argument("--no-web", action="store_true", help="send no request off this machine")
+    parser.add_argument("--only", action="append", metavar="DOMAIN", help="search the web only there; repeatable")
+    parser.add_argument("--deadline", type=float, metavar="SECONDS", help="answer by then from what was found")
+    parser.add_argument("--judge-prompt", metavar="FILE", help="the prompt of a chat model that judges")
     depth = parser.add_mutually_exclusive_group()
     depth.add_argument(
         "--quick",
@@ -167,35 +164,33 @@ def _add_ask(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="also say what each document argues or why it is not quoted, and in files too how the answer was made: "
-        "what was dropped, left out, why something failed (.html has it folded, .json always)",
+        help="also list each document's stance or why it is not quoted, and all notes on what was dropped or failed "
+        "(.html has them folded, .json always)",
     )
     parser.add_argument("--out", metavar="FILE", help="also write the answer to FILE (.md, .html, .docx or .json)")
-    parser.add_argument(
-        "--resume", metavar="RUN_ID", help="go on with a run that was stopped, from its last finished stage"
-    )
+    parser.add_argument("--resume", metavar="RUN_ID", help="continue a stopped run after its last finished stage")
 
 
 def _add_batch(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("questions", metavar="QUESTIONS.jsonl", help='a line a question: {"question": "…"}')
+    parser.add_argument("questions", metavar="QUESTIONS.jsonl", help='one question per line: {"question": "…"}')
     parser.add_argument(
         "--out",
         required=True,
         metavar="ANSWERS.jsonl",
-        help="a line an answer; lines already there are not asked again",
+        help="one answer per line; questions with an answer are skipped",
     )
     parser.add_argument("--parallel", type=int, default=4, metavar="N", help="questions at once (default: 4)")
     _add_search_options(parser)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command; whatever goes wrong becomes one line for the user and an exit status."""
+    """Runs one command and returns its exit status. Any failure becomes one line for the user."""
     print_warnings()
     return run_command(partial(_run, arguments), "agent")
 
 
 def run_command(work: Callable[[], int], module: str, name: str = "steelman") -> int:
-    """Runs `python -m MODULE` and returns its exit status. Any failure becomes one line that begins with the name."""
+    """Runs `python -m MODULE` and returns its exit status. Any failure becomes one line that begins with `name`."""
     prepare_streams()
     try:
         return _printed(work)
@@ -206,7 +201,7 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read the output has gone, as `head` does
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does
         discard_output()
         return 128 + signal.SIGPIPE
     except OSError as exc:
@@ -237,7 +232,7 @@ def _printed(work: Callable[[], int]) -> int:
     try:
         status = work()
     except SystemExit:
-        sys.stdout.flush()  # the help, which nobody may be reading any more
+        sys.stdout.flush()  # the pipe may be closed
         raise
     sys.stdout.flush()
     return status
@@ -250,14 +245,14 @@ def _run(arguments: list[str] | None) -> int:
 
 
 def command_of(name: str) -> Callable[[argparse.Namespace], int]:
-    """What carries out the command, whose module is imported only now."""
+    """Returns the function of a command and imports its module."""
     modules = {"ask": "ask", "chat": "ask", "batch": "batch", "ingest": "ingest"}
     module = importlib.import_module(f"agent.commands.{modules.get(name, 'housekeeping')}")
     return cast(Callable[[argparse.Namespace], int], getattr(module, name))
 
 
 def _check_text(args: argparse.Namespace) -> None:
-    """Names that are no UTF-8 exist as files only; raises InputError for any other argument that is none."""
+    """Raises InputError for an argument that is not UTF-8. Names of files may be."""
     for name in ("question", "resume", "collection", "name", "document"):
         given = getattr(args, name, None)
         for text in given if isinstance(given, list) else [given or ""]:

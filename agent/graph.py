@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 
 
 def after_frame(state: RunState) -> Literal["expand", "lookup"]:
-    """A question without perspectives is looked up; any other is expanded."""
+    """Looks up a question without perspectives; expands any other."""
     return "lookup" if state["framing"]["form"] == "plain" else "expand"
 
 
 def to_branches(state: RunState) -> list[Send]:
-    """One retrieve branch for each perspective, or, after a requery, for each perspective with new queries.
+    """Returns a retrieve branch for each perspective, or after a requery for each perspective with new queries.
 
-    Beside its own statement a perspective has the question, which was searched before there were perspectives; what the
-    other perspectives find is judged for it too.
+    Beside its statement each perspective gets the results of the question's own search. Passages of all perspectives
+    are judged for each.
     """
     planned = state.get("next_queries")
     branches = [
@@ -82,30 +82,29 @@ def to_branches(state: RunState) -> list[Send]:
 
 
 def _searched(state: RunState) -> dict[str, list[int]]:
-    """What the question found; nothing where a claim is argued against, whose point the question does not make."""
+    """Returns the question's query with its results; nothing for a counter-argument, whose point the question lacks."""
     if "against" in state or not state.get("question_results"):
         return {}
     return {asked_query(state["framing"]): state["question_results"]}
 
 
 def _opening(statement: str, state: RunState) -> list[str]:
-    """A perspective's first queries. What answers a claim best speaks of the same point, and is near to its words."""
+    """Returns a perspective's first queries. The best answers to a claim make the same point in similar words."""
     focus = state.get("framing", {}).get("focus", "")
     first = with_focus(statement, focus)
     against = state.get("against")
-    if against and against["text"] == against["statement"]:  # a whole perspective has no point of its own
+    if against and against["text"] == against["statement"]:  # a whole perspective makes no single point
         return [statement]
     return [first, focus] if against else [first]
 
 
 def after_expand(state: RunState) -> list[Send] | Literal["lookup"]:
-    """A question without a single perspective is looked up."""
+    """Looks up a question without any perspective."""
     return to_branches(state) or "lookup"
 
 
 def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["requery", "select"]:
-    """Searches again while a perspective is uncovered, there is something left to search, rounds are left and the time
-    for searching is not used up."""
+    """Searches again if a perspective is uncovered, another search can find something, and rounds and time are left."""
     if state.get("to_search") == "nothing":
         return "select"
     uncovered = uncovered_perspectives(state)
@@ -115,20 +114,20 @@ def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["reque
 
 
 def after_select(state: RunState, runtime: Runtime[RunOptions]) -> Literal["write", "verify"]:
-    """Who wants the passages only has them now: what is left is to count them."""
+    """Skips `write` if the caller wants only the passages."""
     return "write" if run_options(runtime).writing else "verify"
 
 
 def after_write(state: RunState) -> Literal["judge", "lookup", "verify"]:
-    """A judge that failed on the way has everything scored again by its replacement. A follow-up for which nothing was
-    written is looked up."""
+    """Returns to `judge` if the judge failed, so that its replacement scores everything; looks up a follow-up
+    without drafts."""
     if _judge_changed(state):
         return "judge"
     return "lookup" if state.get("earlier") and not state["drafts"] and "against" not in state else "verify"
 
 
 def after_verify(state: RunState) -> Literal["judge", "__end__"]:
-    """The same while checking."""
+    """Returns to `judge` if the judge failed."""
     return "judge" if _judge_changed(state) else "__end__"
 
 
@@ -137,7 +136,7 @@ def _judge_changed(state: RunState) -> bool:
 
 
 def after_requery(state: RunState) -> list[Send] | Literal["select"]:
-    """Nothing new to look for means that the search is over."""
+    """Ends the search without new queries."""
     return to_branches(state) or "select"
 
 
@@ -158,7 +157,7 @@ _STAGES: dict[str, Stage[Any]] = {
 def build_graph(
     providers: Providers, checkpointer: "BaseCheckpointSaver[Any] | None" = None
 ) -> "CompiledStateGraph[RunState, RunOptions, RunState, RunState]":
-    """The compiled graph; without a checkpointer it keeps nothing of a run."""
+    """Returns the compiled graph. Without a checkpointer it stores nothing."""
     graph = StateGraph(RunState, context_schema=RunOptions)
     for name, node in _STAGES.items():
         graph.add_node(name, partial(node, providers))

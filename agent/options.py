@@ -1,7 +1,4 @@
-"""What a caller can ask of one run: a question that can be answered, and options, plain values that are stored with the
-run and go into the graph's context; and the shares of a run's time: when each phase has to end, so that a slow search
-still ends in an answer.
-"""
+"""The options of one run, the check of its question, and each stage's share of its time."""
 
 import math
 import unicodedata
@@ -45,15 +42,13 @@ _LISTS = ("collections", "domains", "earlier")
 class RunOptions:
     """The options of one run.
 
-    collections: where to look; more than one is searched as one. web: whether the live web is searched too. review:
-    stop after the perspectives are planned, so that a person can edit them. writing: without it the run ends with the
-    passages that were chosen. earlier: what a conversation that is kept elsewhere asked before, oldest first.
-    max_rounds: searches again for uncovered perspectives. max_passages: passages judged at most. pool: passages kept
-    for each perspective and search. deadline_seconds: the run ends in an answer from what was found by
-    then; deadline_at is that moment in seconds since the epoch, set by the run service each time the run begins or goes
-    on (0: none). pages: web pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost:
-    what the run may spend: calls to models and searches, the models' tokens, their price in US dollars; past it the
-    embedded providers do the rest.
+    collections: searched as one. web: also search the live web. review: wait after the perspectives are planned, so
+    that a person can edit them. writing: False ends the run with the selected passages. earlier: questions of a
+    conversation stored elsewhere, oldest first. max_rounds: further searches for uncovered perspectives.
+    max_passages: passages judged. pool: passages kept for a perspective and search. deadline_seconds: after it the
+    run answers from what it has; deadline_at: that moment in seconds since the epoch, set at each start or resume
+    (0: none). pages: web pages read. domains: search the web only there. max_calls, max_tokens, max_cost: budget of
+    calls to models and searches, of model tokens and of US dollars; beyond it embedded providers take over.
     """
 
     collections: tuple[str, ...] = field(default=(SAMPLES,))
@@ -76,7 +71,7 @@ class RunOptions:
 
     @classmethod
     def of(cls, depth: Depth = "normal", **changes: Any) -> "RunOptions":
-        """The options of a depth with some of them changed; raises SettingsError for one that cannot be."""
+        """Returns a depth's options with changes. Raises SettingsError for invalid ones."""
         if depth not in _DEPTHS:
             raise SettingsError(f"depth has to be one of {', '.join(_DEPTHS)}, not '{depth}'.")
         check_names(changes, [f.name for f in fields(cls)])
@@ -104,30 +99,30 @@ class RunOptions:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "RunOptions":
-        """Options as they were stored; fields of another version are left out."""
+        """Returns stored options without fields of other versions."""
         known = {f.name for f in fields(cls)}
         values = {k: v for k, v in stored.items() if k in known}
         return cls(**values | {name: tuple(values[name]) for name in _LISTS if name in values})
 
 
 def check_names(given: Iterable[str], known: Sequence[str]) -> None:
-    """Raises SettingsError for an option that there is not."""
+    """Raises SettingsError for an unknown option."""
     if unknown := sorted(set(given) - set(known)):
         raise SettingsError(f"there is no option '{unknown[0]}'. There are: {', '.join(known)}.")
 
 
-_JOINERS = "\u200c\u200d"  # Persian and emoji need them; marks of direction and what has no width go
-_FEWEST_TO_TELL = 3  # words by which a language is not told where it is none of those that are often asked in
+_JOINERS = "\u200c\u200d"  # Persian and emoji need them
+_FEWEST_TO_TELL = 3  # words; fewer do not identify a rare language
 EXAMPLE = "Should schools ban smartphones?"
 """A question that the samples answer."""
 _EXAMPLE = f"Ask something that people disagree on, such as: {EXAMPLE}"
 
 
 def check_question(text: str, *, english_only: bool = True) -> str:
-    """The question with its white space folded and without invisible marks.
+    """Returns the question with white space folded and invisible marks removed.
 
-    Raises GreetingError for a greeting, QuestionError for what else cannot be answered. The embedded providers read
-    English, so with them a question in another language is refused in so many words.
+    Raises GreetingError for a greeting, QuestionError for text that cannot be answered. english_only: refuse other
+    languages, because the embedded providers read English.
     """
     try:
         text.encode("utf-8")
@@ -152,7 +147,7 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     if english_only and not reads_as_english(question):
         language = question_language(question)
         if not language and len(words) <= _FEWEST_TO_TELL and not is_of_another_script(question):
-            return question  # 'UBI', 'mumbai vs delhi': so few words may be names
+            return question  # 'UBI', 'mumbai vs delhi': few words may be names
         but = f" but as {language}" if language else ""
         raise QuestionError(
             f"'{_short(question)}' does not read as English{but}, and Steelman's built-in models read English only. "
@@ -162,7 +157,7 @@ def check_question(text: str, *, english_only: bool = True) -> str:
 
 
 def check_answerable(form: QuestionForm, question: str) -> None:
-    """Raises GreetingError for what only greets and talks, QuestionError for an order or text in no language."""
+    """Raises GreetingError for a greeting, QuestionError for a command or text that is not language."""
     if form == "none":
         if opens_with_greeting(question):
             raise GreetingError(f"Hello! {_EXAMPLE}")
@@ -174,7 +169,7 @@ def _short(question: str) -> str:
 
 
 def run_options(runtime: "Runtime[RunOptions]") -> RunOptions:
-    """The run's options from the graph's context; the usual ones where a caller of the bare graph gave none."""
+    """Returns the options from the graph's context, or the defaults if a caller of the bare graph gave none."""
     return runtime.context or RunOptions.of()
 
 
@@ -196,7 +191,7 @@ RESERVED_BEFORE_PLAN = 0.8
 
 
 def stage_deadline(options: RunOptions, stage: StageName, reserved: float = 0.0) -> float:
-    """When the stage has to end, in seconds since the epoch; infinite without a deadline. `reserved`: a larger share
+    """Returns when the stage ends, in seconds since the epoch; infinite without a deadline. reserved: a larger share
     than the stage's."""
     usual = min(options.deadline_seconds, _DEPTHS[options.depth]["deadline_seconds"])
     return options.deadline_at - max(reserved, RESERVED[stage]) * usual if options.deadline_at else math.inf

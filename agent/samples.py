@@ -1,4 +1,4 @@
-"""The starter corpus: indexed on first use, and the questions that it can answer."""
+"""The sample corpus: its index, built on first use, and its questions."""
 
 import asyncio
 import hashlib
@@ -23,34 +23,34 @@ from tools.store.store import SAMPLES, Store
 
 FOLDER = Path(__file__).parent.parent / "samples"
 VECTORS = FOLDER / "vectors.npz"
-"""Of the samples' passages and sentences, made by `python -m evals.training.artifacts samples`."""
-_SIDES = FOLDER.parent / "evals" / "gold" / "samples"  # who argues for what, by the writers of the samples
+"""Vectors of the samples' passages and sentences, made by `python -m evals.training.artifacts samples`."""
+_SIDES = FOLDER.parent / "evals" / "gold" / "samples"  # each sample's side, by its writer
 _NEAREST = 3
-_RELATED = 0.25  # cosine of two questions that have something to do with each other
+_RELATED = 0.25  # least cosine of related questions
 _SAME_TOPIC, _SAME_PLAIN = 0.38, 0.6
-"""Cosine of two questions on the same topic, at least; and of a short plain one, whose words say what they mean."""
+"""Least cosine of two questions on one topic; and of a short plain one, whose words are literal."""
 _PLAIN = 10  # words of a short question
-_LOOKED_AT, _OF_TOPIC = 10, 4  # passages that the question finds; and of these on the topic, at least
-_SENTENCES, _ON_TOPIC = 5, 0.44  # the nearest sentences of these, and their mean cosine to the question, at least
+_LOOKED_AT, _OF_TOPIC = 10, 4  # passages retrieved, and the least number on the topic
+_SENTENCES, _ON_TOPIC = 5, 0.44  # nearest sentences of these, and their least mean cosine to the question
 _SIGNATURE = "samples"
 
 
 @cache
 def sample_questions() -> dict[str, str]:
-    """Topic folder to the question that its passages answer."""
+    """Returns the question of each topic folder."""
     questions: dict[str, str] = json.loads((FOLDER / "questions.json").read_text(encoding="utf-8"))
     return questions
 
 
 def sample_documents() -> list[SourceDocument]:
-    """The sample passages, named by their path in the project."""
+    """Returns the sample documents, named by their path in the project."""
     files = sorted(FOLDER.glob("*/*.md"))
     named = {f"samples/{f.relative_to(FOLDER).as_posix()}": f for f in files}
     return [markdown_document(f.read_text(encoding="utf-8"), name)[0] for name, f in named.items()]
 
 
 def samples_signature(encoder: str) -> str:
-    """Changes when a sample file or the encoder does."""
+    """Returns a hash that changes with a sample file or the encoder."""
     digest = hashlib.sha256(encoder.encode())
     for file in sorted(FOLDER.glob("*/*.md")):
         digest.update(file.parent.name.encode() + file.name.encode() + file.read_bytes())
@@ -58,18 +58,18 @@ def samples_signature(encoder: str) -> str:
 
 
 def text_key(text: str) -> int:
-    """What a text's vector is stored under in VECTORS."""
+    """Returns the key of a text's vector in VECTORS."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
 def calibration_pairs() -> list[tuple[Pair, bool]]:
-    """Sentences of the samples with the side that their passage argues for, which calibrate a judge: each, its longest,
-    once beside its own question (True) and once beside the question of another topic."""
+    """Returns pairs that calibrate a judge: the longest sentence of each sample, with its own question (True) and
+    with a question of another topic (False)."""
     texts, pairs = {d.external_id: d.text for d in sample_documents()}, list[tuple[Pair, bool]]()
     rows = [
         json.loads(line) for file in sorted(_SIDES.glob("*.jsonl")) for line in file.read_text("utf-8").splitlines()
     ]
-    sided = [row for row in rows if row["stance"] != "other"][::2]  # half are enough, and take half the time
+    sided = [row for row in rows if row["stance"] != "other"][::2]  # half of them calibrate as well in half the time
     for row, other in zip(sided, sided[len(sided) // 2 :] + sided, strict=False):
         sentence = max(split_sentences(texts[row["path"]]), key=len)
         own, contrary = ("Yes", "No") if row["stance"] == "supports" else ("No", "Yes")
@@ -80,7 +80,7 @@ def calibration_pairs() -> list[tuple[Pair, bool]]:
 
 
 class SampleEncoder:
-    """The encoder, which has the samples' vectors by heart; what it does not know it encodes."""
+    """An encoder with stored vectors of the samples. It encodes other texts."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -106,14 +106,14 @@ class SampleEncoder:
 
 
 def index_samples(store: Store, search: HybridSearch) -> None:
-    """Brings the `samples` collection up to date with the files; a glance when nothing changed."""
+    """Updates the `samples` collection. This takes no time if nothing changed."""
     encoder = search.encoder.name
     signature = samples_signature(encoder)
     if store.note(_SIGNATURE) == signature and store.has_collection(SAMPLES):
         return
     documents = sample_documents()
     if store.has_collection(SAMPLES) and store.collection(SAMPLES)[1] != encoder:
-        store.delete_collection(SAMPLES)  # made with another encoder, and made again in seconds
+        store.delete_collection(SAMPLES)  # of another encoder; indexing takes seconds
     Ingester(store, search, SampleEncoder(search.encoder)).ingest(documents, SAMPLES)
     kept = {d.external_id for d in documents}
     for row in store.documents(SAMPLES):
@@ -123,14 +123,14 @@ def index_samples(store: Store, search: HybridSearch) -> None:
 
 
 async def nearest_questions(question: str, models: Models) -> list[str]:
-    """The sample questions nearest in meaning, nearest first; none that is about something else altogether."""
+    """Returns the sample questions nearest in meaning, nearest first, without unrelated ones."""
     return [near for near, nearness in await _by_nearness(question, models) if nearness >= _RELATED][:_NEAREST]
 
 
 async def sample_question_for(models: Models, search: HybridSearch, store: Store, question: str) -> str:
-    """The sample question on the same topic, or an empty string.
+    """Returns the sample question on the same topic, or an empty string.
 
-    It is near in meaning; the question finds passages of its topic, and sentences in them that are near to it.
+    The question must be near in meaning, and retrieve passages of the topic with near sentences.
     """
     (nearest, nearness), *_ = await _by_nearness(question, models)
     words = question.split()
@@ -149,7 +149,7 @@ async def sample_question_for(models: Models, search: HybridSearch, store: Store
 
 
 async def _by_nearness(question: str, models: Models) -> list[tuple[str, float]]:
-    """The sample questions with their cosines to a question, nearest first."""
+    """Returns the sample questions with their cosines to the question, nearest first."""
     questions = list(sample_questions().values())
     vectors = await models.encode([question, *questions])
     nearness = vectors[1:] @ vectors[0]

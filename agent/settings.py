@@ -1,4 +1,5 @@
-"""Settings from the environment and from a `.env` file; `.env.example` lists them all."""
+"""Settings from the environment and from a `.env` file: their fields, forms and checks, and the text of
+`.env.example`."""
 
 import codecs
 import io
@@ -25,17 +26,17 @@ _SAVE = "Save the file as UTF-8."
 
 
 def find_env_file() -> Path | None:
-    """The file that settings are read from: STEELMAN_ENV_FILE, else `.env` of the checkout, else of the data folder.
+    """Returns the settings file: STEELMAN_ENV_FILE, else `.env` of the checkout, else of the data folder.
 
-    Never that of the current folder: an assistant starts the server in any folder, with anybody's `.env`.
-    Raises SettingsError where STEELMAN_ENV_FILE names no file.
+    The current folder is not searched, because an assistant may start the server in any folder. Raises SettingsError
+    if STEELMAN_ENV_FILE names no file.
     """
     if named := os.environ.get("STEELMAN_ENV_FILE"):
         if os.access(named, os.F_OK) and not Path(named).is_dir():
             return Path(named)
         raise SettingsError(f"STEELMAN_ENV_FILE names no file: {named!r}. Correct the path, or unset it.")
     folders = [ROOT] if is_checkout() else []
-    with suppress(ValueError, SettingsError):  # the settings say what is wrong with the data folder
+    with suppress(ValueError, SettingsError):  # Settings reports the data folder's fault
         given = os.environ.get("STEELMAN_DATA_DIR")
         folders.append(whole_path(Path(given)) if given else usual_data_folder())
     found = next((folder / ".env" for folder in folders if os.path.lexists(folder / ".env")), None)
@@ -45,7 +46,7 @@ def find_env_file() -> Path | None:
 
 
 def usual_data_folder() -> Path:
-    """The data folder unless STEELMAN_DATA_DIR names one. Raises SettingsError where this user has no home folder."""
+    """Returns the default data folder. Raises SettingsError if this user has no home folder."""
     try:
         return Path(user_data_dir("steelman", appauthor=False))
     except RuntimeError as exc:
@@ -53,7 +54,7 @@ def usual_data_folder() -> Path:
 
 
 def whole_path(value: Path) -> Path:
-    """The path from the root on, with a home folder for `~`. Raises ValueError where there is none."""
+    """Returns the absolute path, with `~` expanded. Raises ValueError if that is impossible."""
     try:
         path = value.expanduser().absolute()
         path.as_posix().encode()
@@ -65,13 +66,13 @@ def whole_path(value: Path) -> Path:
 
 
 def encoding_of(file: Path, names: Set[str]) -> str:
-    """The encoding in which the file can be read. names: the variables that stand for settings.
+    """Returns the encoding of the settings file. names: the variables of settings.
 
-    Raises SettingsError that names the line for bytes that are no text in it, and for a line that sets one of these
-    variables in a form that nothing reads, since the setting would be left out without a word.
+    Raises SettingsError that names the line: for bytes that are not text, and for a line that sets one of the
+    variables in a form that no reader accepts.
     """
     try:
-        if file.is_fifo():  # a secret manager's, to be read once
+        if file.is_fifo():  # a secret manager's, readable once
             return "utf-8-sig"
         data = file.read_bytes()
     except FileNotFoundError:
@@ -101,12 +102,12 @@ def _check_lines(file: Path, text: str, names: Set[str]) -> None:
 
     for binding in parse_stream(io.StringIO(text)):
         written, key = binding.original.string, binding.key or ""
-        line = binding.original.line + written.partition(written.lstrip())[0].count("\n")  # blank ones stand before it
+        line = binding.original.line + written.partition(written.lstrip())[0].count("\n")  # skips leading blank lines
         name = _setting_named(written, names)
         if name and (binding.error or key.upper() != name):
             how = f"Write {name}=VALUE there, the value in straight quotes or none."
             raise SettingsError(f"{_line_of_file(file, line, name)} cannot be understood. {how}")
-        if binding.value is None and not key.isascii():  # as what was added in another encoding looks like
+        if binding.value is None and not key.isascii():  # text in another encoding looks like this
             raise SettingsError(f"{_line_of_file(file, line)} cannot be understood. Write NAME=VALUE there. {_SAVE}")
 
 
@@ -115,7 +116,7 @@ def _line_of_file(file: Path, line: int, name: str = "") -> str:
 
 
 def _setting_named(line: str, names: Set[str]) -> str:
-    """The setting that a line is about; empty for none, and for a comment."""
+    """Returns the setting that the line names; empty for none and for a comment."""
     words = re.findall(r"[A-Za-z0-9_.-]+", line.partition("=")[0]) if not line.lstrip().startswith("#") else []
     return next((word.upper() for word in words if word.upper() in names), "")
 
@@ -123,11 +124,11 @@ def _setting_named(line: str, names: Set[str]) -> str:
 _HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 _ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
 _PUBLIC = re.compile(_ORIGIN.pattern + r"(?:/[A-Za-z0-9._~-]+)*", re.IGNORECASE)
-_OURS = ("/v1", "/mcp", "/docs")  # what people copy along, from the addresses of calls
+_OURS = ("/v1", "/mcp", "/docs")  # people copy these from addresses of calls
 
 
 def split_list(value: str) -> list[str]:
-    """The parts of a setting that lists several."""
+    """Splits a setting at commas."""
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
@@ -167,7 +168,7 @@ def checked_address(value: str) -> str:
 
 
 def checked_ollama_address(value: str) -> str:
-    """As Ollama itself reads it: scheme, host and port may each be left out, and 0.0.0.0 is where it listens."""
+    """Returns the address as Ollama reads it: scheme, host and port are optional; 0.0.0.0 is this machine."""
     if not value:
         return value
     scheme, rest = value.split("://", 1) if "://" in value else ("", value)
@@ -192,7 +193,7 @@ def checked_rates(value: str) -> str:
 
 
 def external_setting(name: str, description: str, default: object = "") -> Any:
-    """A setting under the name that others gave it."""
+    """Returns a field that reads a variable without Steelman's prefix."""
     return Field(default=default, validation_alias=name, description=description)
 
 
@@ -219,7 +220,7 @@ class NetworkSettings(BaseSettings):
     )
 
     def export_to_environment(self) -> None:
-        """Puts what only `.env` says into the environment, where every library looks for it."""
+        """Copies settings of `.env` into the environment, where libraries read them."""
         for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir"):
             if name not in os.environ and (value := getattr(self, name)):
                 os.environ.setdefault(name.upper(), value)
@@ -227,9 +228,9 @@ class NetworkSettings(BaseSettings):
 
 _NO_KEY = SecretStr("")
 _Address = Annotated[str, AfterValidator(checked_address)]
-_VendorAddress = Annotated[str, AfterValidator(lambda value: value.rstrip("/"))]  # looked at where its vendor is used
+_VendorAddress = Annotated[str, AfterValidator(lambda value: value.rstrip("/"))]  # checked if its vendor is used
 _UNSENDABLE = "unsendable"
-_SENT = ("_key", "_token")  # how names end whose values go into a header
+_SENT = ("_key", "_token")  # endings of names of header values
 _PLACES = ("_url", "_host")
 
 
@@ -241,7 +242,7 @@ _key = partial(external_setting, default=_NO_KEY)
 
 
 class Settings(NetworkSettings):
-    """What is configured for this machine. Options of a single run are in `agent.options`."""
+    """The configuration of this machine. `agent.options` has the options of one run."""
 
     model_config = SettingsConfigDict(
         env_prefix="STEELMAN_",
@@ -250,7 +251,7 @@ class Settings(NetworkSettings):
         frozen=True,
         populate_by_name=True,
         protected_namespaces=(),
-        hide_input_in_errors=True,  # which may be a key
+        hide_input_in_errors=True,  # the input may be a key
     )
 
     data_dir: Annotated[Path, AfterValidator(whole_path)] = Field(
@@ -373,7 +374,7 @@ class Settings(NetworkSettings):
     @field_validator("*", mode="before")
     @classmethod
     def _sendable(cls, value: object, info: ValidationInfo) -> object:
-        """Keys, addresses and models without the blanks around them, refused where something was copied along."""
+        """Strips keys, addresses and model names; refuses characters that cannot be sent."""
         given, name = value.get_secret_value() if isinstance(value, SecretStr) else value, str(info.field_name)
         if not isinstance(given, str) or not (name.endswith(_SENT + _PLACES) or "model" in name):
             return value
@@ -385,7 +386,7 @@ class Settings(NetworkSettings):
 
     @model_validator(mode="after")
     def _whole(self) -> "Settings":
-        """Settings that need each other; the first word of the message is the variable to look at."""
+        """Checks settings that depend on each other. The first word of the message is the variable."""
         for is_wrong, message in (*self._wrong_models, *self._wrong_retrieval):
             if is_wrong:
                 raise ValueError(message)
@@ -393,7 +394,7 @@ class Settings(NetworkSettings):
 
     @property
     def _wrong_models(self) -> "tuple[tuple[object, str], ...]":
-        """What must not be true of the chat models and the judge, and the message that says so."""
+        """Returns conditions of invalid chat model and judge settings, with messages."""
         chat_judge = self.judge in ("batch", "chat") and self.chat_is_set
         return (
             (self.model_frame, "STEELMAN_MODEL_FRAME is no setting any more: set STEELMAN_MODEL_EXPAND in its place"),
@@ -417,7 +418,7 @@ class Settings(NetworkSettings):
 
     @property
     def _wrong_retrieval(self) -> "tuple[tuple[object, str], ...]":
-        """The same of the web search and the encoder."""
+        """Returns the same for the web search and the encoder."""
         keys = {"tavily": self.tavily_api_key, "serper": self.serper_api_key}
         keyless = self.web not in keys or (self.web == "tavily" and self.tavily_base_url)
         return (
@@ -438,7 +439,7 @@ class Settings(NetworkSettings):
 
     @property
     def chat_is_set(self) -> bool:
-        """Whether a chat model can be reached at all."""
+        """Whether a chat model is configured."""
         vendors = {name.partition(":")[0] for name in (self.model, *self._stages) if ":" in name}
         return bool(self.openai_api_key.get_secret_value() or self.openai_base_url or vendors - {"openai", "ft"})
 
@@ -464,9 +465,9 @@ class Settings(NetworkSettings):
 
 
 def load_settings(**changes: object) -> Settings:
-    """The settings in force, with some changed; raises SettingsError that names the variable and what it may be.
+    """Returns the settings in force with changes. Raises SettingsError that names the variable and its valid values.
 
-    This process, and those that it starts, get from them what the machine lacks: proxies, a home, a temporary folder.
+    Also sets proxies, a home and a temporary folder for this process and its children, if the machine lacks them.
     """
     file = find_env_file()
     encoding = encoding_of(file, {variable_of(name) for name in Settings.model_fields}) if file else None
@@ -493,7 +494,7 @@ def load_settings(**changes: object) -> Settings:
 
 
 def variable_of(name: str) -> str:
-    """The environment variable of a setting."""
+    """Returns the environment variable of a setting."""
     return name.upper() if Settings.model_fields[name].validation_alias else f"STEELMAN_{name.upper()}"
 
 
@@ -514,10 +515,10 @@ _OPENING = """\
 
 
 def env_example() -> str:
-    """The text of `.env.example`."""
+    """Returns the text of `.env.example`."""
     lines = [_OPENING]
     for name, field in Settings.model_fields.items():
-        if not field.description:  # it was removed, and whoever sets it is told
+        if not field.description:  # removed; setting it is an error
             continue
         if heading := _HEADINGS.get(name):
             lines += ["", f"# --- {heading}"]

@@ -44,8 +44,8 @@ def merge_distinct(left: list[T], right: list[T]) -> list[T]:
 
 Stance = Literal["supports", "opposes", "other"]
 QuestionForm = Literal["polar", "claim", "topic", "choice", "open", "plain", "counter", "none"]
-"""What a text asks for: whether something is so, what speaks for a claim or about a topic, which of several, anything;
-a fact, what contradicts a claim, or nothing."""
+"""'polar': yes or no. 'claim', 'topic': arguments. 'choice': one of several. 'open': any answer. 'plain': a fact.
+'counter': arguments against a claim. 'none': no question."""
 CoverageStatus = Literal["supported", "thin", "not_found"]
 StageName = Literal["frame", "expand", "lookup", "retrieve", "web", "requery", "judge", "select", "write", "verify"]
 """The graph's nodes, as answers name them in `timings` and `providers`; 'web' is the web search of retrieve."""
@@ -53,13 +53,13 @@ RENAMED_STAGES = {"search": "retrieve", "again": "requery"}
 """Names of stages in the events and checkpoints of earlier versions, and their names now."""
 Role = Literal["thesis", "case", "also", "crux"]
 FailedCheck = Literal["source", "side", "unchecked"]
-"""What a claim can fail: that its passages say it, that it serves its perspective, or that somebody could check it."""
+"""The failed check: the passages do not say the claim, it does not serve its side, or no check was possible."""
 OF_NO_PERSPECTIVE: tuple[Role, ...] = ("also", "crux")
-"""The roles of claims that stand under no perspective."""
+"""Roles of claims without a perspective."""
 
 
 class Perspective(TypedDict):
-    """One perspective. `contrary` is the id of the perspective that says the opposite, or empty."""
+    """One perspective. contrary: the id of the opposite perspective, or empty."""
 
     id: str
     name: str
@@ -70,28 +70,27 @@ class Perspective(TypedDict):
 
 
 OTHER_WAYS = "rest"
-"""The id of the perspective of all that is proposed beside the planned ones."""
+"""Id of the perspective of other proposals."""
 ANSWER_WORDS = frozenset(word for words in ANSWERS.values() for word in words)
-"""Names of the perspectives that answer the question itself; their statements are 'Yes: …?' and 'No: …?'."""
+"""Names of perspectives that answer the question; their statements are 'Yes: …?' and 'No: …?'."""
 
 
 def is_answer(name: str, statement: str) -> bool:
-    """Whether a perspective of that name answers a question with it, and is no statement by itself."""
+    """Whether the perspective's name is an answer word and its statement repeats the question, as in 'Yes: …?'."""
     return name in ANSWER_WORDS and statement.startswith(f"{name}: ")
 
 
 def judge_form(perspective: Perspective) -> Literal["statement", "answer"]:
-    """The form in which a judge is asked about the perspective."""
+    """Returns the form in which a judge reads the perspective."""
     planned = perspective["origin"] == "question" and is_answer(perspective["name"], perspective["statement"])
     return "answer" if planned else "statement"
 
 
 class CounterTarget(TypedDict):
-    """What a follow-up wants argued against: a claim of the thread's latest answer, or a whole perspective of it.
+    """What a follow-up argues against: a claim of the thread's latest answer, or a whole perspective.
 
-    `question` is that answer's; `number` is the citation's by which the claim was named, 0 for a perspective. `side`,
-    `statement` and `stance` are of the perspective that it stands under; `contrary` is the perspective that says the
-    opposite, None where the answer has none.
+    question: that answer's. number: of the citation that names the claim, 0 for a perspective. side, statement,
+    stance: of the claim's perspective. contrary: the opposite perspective, or None.
     """
 
     question: str
@@ -105,15 +104,13 @@ class CounterTarget(TypedDict):
 
 
 QuotedStance = tuple[Perspective, str]
-"""What words are quoted for, and the statement that it opposes, or empty."""
+"""The perspective that words are quoted for, and the opposed statement, or empty."""
 
 
 class FramingState(TypedDict):
-    """What is asked: the question as it was typed, or of a follow-up that needs its thread the thread's, with what was
-    typed, or what a model made of it, as the `focus`. `alternatives` are the names of what a choice names.
-
-    Of the form 'counter' it asks for what contradicts `claim`, as near to the point of `focus` as there is.
-    """
+    """What the question asks. question: as typed, or the thread's. focus: what a follow-up narrows it to.
+    alternatives: names of a choice's options. claim: of the form 'counter', the statement to contradict, near the
+    point of `focus`."""
 
     form: QuestionForm
     question: str
@@ -123,16 +120,16 @@ class FramingState(TypedDict):
 
 
 def counter_framing(against: CounterTarget) -> FramingState:
-    """Frames a counter-argument: the thread's question, focused on the claim to argue against."""
+    """Frames a counter-argument: the thread's question with the claim as its focus."""
     asked, focus, claim = against["question"], against["text"], against["statement"]
     return FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
 
 
 class PassageEvidence(TypedDict):
-    """What counts for one perspective: passage ids, the surest first, and the probability of the surest.
+    """The passages that count for one perspective. ids: surest first. strongest: the probability of the surest.
 
-    Before `write`: passages above the judge's threshold. After: passages with a sentence that is sure enough for the
-    case. `copies` are passages that were counted once with another, `reworded` those of them in other words.
+    Before `write`: passages above the judge's threshold. After: passages with a quotable sentence. copies: passages
+    that count as another one; reworded: those of them in other words.
     """
 
     ids: list[int]
@@ -142,8 +139,7 @@ class PassageEvidence(TypedDict):
 
 
 class Coverage(PassageEvidence):
-    """How well its evidence covers one perspective: by how many passages, copies counted once, and from how many
-    independent sources."""
+    """How well the evidence covers a perspective: its passages, copies counted once, and their independent sources."""
 
     status: CoverageStatus
     passages: int
@@ -151,21 +147,20 @@ class Coverage(PassageEvidence):
 
 
 class SentenceEvidence(TypedDict):
-    """The passages of one perspective with a sentence that is sure enough for its case, surest first."""
+    """The passages of a perspective with a quotable sentence, surest first."""
 
     case: list[int]
     strongest: float
 
 
 class Claim(TypedDict):
-    """A finished sentence with the passages that it stands on. `support` is the judge's for the perspective it serves.
+    """A finished sentence with the passages that support it.
 
-    Claims of the `role` 'crux', which says what the dispute turns on, and 'also', which speaks to the question without
-    a side, stand under no perspective. A `written` claim is a model's own sentence; any other stands in its
-    passage word for word. `evidence`, which verify fills in for a written claim, are the words of each cited passage
-    that say it. `shown` is the text with what was changed in square brackets, empty or missing where it stands alone.
-    An `objection` argues against its perspective. `reason` names a written claim's reason in a word or two. `answers`
-    is the id of the opposing passage that the claim answers.
+    support: the judge's probability for its perspective. role: 'crux' (what the dispute turns on) and 'also' (no
+    side) belong to no perspective. written: a model's own sentence; any other is verbatim. evidence: of a written
+    claim, the words of each passage that say it, set by verify. shown: the text with changes in square brackets,
+    empty or missing without any. objection: argues against its perspective. reason: a word or two. answers: id of
+    the opposing passage that the claim answers.
     """
 
     perspective: str
@@ -182,18 +177,17 @@ class Claim(TypedDict):
 
 
 def decontextualised(claim: Claim) -> str:
-    """The claim with what was changed in square brackets."""
+    """Returns the claim's text with changes in square brackets."""
     return claim.get("shown") or claim["text"]
 
 
 def in_case(claim: Claim) -> bool:
-    """Whether the claim is of its perspective's case."""
     return not claim.get("objection")
 
 
 class ScoredQuote(TypedDict):
-    """A sentence that stands in its passage word for word. `shown` is the same with what was changed in square
-    brackets, empty where it stands alone. `support` is the judge's for the perspective it serves."""
+    """A verbatim sentence of a passage. shown: with changes in square brackets, empty without any. support: the
+    judge's probability for its perspective."""
 
     text: str
     shown: str
@@ -202,7 +196,7 @@ class ScoredQuote(TypedDict):
 
 
 class ScoredResponse(TypedDict):
-    """What one document answers for a perspective. Its responses of the same `group` are near each other."""
+    """One document's answer for a perspective. Similar responses have the same `group`."""
 
     perspective: str
     group: int
@@ -211,12 +205,11 @@ class ScoredResponse(TypedDict):
 
 
 def quotes_of(response: ScoredResponse) -> list[ScoredQuote]:
-    """The thesis, and the evidence for it."""
     return [response["thesis"], *response["evidence"]]
 
 
 class DroppedClaim(TypedDict):
-    """A claim that verification left out, and for which of its checks."""
+    """A claim that verification left out, and the check that it failed."""
 
     perspective: str
     text: str
@@ -224,10 +217,10 @@ class DroppedClaim(TypedDict):
 
 
 class StageNote(TypedDict):
-    """Something that did not work, or was done in another way than asked, and that the answer tells of.
+    """A failure, replacement or omission that the answer reports.
 
-    `hint`: the part of the message that only helps at this machine's keyboard, as in `SteelmanError`. `brief`: the
-    message in a few words, where it is long or comes in many variants.
+    hint: the part of the message that helps only at this machine's keyboard, as in `SteelmanError`. brief: the
+    message in a few words.
     """
 
     stage: StageName
@@ -238,11 +231,11 @@ class StageNote(TypedDict):
 
 
 STATE_VERSION = 3
-"""Counts on with each change of `RunState` after which a run that was begun before cannot go on."""
+"""Increases with each change of `RunState` that older runs cannot continue with."""
 
 
 class RunState(TypedDict, total=False):
-    """The state of a run. Behind each key stand the stages that write it."""
+    """The state of a run. The comment of each key names the stages that write it."""
 
     version: int  # given: STATE_VERSION of when the run began
     question: str  # given
@@ -283,32 +276,33 @@ class RunState(TypedDict, total=False):
 
 
 def uncovered_perspectives(state: RunState) -> list[Perspective]:
-    """Those to search again: planned, and not supported by enough passages."""
+    """Returns the planned perspectives without enough passages, which requery searches for."""
     coverage = state["coverage"]
     planned = (p for p in state["perspectives"] if p["id"] != OTHER_WAYS)
     return [p for p in planned if coverage[p["id"]]["status"] != "supported"]
 
 
 def contrary_statements(state: RunState) -> dict[str, str]:
-    """What each perspective opposes: its contrary's statement, or what the whole run argues against; else empty."""
+    """Returns by perspective id the statement that it opposes: its contrary's, or the follow-up's target; else
+    empty."""
     statements = {p["id"]: p["statement"] for p in state.get("perspectives", [])}
     against = state["against"]["statement"] if "against" in state else ""
     return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}
 
 
 def with_focus(text: str, focus: str) -> str:
-    """The text with a follow-up's focus, unless it names that already."""
-    said, wanted = map(set, map(analyzer().analyze, (text, focus)))
-    return text if wanted <= said else f"{text} {focus}"
+    """Returns the text with the focus added, unless it contains the focus's words."""
+    present, wanted = map(set, map(analyzer().analyze, (text, focus)))
+    return text if wanted <= present else f"{text} {focus}"
 
 
 def asked_query(framing: FramingState) -> str:
-    """The question as it is searched, with the focus of a follow-up."""
+    """Returns the query for the question, with a follow-up's focus."""
     return with_focus(framing["question"], framing["focus"])
 
 
 class BranchState(TypedDict):
-    """What one `retrieve` branch is sent."""
+    """The input of one `retrieve` branch."""
 
     perspective: Perspective
     queries: list[str]

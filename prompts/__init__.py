@@ -1,9 +1,9 @@
-"""Reads prompts, one file each in this folder, and fills them in.
+"""Reads and fills prompt files.
 
-A prompt is a text file with up to two parts, begun by lines `[system]` and `[user]`; a file without such lines is all
-user. `{{name}}` stands for a variable. A variable that is not given, or given and not used, is an error that names it.
-What comes from outside (questions, passages, replies) goes in through `as_data`, so that it can end no element and
-open none: to the model it is text about which it was asked, whatever it says.
+A prompt is a text file with up to two parts, `[system]` and `[user]`; a file without these lines is all user.
+`{{name}}` is a variable. A missing or unused variable is an error that names it. Text from outside (questions,
+passages, replies) goes through `as_data`, which escapes it, so that the model cannot take it for instructions'
+markup.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ _PART = re.compile(r"^\[(system|user)\][ \t]*\n", re.MULTILINE)
 
 
 class PromptError(ValueError):
-    """A prompt file cannot be used as it is, or was filled in with the wrong variables."""
+    """A prompt file is invalid, or its variables are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt as it was read; `digest` changes whenever its words do."""
+    """A prompt. digest: changes with its words."""
 
     name: str
     system: str
@@ -38,7 +38,7 @@ class Prompt:
         return frozenset(_VARIABLE.findall(self.system + self.user))
 
     def render(self, **values: str) -> tuple[str, str]:
-        """(system, user) with every variable filled in; a system part may be empty. Raises PromptError."""
+        """Returns (system, user) with all variables filled in; the system part may be empty. Raises PromptError."""
         if missing := sorted(self.variables - values.keys()):
             raise PromptError(f"the prompt '{self.name}' needs a value for '{missing[0]}'.")
         if unused := sorted(values.keys() - self.variables):
@@ -50,12 +50,12 @@ class Prompt:
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """A prompt of this folder by its name, without the ending."""
+    """Returns the prompt of this folder by name."""
     return read_prompt(FOLDER / f"{name}.md")
 
 
 def read_prompt(path: Path) -> Prompt:
-    """A prompt from any file. Raises PromptError for one that cannot be read or that asks nothing."""
+    """Returns a prompt from any file. Raises PromptError for an unreadable or empty one."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
@@ -72,19 +72,19 @@ def read_prompt(path: Path) -> Prompt:
 
 
 def as_data(tag: str, text: str, **attributes: object) -> str:
-    """The text as an element that it cannot leave: marks escaped, unseen characters and empty attributes taken out."""
+    """Returns the text as an XML element, escaped, without invisible characters and empty attributes."""
     named = "".join(f' {key}="{escape(one_line(str(value)))}"' for key, value in attributes.items() if value != "")
     return f"<{tag}{named}>{escape(seen(text), quote=False)}</{tag}>"
 
 
 def one_line(text: str) -> str:
-    """What is seen of the text, on one line."""
+    """Returns the visible text on one line."""
     return " ".join(seen(text).split())
 
 
 def seen(text: str) -> str:
-    """The text without control, direction and other unseen characters; ends of lines and tabs are kept, and so is what
-    joins the letters of some scripts."""
+    """Returns the text without control, direction and other invisible characters; newlines, tabs and joiners of
+    scripts stay."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(c for before, c in zip(f"\n{lines}", lines, strict=False) if _is_seen(c, before))
 

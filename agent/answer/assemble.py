@@ -1,5 +1,4 @@
-"""From a run's final state to its answer: reads what the answer quotes, numbers the citations, puts together what was
-found, and asks what else could be asked."""
+"""Builds the answer from a run's final state: numbers the citations, collects claims, documents and notes."""
 
 import asyncio
 import contextlib
@@ -53,29 +52,31 @@ class CitationNumbering:
     passages: dict[int, Passage]
     claims: Sequence[Claim]
     dropped: Sequence[Claim] = ()
-    """What verification left out."""
+    """Claims that verification left out."""
     citations: dict[tuple[tuple[str, str], str], Citation] = field(default_factory=dict)
 
     def cite(self, claim: Claim, passage: int | None = None) -> list[int]:
-        """The numbers of what the claim cites, or of one passage of it."""
+        """Returns the numbers of the claim's citations, or of one passage of it."""
         quotes = claim.get("evidence") or [claim["text"]] * len(claim["passages"])
-        told = [(i, q) for i, q in zip(claim["passages"], quotes, strict=True) if passage in (None, i)]
-        return list(dict.fromkeys(self._number(self.passages[i], q, claim) for i, q in told))
+        quoted = [(i, q) for i, q in zip(claim["passages"], quotes, strict=True) if passage in (None, i)]
+        return list(dict.fromkeys(self._number(self.passages[i], q, claim) for i, q in quoted))
 
     def answers(self, claim: Claim) -> list[int]:
-        """The numbers of what the claim answers, by those who say it; a source does not answer itself."""
+        """Returns the numbers of the sources that the claim answers; a source does not answer itself."""
         met, own = self._answered(claim), self.cite(claim)
         return [n for n in self.cite(met, claim["answers"]) if n not in own] if met else []
 
     def answered_by(self, claim: Claim) -> list[str]:
-        """The texts of the claims that answer this one."""
+        """Returns the texts of the claims that answer this one."""
         replying = [c for c in self.claims if "answers" in c and self._answered(c) is claim]
         return [c["text"] for c in replying if self.answers(c)]
 
     def _answered(self, claim: Claim) -> Claim | None:
-        """The claim of another side, or of the objections to it, that this one answers: it cites the passage that the
-        model named. Of several it is one with the same reason, else one that cites the passage first, and then shares
-        most words; None if that one was dropped."""
+        """Returns the opposing claim that this one answers: it cites the passage that the model named.
+
+        Of several, those with the same reason come first, then those that cite the passage first, then by shared
+        words. None if that claim was dropped.
+        """
         place, passage, reason = _place(claim), claim.get("answers"), reason_key(claim.get("reason", ""))
 
         def nearness(rival: Claim) -> tuple[bool, bool, float]:
@@ -117,14 +118,14 @@ def _reason_and_text(claim: Claim) -> str:
 
 
 def citation_of(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
-    """The passage's document as a source with that number."""
+    """Returns the passage's document as a numbered source."""
     sample = passage.collection == SAMPLES
     known = shared_fields(passage, Citation) | {"speaker": speaker_of(passage, quote)}
     return Citation(number=number, passage_id=passage.id, quote=quote, support=support, sample=sample, **known)
 
 
 def busy_seconds(intervals: Sequence[tuple[float, float]]) -> float:
-    """The length of the union of intervals: what branches that ran side by side took together."""
+    """Returns the length of the union of the intervals."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(tuple(i) for i in intervals):
         total += max(0.0, end - max(start, reached))
@@ -143,7 +144,8 @@ def assemble(
     *,
     by_verdicts: bool = False,
 ) -> Answer:
-    """The public answer. passages: at least those found or quoted. same, by_verdicts: `answer_documents`."""
+    """Returns the public answer. passages: at least the retrieved and quoted ones. same, by_verdicts: as in
+    `answer_documents`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
     numbering = CitationNumbering(passages, claims, _dropped(state))
@@ -176,10 +178,10 @@ def assemble(
 def _numbered(
     state: RunState, claims: Sequence[Claim], numbering: CitationNumbering
 ) -> tuple[list[AnswerPerspective], list[AnswerClaim], list[AnswerClaim]]:
-    """The sides with their claims, what else is quoted on the question, and what the dispute turns on."""
+    """Returns the sides with their claims, the sentences of no side, and the crux."""
     order = [*(p["id"] for p in state["perspectives"]), ""]
     for claim in sorted(claims, key=lambda c: (order.index(c["perspective"]), c.get("objection", False))):
-        numbering.cite(claim)  # all have their numbers before any claim names those that it answers
+        numbering.cite(claim)  # all get numbers before any claim refers to others
     sides = [_perspective(p, state, claims, numbering) for p in state["perspectives"]]
     also, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("also", "crux"))
     return [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides], also, crux
@@ -228,7 +230,7 @@ def _perspective(
 
 
 def _groups(side: AnswerPerspective, state: RunState, numbering: CitationNumbering) -> list[ResponseGroup]:
-    """What the documents of a side with a case answer; a sentence that verification refused is not shown."""
+    """Returns the responses of a side with a case, without sentences that verification refused."""
     refused = {d["text"] for d in state.get("dropped", []) if d["perspective"] == side.id}
 
     def holds(quote: ScoredQuote) -> bool:
@@ -237,7 +239,7 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: CitationNumberi
         return held and not has_prompt_injection(quote["text"])
 
     def source(passage: int) -> str:
-        """Whoever stands behind the first passage that says the same."""
+        """Returns the source of the first passage that says the same."""
         first = state.get("duplicate_of", {}).get(passage, passage)
         return numbering.passages[first if first in numbering.passages else passage].source
 
@@ -275,10 +277,10 @@ def _sentence(quote: ScoredQuote, passage: Passage) -> ResponseSentence:
 def _claim(claim: Claim, numbering: CitationNumbering) -> AnswerClaim:
     cited = numbering.cite(claim)
     speakers = dict.fromkeys(c.speaker for c in numbering.citations.values() if c.number in cited and c.speaker)
-    told = {"citations": cited, "answers": numbering.answers(claim), "quoted": not claim.get("written")}
-    told["speaker"] = "" if claim.get("written") else ", ".join(speakers)
-    told["evidence"] = list(dict.fromkeys(claim.get("evidence", ()))) if claim.get("written") else []
-    return AnswerClaim(**shared_fields(claim, AnswerClaim) | told, answered_by=numbering.answered_by(claim))
+    fields = {"citations": cited, "answers": numbering.answers(claim), "quoted": not claim.get("written")}
+    fields["speaker"] = "" if claim.get("written") else ", ".join(speakers)
+    fields["evidence"] = list(dict.fromkeys(claim.get("evidence", ()))) if claim.get("written") else []
+    return AnswerClaim(**shared_fields(claim, AnswerClaim) | fields, answered_by=numbering.answered_by(claim))
 
 
 def _line(side: Perspective, state: RunState, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> CoverageLine:
@@ -286,11 +288,11 @@ def _line(side: Perspective, state: RunState, claims: Sequence[Claim], passages:
     case = [c for c in claims if c["perspective"] == side["id"] and in_case(c)]
     cited = {same[i] if same.get(i) in passages else i for c in case for i in c["passages"]}
     shown = {"passages": len(cited), "sources": len({passages[i].source for i in cited})}
-    told = shared_fields(found, CoverageLine) | (shown if "drafts" in state else {})
+    fields = shared_fields(found, CoverageLine) | (shown if "drafts" in state else {})
     return CoverageLine(
-        **told | {"strongest": round(found["strongest"], 3)},
+        **fields | {"strongest": round(found["strongest"], 3)},
         perspective=side["id"],
-        strength=side_strength(told["sources"], len(case) if "drafts" in state else told["passages"]),
+        strength=side_strength(fields["sources"], len(case) if "drafts" in state else fields["passages"]),
         queries=state.get("queries", {}).get(side["id"], []),
     )
 
@@ -298,7 +300,7 @@ def _line(side: Perspective, state: RunState, claims: Sequence[Claim], passages:
 async def build_answer(
     run_id: str, state: RunState, options: RunOptions, providers: Providers, seconds: float
 ) -> Answer:
-    """The public answer; `seconds`: how long the run took."""
+    """Returns the public answer. seconds: the run's duration."""
     quoted = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
     quoted |= cited_passages(state)
     passages = await asyncio.to_thread(providers.passages, found_passages(state) | quoted)
@@ -306,7 +308,7 @@ async def build_answer(
     nearest, same = list[str](), (originals := originals_of(passages))
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
     within = Budget(deadline_at=stage_deadline(options, "verify"))
-    with contextlib.suppress(DeadlineError), budget_scope(within):  # courtesies that an answer does not wait for
+    with contextlib.suppress(DeadlineError), budget_scope(within):  # optional parts, skipped if late
         same = await in_time(group_same_texts(providers.models, state, passages))
         if SAMPLES in options.collections and not state.get("claims"):
             nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))

@@ -1,5 +1,4 @@
-"""The lines that stand under a quotation, who says it, where, and who answers it; the rows in which two sides face each
-other; and the list of what was read."""
+"""Attribution lines below quotations, rows of facing claims, and the list of documents read."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -29,7 +28,7 @@ _LONGEST_IN_SHORT = 46
 _RECORD = re.compile(
     r"(?i)\b(?:minutes|transcripts?|hearings?|proceedings|meeting|interview|evidence|debate|panel|hansard)\b"
 )
-_PART = re.compile(r"(.+), ((?:row|message) .+)")  # the id of a document that is a part of a file
+_PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a document within a file
 NO_CLEAR_SIDE = "no clear side"
 _WHY_NOT = {
     "repeats": "says the same as another",
@@ -41,14 +40,15 @@ _WHY_NOT = {
 
 
 class ReasonRow(NamedTuple):
-    """A reason, empty for claims without one. cells: the positions of each side's claims in its `words.case`."""
+    """A reason, empty for claims without one. cells: positions of each side's claims in `claims_below_heading`."""
 
     reason: str
     cells: tuple[list[int], list[int]]
 
 
 def source_lines(answer: Answer, claim: AnswerClaim) -> list[tuple[int, str]]:
-    """'Cllr Faulds, Sample Gazette, opinion, 12 March 2026, p. 3' of each source of the claim, with its number."""
+    """Returns 'Cllr Faulds, Sample Gazette, opinion, 12 March 2026, p. 3' with its number, for each source of the
+    claim."""
     cited = {c.number: c for c in answer.citations}
     return [(n, _in_one_line(cited[n], claim)) for n in claim.citations if n in cited]
 
@@ -60,27 +60,27 @@ def quotes_behind(claim: AnswerClaim, source: Citation) -> list[str]:
 
 
 def numbered_source_lines(answer: Answer, claim: AnswerClaim) -> list[str]:
-    """The same as lines; each of several begins with its number."""
-    told = source_lines(answer, claim)
-    return [f"{citation_numbers([number])} {line}" if len(told) > 1 else line for number, line in told]
+    """Returns the same as lines; if there are several, each begins with its number."""
+    parts = source_lines(answer, claim)
+    return [f"{citation_numbers([number])} {line}" if len(parts) > 1 else line for number, line in parts]
 
 
 def replying_claims(answer: Answer, claim: AnswerClaim) -> list[tuple[AnswerPerspective, AnswerClaim]]:
-    """The claims that answer this one, each with the side that it stands under."""
+    """Returns the claims that answer this one, with their sides."""
     return [(side, c) for side in answer.perspectives for c in side.all_claims if c.text in claim.answered_by]
 
 
 def answered_by_line(answer: Answer, claim: AnswerClaim) -> str:
-    """'answered by Cllr Faulds [8], Sample Gazette [2]': who replies to the claim; empty where nobody does."""
-    told = [
+    """Returns 'answered by Cllr Faulds [8], Sample Gazette [2]'; empty without a reply."""
+    parts = [
         f"{replier_name(answer, reply)} {citation_numbers(reply.citations[:1])}"
         for _, reply in replying_claims(answer, claim)
     ]
-    return f"answered by {', '.join(told)}" if told else ""
+    return f"answered by {', '.join(parts)}" if parts else ""
 
 
 def replier_name(answer: Answer, reply: AnswerClaim) -> str:
-    """The speaker or the publisher of a claim that answers another one."""
+    """Returns the speaker or publisher of a reply."""
     first = [c for c in answer.citations if c.number in reply.citations[:1]]
     speakers = (reply.speaker, *(c.speaker for c in first))
     name = next((s for s in speakers if s and not s.startswith(UNNAMED)), "") or next(map(_published, first), "")
@@ -88,8 +88,11 @@ def replier_name(answer: Answer, reply: AnswerClaim) -> str:
 
 
 def rows_by_reason(sides: Sequence[AnswerPerspective]) -> list[ReasonRow]:
-    """The reasons of two sides: first those that both name, then the others as high as their first claim stands, claims
-    without a reason last. No rows unless both sides name reasons: quotations have none."""
+    """Returns rows of two sides' claims by reason: shared reasons first, then in order of their first claim, no reason
+    last.
+
+    Returns no rows unless both sides name reasons; quotations have none.
+    """
     cases = [claims_below_heading(side) for side in sides]
     if len(cases) != 2 or not all(any(c.reason for c in claims) for claims in cases):
         return []
@@ -102,17 +105,17 @@ def rows_by_reason(sides: Sequence[AnswerPerspective]) -> list[ReasonRow]:
 
 
 def reason_key(reason: str) -> Sequence[str]:
-    """What two spellings of one reason share: 'injury' and 'Injuries'."""
+    """Returns what spellings of one reason share, as 'injury' and 'Injuries' do."""
     return stems(reason) or (reason.casefold(),)
 
 
 def short_attribution(answer: Answer, claim: AnswerClaim) -> str:
-    """Who says a quotation, for a rendering that lists its sources below; of one for no side also where and when."""
+    """Returns the speaker of a quotation; of one for no side also place and date."""
     cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
     named = [(c, _where_said(c, claim.speaker)[0]) for c in cited]
     facts = [fact for c, name in named for fact in (claim.speaker, name, date_unless_in_title(name, c.date))]
-    told = [shorten(fact, _LONGEST_IN_SHORT, placeholder=" …") for fact in dict.fromkeys(facts)]
-    return ", ".join(filter(None, told)) if facts else claim.speaker
+    parts = [shorten(fact, _LONGEST_IN_SHORT, placeholder=" …") for fact in dict.fromkeys(facts)]
+    return ", ".join(filter(None, parts)) if facts else claim.speaker
 
 
 def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
@@ -124,14 +127,16 @@ def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
     pages = [page_numbers(where) for where in places]
     who, kind = source.speaker or claim.speaker, source_kind(source, source.document_id)
     named = _where_said(source, who)
-    told = "" if kind and kind in named[0] else kind
-    facts = dict.fromkeys((who, *named, told, date_unless_in_title(" ".join(named), source.date), *pages))
+    parts = "" if kind and kind in named[0] else kind
+    facts = dict.fromkeys((who, *named, parts, date_unless_in_title(" ".join(named), source.date), *pages))
     return ", ".join(shorten(strip_control_characters(fact), _LONGEST, placeholder=" …") for fact in facts if fact)
 
 
 def _where_said(source: Citation, who: str) -> list[str]:
-    """Publisher or title; of a record of what people say the record, so that nobody takes its publisher for who employs
-    the speaker: 'in the minutes of Hill Council'."""
+    """Returns publisher or title; of minutes and other records the record.
+
+    Otherwise a reader may think that the publisher employs the speaker: 'in the minutes of Hill Council'.
+    """
     if not (who and source.title and _RECORD.search(f"{source.title} {source.kind}")):
         return [_published(source)]
     if source.kind == "minutes" and source.publisher:
@@ -144,14 +149,13 @@ def _published(source: Citation) -> str:
 
 
 def document_title(source: Citation | AnswerDocument, own: str, *, filed: bool = True) -> str:
-    """The title; of a document without one 'survey.csv, row 3', or its file's name. own: its id; filed: the file is to
-    be named with a row."""
+    """Returns the title, 'survey.csv, row 3', or the file's name. own: the document's id. filed: name a row's file."""
     file, name = _file_and_name(source, own)
     return source.title or ", ".join(filter(None, (file if filed else "", name)))
 
 
 def _file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, str]:
-    """('survey.csv', 'row 3') of a row or a message, ('', 'letter.md') of a file, ('', address) of a web page."""
+    """Returns ('survey.csv', 'row 3') of a row or message, ('', 'letter.md') of a file, ('', address) of a web page."""
     if source.file or source.url:
         return source.file, f"row {own}" if source.file else own
     part = _PART.fullmatch(PurePath(own).name)
@@ -162,14 +166,14 @@ def _file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, st
 
 
 def documents_headline(answer: Answer) -> str:
-    """'Read 9 documents, quoted 6.', or 'Read 7 of the 9 documents found, quoted 6.'"""
+    """Returns 'Read 9 documents, quoted 6.', or 'Read 7 of the 9 documents found, quoted 6.'"""
     read, quoted = sum(map(was_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
     found = count(len(answer.documents), "document")
     return f"Read {found if read == len(answer.documents) else f'{read:,} of the {found} found'}, quoted {quoted:,}."
 
 
 def documents_by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
-    """The documents that were read in their order, those of one table or mailbox together under its name."""
+    """Returns the documents read, in order; rows of one table or mailbox are grouped under its name."""
     files: dict[tuple[str, str, str], list[AnswerDocument]] = {}
     for document in filter(was_read, answer.documents):
         name, _ = _file_and_name(document, document.id)
@@ -178,13 +182,12 @@ def documents_by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
 
 
 def document_line(answer: Answer, document: AnswerDocument, file: str = "") -> str:
-    """'Who pays? · Fell Blog · opinion · 3 May 2025 · read as Yes · quoted': title and what `document_facts` tells.
-    file: under which the document stands."""
+    """Returns 'Who pays? · Fell Blog · opinion · 3 May 2025 · read as Yes · quoted'. file: that of its group."""
     return " · ".join([document_title(document, document.id, filed=not file), *document_facts(answer, document)])
 
 
 def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
-    """Author, publisher, kind and date, as what it was read, and whether it is quoted or why not."""
+    """Returns author, publisher, kind, date, stance, and 'quoted' or the reason why not."""
     author = shorten(strip_control_characters(document.author), _LONGEST_IN_SHORT, placeholder=" …")
     kind = source_kind(document, document.id)
     quoted = "quoted" if document.quoted else f"not quoted: {_WHY_NOT.get(document.not_quoted, '')}".rstrip(": ")
@@ -193,15 +196,15 @@ def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
 
 
 def stance_label(answer: Answer, document: AnswerDocument) -> str:
-    """'read as Yes', 'read as both', 'no clear side'; empty where the question has no sides, or why the document is
-    not quoted tells enough."""
+    """Returns 'read as Yes', 'read as both' or 'no clear side'; empty if there are no sides or another reason is
+    given."""
     sides = {side.id: side for side in answer.perspectives}
-    told = [(s.argues, sides[s.perspective]) for s in document.stances if s.perspective in sides]
-    if not told:
+    parts = [(s.argues, sides[s.perspective]) for s in document.stances if s.perspective in sides]
+    if not parts:
         return NO_CLEAR_SIDE if sides and document.not_quoted in ("", "no_side", "unread") else ""
-    facing = {side.stance for argues, side in told if argues == "for"} >= {"supports", "opposes"}
+    facing = {side.stance for argues, side in parts if argues == "for"} >= {"supports", "opposes"}
     named: dict[str, set[str]] = {}
-    for argues, side in told:
+    for argues, side in parts:
         if not (facing and side.stance != "other"):
             name = shorten(strip_control_characters(side_name(answer, side)), _LONGEST, placeholder=" …")
             named.setdefault(f"‘{name}’" if len(name.split()) > 1 else name, set()).add(argues)
@@ -210,15 +213,15 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
 
 
 def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
-    """'survey.csv · 12 documents, 3 quoted': what stands above those of one file."""
+    """Returns 'survey.csv · 12 documents, 3 quoted'."""
     return f"{name} · {count(len(rows), 'document')}, {sum(bool(d.quoted) for d in rows):,} quoted"
 
 
 def surest_passage(
     answer: Answer, document: AnswerDocument, judged: Callable[[], Sequence[JudgedPassage]]
 ) -> tuple[int, str]:
-    """The passage of the document with its surest sentence, and that sentence; of a document that is not quoted the
-    passage that was judged surest. Passage 0, which there is not, where none is kept."""
+    """Returns the passage and text of the document's surest quotation, or its surest judged passage; (0, '') without
+    one."""
     cited = [c for c in answer.citations if c.number in document.quoted]
     found = [(c.support or 0, c.passage_id, c.quote) for c in cited]
     found += [(q.support or 0, q.passage_id, q.quote) for c in cited for q in c.more]

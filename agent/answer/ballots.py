@@ -1,7 +1,7 @@
-"""Blinded ballots: a question's answer against a plain ranked list of what its run found, and who preferred which.
+"""Blinded ballots: compare a question's answer with a plain ranked list of its retrieved passages.
 
-Both are pages of one layout without a word on which is which; which of them stands left is drawn for each voter and
-ballot, and kept with the vote. The criteria are those of Chen et al. 2022 (multi-perspective search engine, 5.1).
+Both pages have one layout and no label. Their order is drawn for each voter and ballot and stored with the vote. The
+criteria are those of Chen et al. 2022 (multi-perspective search engine, 5.1).
 """
 
 import json
@@ -27,14 +27,14 @@ CRITERIA = {
 }
 Choice = Literal["left", "right", "same"]
 Page = Sequence[tuple[str, str, Sequence[str]]]
-"""Headings and paragraphs, each (its Block's kind, its text, the sources that it cites)."""
+"""Headings and paragraphs: (kind of block, text, cited sources)."""
 _NOT_SHOWN = ("title", "read_as", "tried", "nearest", "looked_for", "folded", "how_to")
-"""Kinds of blocks that tell of the answer's making, or what is said already."""
+"""Kinds of blocks about the answer's making, and repetitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """A question with its two pages. `providers`: who served the answer."""
+    """A question with its two pages. providers: those of the answer."""
 
     id: int
     question: str
@@ -44,8 +44,8 @@ class Ballot:
     seed: int
 
     def blinded(self, voter: str) -> tuple[Page, Page, tuple[str, str]]:
-        """(left, right, names): the pages in the order that is drawn for that voter, and which is which, 'answer' and
-        'list', the left one first; the names are not to be shown."""
+        """Returns (left, right, names) in the voter's order. names: 'answer' and 'list' in that order; not for
+        display."""
         if random.Random(f"{self.seed} {voter} {self.id}").random() < 0.5:
             return self.answer, self.ranked, ("answer", "list")
         return self.ranked, self.answer, ("list", "answer")
@@ -53,7 +53,7 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What a voter, a 'person', 'model' or 'script', chose on a ballot by each criterion; some may be missing yet."""
+    """The choices of a voter ('person', 'model' or 'script') on a ballot by criterion; some may be missing."""
 
     ballot: int
     voter: str
@@ -67,13 +67,13 @@ class Vote:
         return set(self.choices) == set(CRITERIA)
 
     def for_answer(self, criterion: str) -> float:
-        """1 for the answer, 0 for the list, one half for 'the same'."""
+        """Returns 1 for the answer, 0 for the list, 0.5 for 'the same'."""
         chosen = self.choices[criterion]
         return 0.5 if chosen == "same" else float((chosen == "left") == self.answer_left)
 
 
 def answer_page(answer: Answer) -> Page:
-    """The answer's summary and its sides, each claim with its sources."""
+    """Returns the answer's summary and sides, each claim with its sources."""
     blocks = [*lead_blocks(answer), *body_blocks(answer)]
     sources = {c.number: strip_control_characters(source_line(c)) for c in answer.citations}
     return [
@@ -82,8 +82,7 @@ def answer_page(answer: Answer) -> Page:
 
 
 def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
-    """The first of the passages, as many as the answer cites: of each the sentence that has most of the question's
-    words, as a search engine's results have it."""
+    """Returns as many first passages as the answer cites, each by the sentence with most of the question's words."""
     cited = {i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
     asked, lines = set(stems(answer.neutral_question)), list[tuple[str, str, Sequence[str]]]()
     for passage in ranked[: len(cited)]:
@@ -101,32 +100,29 @@ def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
 
 @dataclass(frozen=True, slots=True)
 class Ballots:
-    """The tables of ballots and votes."""
-
     database: Database
 
     def add(self, question: str, answer: Answer, ranked: Sequence[Passage], seed: int) -> None:
-        """Stores a question's ballot; one that is there already stays as it was voted on."""
+        """Stores a ballot, unless the question has one."""
         pages = map(json.dumps, (answer_page(answer), ranked_page(answer, ranked)))
         with self.database.write() as db:
             row = (question, *pages, ", ".join(sorted(set(answer.providers.values()))), seed)
             db.execute("INSERT OR IGNORE INTO ballots VALUES (NULL, ?, ?, ?, ?, ?)", row)
 
     def drawn_for(self, voter: str) -> list[Ballot]:
-        """All ballots in the order in which that voter gets them."""
+        """Returns all ballots in the voter's order."""
         rows = self.database.rows("SELECT * FROM ballots ORDER BY id")
         random.Random(voter).shuffle(rows)
         return [Ballot(i, q, json.loads(a), json.loads(b), by, seed) for i, q, a, b, by, seed in rows]
 
     def vote(self, ballot: Ballot, voter: str, choices: Mapping[str, Choice], reason: str) -> None:
-        """Keeps what the voter says of the ballot, in the place of what was said of it before. A voter whose name
-        begins with 'model-' or 'script-' is one, any other a person."""
+        """Stores the vote and replaces an earlier one. A name with 'model-' or 'script-' in front is not a person."""
         kind = next((kind for kind in ("model", "script") if voter.startswith(f"{kind}-")), "person")
         with self.database.write() as db:
             row = (ballot.id, voter, kind, ballot.blinded(voter)[2][0] == "answer", json.dumps(dict(choices)), reason)
             db.execute("INSERT OR REPLACE INTO votes VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def votes(self, voter: str = "") -> list[Vote]:
-        """All votes, or one voter's, by voter and ballot."""
+        """Returns all votes, or one voter's, by voter and ballot."""
         rows = self.database.rows("SELECT * FROM votes WHERE ? IN ('', voter) ORDER BY voter, ballot_id", (voter,))
         return [Vote(i, who, kind, bool(left), json.loads(said), why) for i, who, kind, left, said, why in rows]

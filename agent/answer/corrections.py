@@ -1,5 +1,7 @@
-"""What a reader changed in an answer: quotations that stood on the wrong side. The stored answer stays as its run left
-it. What was changed is laid over it whenever it is read, so that all that is made from it follows.
+"""A reader's corrections: quotations moved to another side.
+
+The stored answer does not change. Each read applies the corrections, so that exports, follow-ups and lists include
+them.
 """
 
 import hashlib
@@ -32,11 +34,11 @@ from tools.language.lexicon import count
 from tools.store.database import Database
 
 ALSO, OFF_QUESTION = "also", "off"
-"""Where a quotation can be moved besides a side: under none of them, or off the question and out of the answer."""
+"""Targets other than sides: no side, or off the question and out of the answer."""
 
 
 class ClaimPlace(NamedTuple):
-    """Where a claim stands: under a side, by its id, or in `ALSO`. against: it is an objection to the side."""
+    """Where a claim is: under a side, by its id, or in `ALSO`. against: it is an objection."""
 
     side: str
     against: bool = False
@@ -49,12 +51,12 @@ class MovedClaim(NamedTuple):
 
 
 def claim_key(answer: Answer, claim: AnswerClaim) -> str:
-    """A name for the claim that stays the same: a digest of its words and of the passages that they stand in."""
+    """Returns a stable key of the claim: a digest of its text and passages."""
     return hashlib.sha256(f"{claim.text}\n{sorted(_passages(answer, claim))}".encode()).hexdigest()[:16]
 
 
 def moved_claims(answer: Answer, moves: Mapping[str, str]) -> list[MovedClaim]:
-    """The claims that do not stay where they stand. moves: where to, by their keys."""
+    """Returns the claims that change their place. moves: target by claim key."""
     targets = ((claim, place, moves.get(claim_key(answer, claim))) for place, claim in _placed(answer))
     return [MovedClaim(claim, place, ClaimPlace(to)) for claim, place, to in targets if to and ClaimPlace(to) != place]
 
@@ -70,8 +72,10 @@ class Corrections:
         self._db = database
 
     def add(self, run_id: str, to: str, person: str = "", *, text: str = "", number: int = 0) -> None:
-        """Moves the claims of the run's answer that have these words, or cite this number, or both. What stands there
-        already stays. Raises InputError where there is no such claim or place."""
+        """Moves the claims with this text, this number, or both, unless they are there already.
+
+        Raises InputError without such a claim or place.
+        """
         answer, moves = self.original(run_id), self.moves(run_id)
         named = ((p, c) for p, c in _placed(answer) if text in ("", c.text) and number in (0, *c.citations))
         places = {claim_key(answer, claim): place for place, claim in named}
@@ -86,35 +90,35 @@ class Corrections:
             db.executemany("INSERT INTO corrections VALUES (NULL, ?, ?, ?, ?, ?)", rows)
 
     def undo(self, run_id: str) -> None:
-        """Takes the run's last correction back, if there is one."""
+        """Deletes the run's last correction."""
         last = "SELECT MAX(id) FROM corrections WHERE run_id = ?"
         with self._db.write() as db:
             db.execute(f"DELETE FROM corrections WHERE id = ({last})", (run_id,))
 
     def moves(self, run_id: str) -> dict[str, str]:
-        """Where the run's claims were moved last, by their keys."""
+        """Returns the last target by claim key."""
         rows = self._db.rows("SELECT claim, target FROM corrections WHERE run_id = ? ORDER BY id", (run_id,))
         return {row["claim"]: row["target"] for row in rows}
 
     def runs(self) -> list[str]:
-        """The ids of the runs that have corrections."""
+        """Returns the ids of corrected runs."""
         return [row["run_id"] for row in self._db.rows("SELECT DISTINCT run_id FROM corrections ORDER BY run_id")]
 
     def original(self, run_id: str) -> Answer:
-        """The run's answer as it was stored. Raises InputError where it has none."""
+        """Returns the stored answer. Raises InputError if there is none."""
         rows = self._db.rows("SELECT answer FROM runs WHERE id = ? AND answer IS NOT NULL", (run_id,))
         if not rows:
             raise InputError("this run has no answer that could be corrected.")
         return Answer.model_validate_json(rows[0]["answer"])
 
     def with_corrections(self, run_id: str, stored: str) -> str:
-        """The stored answer (as JSON) with the run's corrections."""
+        """Returns the stored JSON answer with the run's corrections."""
         moves = self.moves(run_id)
         return apply_corrections(Answer.model_validate_json(stored), moves).model_dump_json() if moves else stored
 
 
 def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
-    """The answer with its claims moved, and with all that is counted from them; moves: where to, by their keys."""
+    """Returns the answer with moved claims and updated counts. moves: target by claim key."""
     if not (moved := moved_claims(answer, moves)):
         return answer
     overlay = _CorrectedParts(answer, moved)
@@ -124,8 +128,8 @@ def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     known = {n for claim in (*cased, *also) for n in claim.citations}
     lines = [overlay.line(next(s for s in answer.coverage if s.perspective == side.id), side) for side in sides]
     sides = [s.model_copy(update={"status": line.status}) for s, line in zip(sides, lines, strict=True)]
-    told = f"A reader changed {count(len({m.claim.text for m in moved}), 'quotation')}."
-    notes = [Note(kind="corrected", text=told), *(n for n in answer.notes if n.kind != "balance")]
+    message = f"A reader changed {count(len({m.claim.text for m in moved}), 'quotation')}."
+    notes = [Note(kind="corrected", text=message), *(n for n in answer.notes if n.kind != "balance")]
     update = {
         "outcome": "answered" if cased else "no_sides" if also else "nothing_found",
         "perspectives": sides,
@@ -142,13 +146,13 @@ def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class _CorrectedParts:
-    """The parts of an answer, each with what was moved."""
+    """Applies the moves to each part of an answer."""
 
     answer: Answer
     moved: Sequence[MovedClaim]
 
     def claims(self, place: ClaimPlace, before: Sequence[AnswerClaim]) -> list[AnswerClaim]:
-        """What stays at a place, in its order, and then what comes to it. Nothing replies to what was moved."""
+        """Returns the remaining claims of a place, then the arriving ones. Links to moved claims are removed."""
         gone = [m.claim for m in self.moved if m.place == place]
         numbers, texts = {n for m in self.moved for n in m.claim.citations}, {m.claim.text for m in self.moved}
         stay = [c for c in before if c not in gone]
@@ -170,7 +174,7 @@ class _CorrectedParts:
         return [*stay, *(c.model_copy(update=new) for c in come.values())]
 
     def side(self, side: AnswerPerspective) -> AnswerPerspective | None:
-        """The side. One whose statement was a quotation that is gone is named by its next one, or gone with it."""
+        """Returns the side. If its statement was a moved quotation, its next one names it, or the side is removed."""
         claims = self.claims(ClaimPlace(side.id), side.claims)
         objections = self.claims(ClaimPlace(side.id, against=True), side.objections)
         groups = [g for group in side.groups if claims and (g := self._group(group, side.id, claims)).responses]
@@ -183,8 +187,8 @@ class _CorrectedParts:
         return side.model_copy(update=update)
 
     def _group(self, group: ResponseGroup, side: str, claims: Sequence[AnswerClaim]) -> ResponseGroup:
-        """The group without what was moved from the side or out of the answer, and without documents that are not cited
-        there any more. claims: the side's now."""
+        """Returns the group without moved sentences and without documents that the side no longer cites. claims: the
+        side's now."""
         moved = [m.claim for m in self.moved if m.place == ClaimPlace(side) or m.to == ClaimPlace(OFF_QUESTION)]
         said, stay = {c.text for c in moved}, {n for c in claims for n in c.citations}
         gone = {n for c in moved for n in c.citations} - stay
@@ -196,8 +200,8 @@ class _CorrectedParts:
         return ResponseGroup(sources=min(group.sources, len(kept)), responses=kept)
 
     def citation(self, citation: Citation, shown: Sequence[AnswerClaim]) -> Citation:
-        """The citation without words that are quoted nowhere any more. Of words that were moved there is no
-        probability: the judge's was for another side."""
+        """Returns the citation without unused words. Moved words have no probability, because the judge's was for
+        another side."""
         words, said = {m.claim.text for m in self.moved if m.claim.quoted}, {c.text for c in shown}
         whole = _quotations(citation)
         quotations = [q for q in whole if q.quote not in words or q.quote in said] or whole
@@ -205,7 +209,7 @@ class _CorrectedParts:
         return citation.model_copy(update={**dict(first), "more": more})
 
     def line(self, line: CoverageLine, side: AnswerPerspective) -> CoverageLine:
-        """The side's line; where its claims have changed, by what is shown."""
+        """Returns the side's line, recounted if its claims changed."""
         if not any(side.id in (m.place.side, m.to.side) for m in self.moved):
             return line
         before = next(s for s in self.answer.perspectives if s.id == side.id)
@@ -230,8 +234,8 @@ class _CorrectedParts:
         return len(passages), len(sources)
 
     def document(self, document: AnswerDocument, sides: Sequence[AnswerPerspective], known: set[int]) -> AnswerDocument:
-        """The document; where words of it were moved, with what its quotations now stand for. A repeat argues what its
-        original does, which may have changed."""
+        """Returns the document with the stances of its remaining quotations. A repeat loses its stances, as its
+        original may have."""
         if document.not_quoted == "repeats":
             return document.model_copy(update={"stances": []})
         own = {*document.quoted}
@@ -241,14 +245,16 @@ class _CorrectedParts:
         cited = {(s.id, False) for s in sides if any(own & {*c.citations} for c in s.claims)}
         cited |= {(s.id, True) for s in sides if any(own & {*c.citations} for c in s.objections)}
         argued = cited or {(s.perspective, s.argues == "against") for s in document.stances} - left
-        told = [DocumentStance(perspective=side, argues="against" if no else "for") for side, no in sorted(argued)]
+        now_argued = [
+            DocumentStance(perspective=side, argues="against" if no else "for") for side, no in sorted(argued)
+        ]
         quoted = [n for n in document.quoted if n in known]
-        why = "no_claim" if told and not quoted else ""
-        return document.model_copy(update={"stances": told, "quoted": quoted, "not_quoted": why})
+        why = "no_claim" if now_argued and not quoted else ""
+        return document.model_copy(update={"stances": now_argued, "quoted": quoted, "not_quoted": why})
 
 
 def _placed(answer: Answer) -> Iterator[tuple[ClaimPlace, AnswerClaim]]:
-    """All claims that can be moved, with where they stand."""
+    """Returns all claims that can be moved, with their places."""
     for side in answer.perspectives:
         yield from ((ClaimPlace(side.id), claim) for claim in side.claims)
         yield from ((ClaimPlace(side.id, against=True), claim) for claim in side.objections)
@@ -256,7 +262,7 @@ def _placed(answer: Answer) -> Iterator[tuple[ClaimPlace, AnswerClaim]]:
 
 
 def _passages(answer: Answer, claim: AnswerClaim) -> set[int]:
-    """The passages that the words of a quotation stand in; none of what a model wrote."""
+    """Returns the passages of a quotation; none of a written claim."""
     cited = [q for c in answer.citations if c.number in claim.citations for q in _quotations(c)]
     return {q.passage_id for q in cited if q.quote == claim.text}
 

@@ -1,4 +1,4 @@
-"""The answer on one page, for a debate: the question, what it turns on, each side's strongest, what is not known."""
+"""The debate sheet: question, crux, each side's strongest claims, and gaps, on one page."""
 
 import re
 from collections.abc import Sequence
@@ -17,11 +17,10 @@ WHAT_IT_HOLDS = "Three arguments for each side"
 SHEET_ENDINGS = (".md", ".docx")
 _MOST, _MOST_OTHER = 3, 1  # arguments of yes or no, and of another side
 _NUMBER = re.compile(r"^\[\d+\] | \[\d+\](?=,|$)")
-_NAMED = 3  # documents that are named
+_NAMED = 3  # documents named
 
 
 def sheet_blocks(answer: Answer) -> list[OutlineBlock]:
-    """The page's blocks, as the outline of the whole answer has them."""
     first = [_unnumbered(block) for block in lead_blocks(answer) if block.kind in ("title", "crux")]
     return [
         *first,
@@ -31,14 +30,14 @@ def sheet_blocks(answer: Answer) -> list[OutlineBlock]:
 
 
 def sheet_file(answer: Answer, ending: str, asked: str = "") -> bytes:
-    """What a file of that ending, one of SHEET_ENDINGS, holds: the answer on one page. `asked`: when (ISO)."""
+    """Returns the sheet as a file. ending: one of SHEET_ENDINGS. asked: when (ISO)."""
     if ending == ".docx":
         return to_docx(answer, asked=asked, blocks=sheet_blocks(answer))
     return to_markdown(answer, asked=asked, blocks=sheet_blocks(answer)).encode()
 
 
 def strongest_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
-    """The side's head, and below it the first of its claims; nothing of a way beside the sides that has none."""
+    """Returns the side's head and first claims; nothing of an empty way beside yes and no."""
     if not side.claims and side.stance == "other":
         return []
     head, strength, *rest = side_blocks(answer, side)
@@ -49,7 +48,7 @@ def strongest_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlo
 
 
 def _diverse(claims: Sequence[OutlineBlock], most: int) -> list[OutlineBlock]:
-    """The first claims, those with a reason and a source of their own before others; in their order."""
+    """Returns the first claims in order, preferring new reasons and sources."""
     seen, new = set[str](), list[int]()
     for place, claim in enumerate(claims):
         known = {claim.label.casefold(), *claim.said_by} - {""}
@@ -61,34 +60,34 @@ def _diverse(claims: Sequence[OutlineBlock], most: int) -> list[OutlineBlock]:
 
 
 def _with_quotes(answer: Answer, block: OutlineBlock) -> OutlineBlock:
-    """The block, where a model wrote it with the source's own words below it, if it is known which these are."""
+    """Adds the sources' own words below a written claim, if each source has one quotation."""
     said, sources = _unnumbered(block), {c.number: c for c in answer.citations}
     claim = next((c for s in answer.perspectives for c in s.claims if c.text == block.text), None)
     if block.quoted or claim is None:
         return said
     quotes = [quotes_behind(claim, sources[n]) if n in sources else [] for n in block.citations or ()]
-    told = zip(quotes, said.said_by, strict=False)
-    lines = [f"{words.in_quotes(q[0])} {line}" if len(q) == 1 else line for q, line in told]
+    texts = zip(quotes, said.said_by, strict=False)
+    lines = [f"{words.in_quotes(q[0])} {line}" if len(q) == 1 else line for q, line in texts]
     return replace(said, said_by=lines)
 
 
 def _unnumbered(block: OutlineBlock) -> OutlineBlock:
-    """The block without the numbers of a list of sources, which the sheet has no room for."""
+    """Returns the block without citation numbers, because the sheet lists no sources."""
     said_by, answered = [_NUMBER.sub("", said) for said in block.said_by], _NUMBER.sub("", block.answered)
     return replace(block, citations=None, answers=(), said_by=said_by, answered=answered)
 
 
 def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
-    """For which sides nothing was found, what was read and stays unclear, and what was not looked at."""
+    """Returns sides without evidence, documents without a clear side, and failures."""
     empty = [side for side in answer.perspectives if not side.claims]
-    told = [f"{words.side_name(answer, side)}: {words.evidence_counts(answer, side)}" for side in empty]
+    texts = [f"{words.side_name(answer, side)}: {words.evidence_counts(answer, side)}" for side in empty]
     if unclear := [d for d in answer.documents if stance_label(answer, d) == NO_CLEAR_SIDE]:
         titles = [f"‘{shorten(document_title(d, d.id), 60, placeholder=' …')}’" for d in unclear[:_NAMED]]
         more = [f"{len(unclear) - _NAMED} more"] if len(unclear) > _NAMED else []
-        told.append(f"Without a clear side: {count(len(unclear), 'document')}, {', '.join([*titles, *more])}")
-    told += [note.text for note in answer.notes if note.kind == "not_found"]
-    told += filter(None, [words.problem_line(answer.notes)])
+        texts.append(f"Without a clear side: {count(len(unclear), 'document')}, {', '.join([*titles, *more])}")
+    texts += [note.text for note in answer.notes if note.kind == "not_found"]
+    texts += filter(None, [words.problem_line(answer.notes)])
     return [
-        *(OutlineBlock("head", "", label="What is not known") for _ in told[:1]),
-        *(OutlineBlock("unknown", t) for t in told),
+        *(OutlineBlock("head", "", label="What is not known") for _ in texts[:1]),
+        *(OutlineBlock("unknown", t) for t in texts),
     ]

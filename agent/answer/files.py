@@ -1,4 +1,4 @@
-"""The answer in a file: Markdown, HTML, Word, or JSON, by the ending of its name."""
+"""The answer as a file: Markdown, HTML, Word or JSON."""
 
 import html
 import io
@@ -27,9 +27,9 @@ _FORMS = {
     "row": "  - {}",
 }
 _HEADINGS = {"source": "Sources", "document": DOCUMENTS, "more": HOW_MADE}
-"""What stands above the first block of a kind."""
+"""Headings of kinds of blocks."""
 _LISTS = (*_HEADINGS, "also", "case", "objection", "nearest", "unknown")
-"""Kinds without an empty line between their blocks."""
+"""Kinds that form a list."""
 
 
 def to_markdown(
@@ -41,12 +41,11 @@ def to_markdown(
     asked: str = "",
     blocks: Sequence[OutlineBlock] = (),
 ) -> str:
-    """A document of headings, bullets and a numbered list of sources; text from sources is escaped.
+    """Returns headings, bullets and a numbered list of sources. Text of sources is escaped, so that '[2]' is always a
+    citation.
 
-    So a bracket without a backslash is one of ours: '[2]' stands for source 2. `remote`: for a reader who is at another
-    machine: with the run's whole id, without the list of documents. `explain`: with all that the notes tell. `linked`:
-    with the addresses of sources as links. `asked`: when (ISO), where that is to be told. `blocks`: in place of the
-    whole answer's.
+    remote: for a reader at another machine: the run's whole id, no list of documents. explain: all notes. linked:
+    sources' addresses as links. asked: when (ISO). blocks: instead of the whole answer's.
     """
     lines: list[str] = []
     for kind, group in groupby(blocks or _blocks(answer, explain, documented=not remote), key=_group):
@@ -76,17 +75,17 @@ def _blocks(answer: Answer, explain: bool, *, documented: bool = True) -> list[O
 
 
 def _group(block: OutlineBlock) -> str:
-    """The kind of the list or paragraphs that the block stands among."""
+    """Returns the kind of the list or paragraphs that the block is in."""
     return "document" if block.kind == "row" else block.kind
 
 
 def markdown_title(question: str) -> str:
-    """The document's first line, known before there is an answer."""
+    """Returns the first line, which is known before the answer."""
     return f"# {escape_markdown(strip_control_characters(question))}"
 
 
 def escape_markdown(text: str) -> str:
-    """Text that Markdown shows as it is: nothing in it becomes a link, an image, HTML or a heading."""
+    """Returns text that Markdown shows literally: no link, image, HTML or heading."""
     return _BLOCK.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", " ".join(text.split())))
 
 
@@ -116,12 +115,11 @@ _FOLDED = re.compile(r"<p>(\d+ more):</p>\s*(<ul>.*?</ul>)", re.DOTALL)
 
 
 def to_html(answer: Answer, asked: str = "") -> str:
-    """A whole page, made from the Markdown, with all that the notes tell folded; of what others wrote only http(s)
-    addresses of sources become links."""
+    """Returns a page made from the Markdown, with the notes folded. Only http(s) addresses of sources become links."""
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False})
-    reader.__dict__["normalizeLinkText"] = str  # an address is shown as it is, to be copied
+    reader.__dict__["normalizeLinkText"] = str  # shows addresses unchanged, for copying
     tokens = reader.parse(_CITED.sub(r"[\[\1\]](#s\1)", to_markdown(answer, explain=True, linked=True, asked=asked)))
     for token in tokens:
         if token.type == "list_item_open" and token.info:  # a numbered one: a source
@@ -129,13 +127,13 @@ def to_html(answer: Answer, asked: str = "") -> str:
         for inner in token.children or []:
             if inner.type == "link_open" and inner.markup == "autolink":
                 inner.attrSet("rel", "noreferrer nofollow")
-    page, more, told = reader.renderer.render(tokens, reader.options, {}).partition(f"<h2>{HOW_MADE}</h2>")
+    page, more, notes = reader.renderer.render(tokens, reader.options, {}).partition(f"<h2>{HOW_MADE}</h2>")
     page = _FOLDED.sub(r"<details><summary>\1</summary>\2</details>", page)
     if more:
-        told = f"<details><summary>{HOW_MADE}</summary>{told.replace('</ul>', '</ul></details>', 1)}"
+        notes = f"<details><summary>{HOW_MADE}</summary>{notes.replace('</ul>', '</ul></details>', 1)}"
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head = f"{meta}<title>{html.escape(strip_control_characters(answer.question))}</title><style>{_STYLE}</style>"
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{page}{told}</body></html>\n'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{page}{notes}</body></html>\n'
 
 
 _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -149,8 +147,8 @@ _ITALIC = ("read_as", "strength", "against", "how_to")
 
 
 def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: Sequence[OutlineBlock] = ()) -> bytes:
-    """The file's bytes; characters that XML cannot hold are left out. `explain`: with all that the notes tell;
-    `asked`: when (ISO); `blocks`: in place of the whole answer's."""
+    """Returns a Word file without characters that XML forbids. explain: all notes. asked: when (ISO). blocks: as
+    above."""
     import docx
     from docx.shared import Pt
 
@@ -166,10 +164,10 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: S
             paragraph = document.add_paragraph(number + _text(block), style=_STYLES.get(block.kind))
             if kind in _ITALIC:
                 paragraph.runs[0].italic = True
-            for said in block.below:
+            for line in block.below:
                 paragraph.paragraph_format.keep_with_next, paragraph.paragraph_format.space_after = True, Pt(0)
                 paragraph = document.add_paragraph(style="List Continue")
-                paragraph.add_run(_xml(said)).font.size = Pt(9)
+                paragraph.add_run(_xml(line)).font.size = Pt(9)
             for words in supporting_quotes(answer, block.source) if block.source else ():
                 document.add_paragraph(_xml(f"“{words}”"), style="List Bullet")
     document.add_paragraph(_xml(strip_control_characters(closing_line(answer, asked=asked))))
@@ -197,15 +195,15 @@ _LONGEST_SLUG = 60  # characters of a file's name before its ending
 
 
 def export_answer(answer: Answer, ending: str, *, explain: bool = False, asked: str = "") -> bytes:
-    """What a file of that ending, one of ENDINGS, holds. `explain`: with all the notes tell; `asked`: when (ISO)."""
+    """Returns the answer as a file. ending: one of EXPORT_ENDINGS. explain: all notes. asked: when (ISO)."""
     return _FORMATS[ending](answer, explain, asked)
 
 
 def file_name(question: str, ending: str) -> str:
-    """A name in small letters and ASCII that tells the question: 'should-schools-ban-smartphones.docx'."""
+    """Returns a lower-case ASCII name: 'should-schools-ban-smartphones.docx'."""
     ascii_only = unicodedata.normalize("NFKD", re.sub(r"['’]", "", question)).encode("ascii", "ignore").decode()
     slug = "-".join(re.findall(r"[a-z0-9]+", ascii_only.casefold()))
-    if "-" not in slug:  # a word alone may be a name that Windows keeps for itself
+    if "-" not in slug:  # Windows reserves some single words
         slug = f"steelman-{slug}".rstrip("-")
     if len(slug) > _LONGEST_SLUG:
         slug = slug[: _LONGEST_SLUG + 1].rpartition("-")[0]
@@ -213,7 +211,7 @@ def file_name(question: str, ending: str) -> str:
 
 
 def check_ending(path: Path) -> None:
-    """Raises InputError when an answer cannot be written as the ending says, or the folder is missing."""
+    """Raises InputError for an unknown ending or a missing folder."""
     if path.suffix.lower() not in EXPORT_ENDINGS:
         raise InputError(
             f"an answer can be written to a file ending in {', '.join(EXPORT_ENDINGS)}, not to '{path.name}'."
@@ -223,8 +221,7 @@ def check_ending(path: Path) -> None:
 
 
 def write_answer(answer: Answer, path: Path, *, explain: bool = False, asked: str = "") -> None:
-    """Writes the whole file or nothing: an older file stays until the new one is complete. `explain`: with all that the
-    notes tell; JSON always has them, and HTML folded. `asked`: when (ISO)."""
+    """Writes the file; an older one stays until the new one is complete. explain: all notes. asked: when (ISO)."""
     check_ending(path)
     content = export_answer(answer, path.suffix.lower(), explain=explain, asked=asked)
     try:

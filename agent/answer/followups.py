@@ -1,8 +1,9 @@
-"""Follow-ups that argue with the thread's latest answer: 'What speaks against 2?', and which ones to offer.
+"""Follow-ups to an answer: counter-arguments ('What speaks against 2?') and slash commands ('/summarise', '/against
+2').
 
 A counter-argument makes the same point with the opposite stance (Wachsmuth et al. 2018, 'Retrieval of the Best
-Counterargument without Prior Topic Knowledge'). The run that follows searches for the perspective that contradicts what
-is named, ranked by `agent.evidence.coverage.counter_rank`.
+Counterargument without Prior Topic Knowledge'); `agent.evidence.coverage.counter_rank` ranks it. The page's buttons
+call the functions of the commands.
 """
 
 import re
@@ -38,41 +39,41 @@ def initial_state(question: str, earlier: Sequence[str], answers: Sequence[Answe
     `counter_target` does, and QuestionError for a command.
     """
     before = [*earlier, *(a.neutral_question for a in answers)]
-    begun = RunState(version=STATE_VERSION, question=question, earlier=before)
+    state = RunState(version=STATE_VERSION, question=question, earlier=before)
     if against := counter_target(
         question, answers
     ):  # the thread's question, with what is to be argued against as its focus
-        return RunState(**begun, against=against, framing=counter_framing(against))
+        return RunState(**state, against=against, framing=counter_framing(against))
     if _COMMAND.fullmatch(question):
         what = "is no question, but a command: give it below an answer, on the page or in the chat."
         raise QuestionError(f"'{question}' {what}")
-    return begun
+    return state
 
 
 def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | None:
-    """What a follow-up wants argued against; None for any other question.
+    """Returns what a follow-up argues against; None for any other question.
 
-    `answers` are the thread's, oldest first; the latest that has what is named is the one that is meant. Raises
-    QuestionError where the thread has nothing that the number could stand for, with what there is.
+    answers: the thread's, oldest first; the latest with that number or side counts. Raises QuestionError for an
+    unknown number and names the valid ones.
     """
     if (match := _AGAINST.fullmatch(question.strip())) is None:
         return None
     what = match["what"]
-    cased = [a for a in reversed(answers) if any(s.claims for s in a.perspectives)]
-    if target := next((t for a in cased if (t := _named(a, what))), None):
+    with_case = [a for a in reversed(answers) if any(s.claims for s in a.perspectives)]
+    if target := next((t for a in with_case if (t := _named(a, what))), None):
         return target
     if not (_NUMBER.fullmatch(what) or question.startswith("/")):
         return None
-    if not cased:
+    if not with_case:
         missing = "no answer of this thread makes a case that could be argued against." if answers else _NO_ANSWER
         raise QuestionError(f"'{what}' stands for nothing yet: {missing}")
-    names = ", ".join(f"'{s.name}'" for s in cased[0].perspectives)
-    numbers = _numbers_in_words(cased[0])
+    names = ", ".join(f"'{s.name}'" for s in with_case[0].perspectives)
+    numbers = _numbers_in_words(with_case[0])
     raise QuestionError(f"the last answer has no '{what}' to argue against. {numbers} Its sides are {names}.")
 
 
 def _named(answer: Answer, what: str) -> CounterTarget | None:
-    """What the words name in the answer: the claim that a number stands for, or a side."""
+    """Returns the claim of a number, or a side."""
     if match := _NUMBER.fullmatch(what):
         return _claim_target(answer, int(match[1]))
     if match := _CLAIM.fullmatch(what):
@@ -85,11 +86,11 @@ def _named(answer: Answer, what: str) -> CounterTarget | None:
 
 
 def find_side(answer: Answer, what: str) -> AnswerPerspective | None:
-    """The side that is called so or has that name, or of that place: '1' is the first."""
-    sides, said = list(answer.perspectives), _bare(what)
-    if said.isdecimal():
-        return sides[int(said) - 1] if 1 <= int(said) <= len(sides) else None
-    return next((side for side in sides if said in (_bare(side.name), _bare(side_name(answer, side)))), None)
+    """Returns the side with that name or label, or at that position from 1."""
+    sides, wanted = list(answer.perspectives), _bare(what)
+    if wanted.isdecimal():
+        return sides[int(wanted) - 1] if 1 <= int(wanted) <= len(sides) else None
+    return next((side for side in sides if wanted in (_bare(side.name), _bare(side_name(answer, side)))), None)
 
 
 def _bare(name: str) -> str:
@@ -100,7 +101,7 @@ def _bare(name: str) -> str:
 
 
 def _numbered(answer: Answer) -> list[int]:
-    """The numbers that a perspective's claim cites, in order."""
+    """Returns the citation numbers of the perspectives' claims, in order."""
     return sorted({n for s in answer.perspectives for c in s.claims for n in c.citations})
 
 
@@ -125,8 +126,8 @@ def _target_of_claim(answer: Answer, perspective: AnswerPerspective, claim: Answ
 
 
 def _claim_of(answer: Answer, number: int) -> tuple[AnswerPerspective, AnswerClaim] | None:
-    """The claim that a number stands for where several cite it: of a perspective that answers yes or no rather than of
-    one beside them, its perspective's thesis rather than another, the best supported."""
+    """Returns the claim that a number means if several cite it: of yes or no first, then a thesis, then the best
+    supported."""
     citing = [(s, c) for s in answer.perspectives for c in s.claims if number in c.citations]
     return min(
         citing, key=lambda sc: (sc[0].stance == "other", sc[1].role != "thesis", -_support(answer, sc[1])), default=None
@@ -134,7 +135,7 @@ def _claim_of(answer: Answer, number: int) -> tuple[AnswerPerspective, AnswerCla
 
 
 def _support(answer: Answer, claim: AnswerClaim) -> float:
-    """The judge's probability for the claim, or of the strongest words that it stands on."""
+    """Returns the judge's probability for the claim, or for the strongest words that it cites."""
     cited = [c for c in answer.citations if c.number in claim.citations]
     words = [(c.quote, c.support or 0.0) for c in cited] + [(q.quote, q.support or 0.0) for c in cited for q in c.more]
     return max([s for quote, s in words if quote == claim.text] or [s for _, s in words], default=0.0)
@@ -157,8 +158,8 @@ def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: s
 
 
 def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective | None:
-    """The perspective that says the opposite: the one it is linked to, what a counter-argument replied to, or the first
-    that answers the question the other way round; None for a perspective without one."""
+    """Returns the opposite perspective: the linked one, the target of a counter-argument, or the first with the
+    opposite stance."""
     facing = {"supports": "opposes", "opposes": "supports"}.get(perspective.stance)
     perspectives = list(answer.perspectives)
     linked = next((s for s in perspectives if perspective.contrary and s.id == perspective.contrary), None)
@@ -170,7 +171,7 @@ def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective |
 
 
 def stance_of_quotation(answer: Answer, words: str) -> QuotedStance | None:
-    """Where the answer quotes the words, or a claim that a model wrote from them; None for words of no side."""
+    """Returns what the quoted words argue for, and its contrary; None for words of no side."""
     cited = {c.number for c in answer.citations if words in (c.quote, *(q.quote for q in c.more))}
     claims = [(side, claim) for side in answer.perspectives for claim in side.all_claims]
     quoted = [found for found in claims if found[1].text == words]
@@ -186,18 +187,18 @@ def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -
     return Perspective(id="p1", name=name, statement=statement, stance=stands.stance, contrary="", origin="question")
 
 
-# What to offer
+# Suggestions
 
 
 def suggested_followups(answer: Answer) -> list[str]:
-    """A counter-argument to the best claim of each perspective whose contrary has a case to reply with, two at most."""
+    """Returns up to two: against the best claim of each perspective whose contrary has a case."""
     offered: list[str] = []
     for perspective in answer.perspectives:
         facing = contrary_of(answer, perspective)
-        cased = answer.against or any(s.claims for s in answer.perspectives if facing and s.name == facing["name"])
+        has_case = answer.against or any(s.claims for s in answer.perspectives if facing and s.name == facing["name"])
         claims = (found for n in _numbered(answer) if (found := _claim_of(answer, n)))
         own = [claim for side, claim in claims if side.id == perspective.id]
-        if facing and cased and own:
+        if facing and has_case and own:
             offered.append(counter_question(max(own, key=partial(_support, answer))))
     return offered[:2]
 
@@ -207,34 +208,34 @@ def counter_question(claim: AnswerClaim) -> str:
     return f"What speaks against “{shorten(claim.text, _CLAIM_NAME, placeholder=' …')}”?"
 
 
-_CLAIMS = 2  # of a side, in a summary
-_ALSO = 3  # sentences of no side, in the summary of an answer without a case
+_CLAIMS = 2  # per side, in a summary
+_ALSO = 3  # sentences of no side, in a summary without a case
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """What the answer itself holds: a heading, and lines with the numbers of their sources."""
+    """A reply from the answer itself. lines: text with citation numbers."""
 
     heading: str
     lines: list[tuple[str, list[int]]] = field(default_factory=list)
 
     @property
     def text(self) -> str:
-        """For a terminal: a line a line."""
+        """The reply for a terminal."""
         listed = (f"  • {strip_control_characters(said)} {citation_numbers(of)}".rstrip() for said, of in self.lines)
         return "\n".join([strip_control_characters(self.heading), *listed])
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSearch:
-    """A question that a run has to answer, with its depth where that is not the usual one."""
+    """A question that needs a run. depth: None for the usual one."""
 
     question: str
     depth: Depth | None = None
 
 
 def run_command(typed: str, answer: Answer) -> CommandReply | CommandSearch:
-    """Carries out a command. Raises QuestionError for an unknown one, or a number or side that the answer lacks."""
+    """Runs a slash command. Raises QuestionError for an unknown command, number or side."""
     word, _, what = typed.strip().partition(" ")
     if word.casefold() == "/help":
         return CommandReply("On the answer above:", [(said, []) for said in HELP.splitlines()])
@@ -244,12 +245,12 @@ def run_command(typed: str, answer: Answer) -> CommandReply | CommandSearch:
 
 
 def repeated_question(answer: Answer) -> str:
-    """The question of the answer, as it can be asked once more in its thread, where numbers mean something else now."""
+    """Returns the answer's question for another run in its thread, where numbers have changed."""
     return f"What speaks against ‘{answer.against.side}’?" if answer.against else answer.question
 
 
 def summarise_answer(answer: Answer, _: str = "") -> CommandReply:
-    """The first sentence, and the best claims of each side."""
+    """Returns the summary and the best claims of each side."""
     best = [(side, claim) for side in answer.perspectives for claim in side.claims[:_CLAIMS]]
     lines: list[tuple[str, list[int]]] = [(answer.summary, [])] if best or not answer.also else []
     lines += [(_claim_line(answer, side, claim), claim.citations) for side, claim in best]
@@ -258,25 +259,25 @@ def summarise_answer(answer: Answer, _: str = "") -> CommandReply:
 
 
 def newer_sources(answer: Answer, _: str = "") -> CommandReply:
-    """What rests on the newer half of the sources."""
+    """Returns the claims of the newer half of the sources."""
     if not (dates := sorted(c.date for c in answer.citations if c.date)):
         return CommandReply("None of the sources of this answer has a date.")
     since = median_high(dates)
     recent = {c.number for c in answer.citations if c.date >= since}
-    told = _claims_citing(answer, recent, f"the sources dated {format_date(since)} or later say")
+    result = _claims_citing(answer, recent, f"the sources dated {format_date(since)} or later say")
     undated = [c.number for c in answer.citations if not c.date]
-    return CommandReply(told.heading, [*told.lines, *([("Left out, having no date:", undated)] if undated else [])])
+    return CommandReply(result.heading, [*result.lines, *([("Left out, having no date:", undated)] if undated else [])])
 
 
 def single_source(answer: Answer, what: str) -> CommandReply:
-    """What rests on one source, by its number."""
+    """Returns the claims of one source, by its number."""
     if not (kept := {c.number for c in answer.citations if str(c.number) == what}):
         raise QuestionError(f"/only needs the number of a source: {_listed([c.number for c in answer.citations])}.")
     return _claims_citing(answer, kept, f"source [{what}] says")
 
 
 def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> CommandReply:
-    """What else the documents say that is like a quotation: sentences, each with who says it."""
+    """Returns sentences like a quotation, each with its speaker."""
     numbered = {i: c.number for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
     lines = []
     for said, passage in found:
@@ -288,21 +289,21 @@ def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> 
 
 
 def more_of_side(answer: Answer, what: str) -> CommandReply | CommandSearch:
-    """What else the sources of a side say; where all of it is shown, the question is searched longest."""
+    """Returns further sentences of a side's sources, or a deep search if all are shown."""
     if (side := find_side(answer, what)) is None:
         sides = [f"{n} ({side_name(answer, s)})" for n, s in enumerate(answer.perspectives, start=1)]
         raise QuestionError(f"/more needs the number or the name of a side: {_listed(sides)}.")
     shown = {claim.text for claim in side.all_claims}
     responses = [response for group in side.groups for response in group.responses]
-    said = [(part, r.citation) for r in responses for part in (r.thesis, *r.evidence) if part.text not in shown]
-    if not said:
+    unshown = [(part, r.citation) for r in responses for part in (r.thesis, *r.evidence) if part.text not in shown]
+    if not unshown:
         return CommandSearch(repeated_question(answer), "deep")
-    lines = [(in_quotes(part.shown or part.text), [number] if number else []) for part, number in said]
+    lines = [(in_quotes(part.shown or part.text), [number] if number else []) for part, number in unshown]
     return CommandReply(f"What else the sources of ‘{side_name(answer, side)}’ say", lines)
 
 
 def counter_search(answer: Answer, what: str) -> CommandSearch:
-    """Searches for what speaks against a claim, by its number, or against a side."""
+    """Searches against a claim, by number, or a side."""
     if not any(side.claims for side in answer.perspectives):
         raise QuestionError("the answer above makes no case that could be argued against.")
     side = find_side(answer, what) if not what.isdigit() else None
@@ -334,7 +335,7 @@ def _claim_line(answer: Answer, side: AnswerPerspective, claim: AnswerClaim) -> 
 
 
 def _claims_citing(answer: Answer, known: set[int], what: str) -> CommandReply:
-    """The claims, and the sentences of no side, that cite these sources."""
+    """Returns the claims and sentences that cite these sources."""
     claims = [(_claim_line(answer, s, c), c) for s in answer.perspectives for c in s.all_claims]
     claims += [(claim_text(c), c) for c in answer.also]
     lines = [(said, [n for n in c.citations if n in known]) for said, c in claims if known & {*c.citations}]

@@ -1,4 +1,4 @@
-"""The one public result of a run, for the command line, the page, programs and evals."""
+"""The public result of a run, for the command line, the page, programs and evals."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,18 +11,17 @@ from agent.limits import STRONG_CLAIMS, STRONG_SOURCES
 SCHEMA_VERSION: Literal["4.1"] = "4.1"
 
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
-"""'answered': a side has a case. 'no_sides': only `also` has something. 'retrieved': the run was to end with its
-passages, and nothing was written."""
+"""'answered': a side has a case. 'no_sides': only `also` has any. 'retrieved': the run ended with its passages."""
 Status = Literal["supported", "thin", "not_found"]
 Strength = Literal["strong", "some", "weak", "none"]
 NotQuoted = Literal["", "no_claim", "repeats", "no_side", "off_question", "unread"]
 """Why a document is not quoted, in the order in which documents are listed; see `AnswerDocument`."""
 STANCES = ("supports", "opposes", "other")
-"""The stances of sides in the one order in which sides stand: Yes is left of No, or above it."""
+"""Stances in the order of sides: Yes is left of No, or above it."""
 LEAD_NOTE_KINDS = ("not_found", "corrected")
 """The kinds of notes that stand above the sides: nothing was found, or a reader changed the answer."""
 FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
-"""The kinds of notes that everybody sees, as one line below the answer, in this order; whoever asks sees all."""
+"""Kinds of notes in the line below the answer, in this order; `--explain` shows all."""
 
 
 _EARLIER = ("2.0", "3.0", "4.0")
@@ -32,7 +31,7 @@ _RENAMED_VALUES = {"role": {"plain": "also"}, "status": {"leaning": "not_found"}
 
 
 def _with_current_names(part: Any) -> Any:
-    """A part of a stored answer in the names of this schema."""
+    """Returns a part of a stored answer with this schema's names."""
     if isinstance(part, list):
         return [_with_current_names(item) for item in part]
     if not isinstance(part, dict):
@@ -47,7 +46,10 @@ def _with_current_names(part: Any) -> Any:
 
 
 def upgrade_answer(stored: Any, version: str) -> Any:
-    """A stored answer of an earlier schema in that version; anything else as it is."""
+    """Returns a stored answer of an earlier schema in that version; anything else unchanged.
+
+    Claims that only leaned to a side move to `also`, which has no sides.
+    """
     if not isinstance(stored, dict) or stored.get("schema_version") not in _EARLIER:
         return stored
     old: dict[str, Any] = {"also": stored.get("plain", []), **stored}
@@ -63,7 +65,7 @@ class AnswerModel(BaseModel):
 
 
 def shared_fields(known: object, part: type[AnswerModel]) -> dict[str, Any]:
-    """What the part takes over as it is, from a mapping or an object, by the names that both have."""
+    """Returns the fields that a mapping or an object has in common with the class."""
     if isinstance(known, Mapping):
         return {name: known[name] for name in part.model_fields if name in known}
     return {name: getattr(known, name) for name in part.model_fields if hasattr(known, name)}
@@ -146,7 +148,6 @@ class AnswerPerspective(AnswerModel):
 
     @property
     def all_claims(self) -> list[AnswerClaim]:
-        """What argues for the side, and what argues against it."""
         return [*self.claims, *self.objections]
 
 
@@ -231,7 +232,7 @@ class AnswerDocument(SourceFacts):
 
 
 def sort_documents(documents: Iterable[AnswerDocument]) -> list[AnswerDocument]:
-    """The quoted ones by their numbers, then those that take a side, then the others."""
+    """Returns quoted documents by number, then those with a side, then the others."""
     return sorted(documents, key=lambda d: (get_args(NotQuoted).index(d.not_quoted), d.quoted))
 
 
@@ -318,13 +319,13 @@ class Answer(AnswerModel):
     @field_validator("perspectives")
     @classmethod
     def _in_order(cls, sides: list[AnswerPerspective]) -> list[AnswerPerspective]:
-        """What supports stands first in every rendering, then what opposes, then the others."""
+        """Sorts sides: supporting, opposing, other."""
         return sorted(sides, key=lambda side: STANCES.index(side.stance))
 
 
 def side_strength(sources: int, shown: int) -> Strength:
-    """The word for how well a side is evidenced. weak: one source; strong: four independent sources and two claims or
-    more; some: between. sources: of the claims shown. shown: claims of its case."""
+    """Returns the word for a side's evidence: 'weak' with one source, 'strong' from STRONG_SOURCES independent
+    sources and STRONG_CLAIMS claims, otherwise 'some'."""
     if not (sources and shown):
         return "none"
     if sources == 1:

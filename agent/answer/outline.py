@@ -1,6 +1,4 @@
-"""The answer as a list of blocks: what every rendering shows, in its order, before it is set in a format; and the
-answer for a terminal, wrapped to its width, bold only where there is a terminal.
-"""
+"""The answer as a list of blocks, which every format renders in this order; and the terminal's rendering."""
 
 import textwrap
 from collections.abc import Sequence
@@ -22,13 +20,12 @@ _OMITTED_IF_EMPTY = ("read_as", "how_to", "looked_for", "note")
 
 @dataclass(frozen=True, slots=True)
 class OutlineBlock:
-    """A heading, a paragraph or a list item.
+    """A heading, paragraph or list item.
 
-    `citations`: the numbers that follow the text, None where there can be none. `quoted`: the text is a source's own
-    words, to be set in quotation marks. `label`: what stands before a perspective's statement, or in its place; or a
-    claim's reason. `source`: the citation whose line the text is. `speaker` says what is quoted, in short;
-    `said_by` are the lines below the text that tell it in full. `answers`: the numbers that a claim replies to;
-    `answered`: who replies to it.
+    citations: numbers after the text, None if it can have none. quoted: a source's own words, set in quotation
+    marks. label: before a statement or in its place; or a claim's reason. source: the citation whose line the text
+    is. speaker: in short. said_by: attribution lines below the text. answers: numbers that a claim answers.
+    answered: who answers it.
     """
 
     kind: BlockKind
@@ -43,14 +40,13 @@ class OutlineBlock:
     answered: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("text", "label", "speaker", "answered"):  # no rendering shows what a terminal or a page would obey
+        for name in ("text", "label", "speaker", "answered"):  # nothing that a terminal or page would interpret
             object.__setattr__(self, name, words.strip_control_characters(getattr(self, name)))
         object.__setattr__(self, "said_by", [words.strip_control_characters(line) for line in self.said_by])
 
     @property
     def labelled_text(self) -> str:
-        """The text with its label, in quotation marks where it is quoted; without its citations, and with the speaker
-        only where no line below tells it."""
+        """The text with its label and quotation marks, and the speaker if no line below names them."""
         text = words.with_speaker(
             words.in_quotes(self.text) if self.quoted else self.text, "" if self.said_by else self.speaker
         )
@@ -58,7 +54,6 @@ class OutlineBlock:
 
     @property
     def cited(self) -> str:
-        """The numbers after the text."""
         return words.citation_numbers(self.citations or (), self.answers)
 
     @property
@@ -68,7 +63,7 @@ class OutlineBlock:
 
 
 def lead_blocks(answer: Answer) -> list[OutlineBlock]:
-    """The question, the summary and what the dispute turns on."""
+    """Returns the question, the summary and the crux."""
     return _without_empty(
         OutlineBlock("title", answer.question),
         OutlineBlock("read_as", words.question_as_read(answer)),
@@ -81,7 +76,7 @@ def lead_blocks(answer: Answer) -> list[OutlineBlock]:
 
 
 def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
-    """One perspective: its statement and its strength first, then its case, and what is missing from it."""
+    """Returns a side's statement, strength, case and gaps."""
     line, own = words.coverage_line(answer, side), words.quoted_heading(side)
     cited, speaker = (own.citations, own.speaker) if own else (None, "")
     said_by = attribution.numbered_source_lines(answer, own) if own else ()
@@ -107,7 +102,7 @@ def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
 
 
 def sideless_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
-    """What is on the question and stands under no side; explain: all of it."""
+    """Returns the sentences of no side. explain: all of them."""
     first, folded = answer.also[: words.FIRST_ALSO], answer.also[words.FIRST_ALSO :]
     more = f"{len(folded)} more:" if explain else f"{len(folded)} more: {words.WHERE_MORE}"
     return _without_empty(
@@ -120,14 +115,13 @@ def sideless_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]
 
 
 def body_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
-    """All perspectives, and what is for none of them: below the sides, or first where no side has anything."""
+    """Returns the sides and the sentences of no side, which come first if no side has a claim."""
     sides = [block for side in answer.perspectives for block in side_blocks(answer, side)]
     beside = sideless_blocks(answer, explain)
     return [*beside, *sides] if words.is_sideless(answer) else [*sides, *beside]
 
 
 def source_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
-    """The citations of what is shown."""
     claims = [c for side in answer.perspectives for c in side.all_claims] + ([answer.crux] if answer.crux else [])
     claims += answer.also if explain else answer.also[: words.FIRST_ALSO]
     cited = {n for claim in claims for n in claim.citations}
@@ -135,7 +129,7 @@ def source_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
 
 
 def document_blocks(answer: Answer) -> list[OutlineBlock]:
-    """How many documents were read and quoted; then each that was read, those of one file below its name."""
+    """Returns the count of documents and each document read, grouped by file."""
     listed = (
         [OutlineBlock("document", attribution.documents_headline(answer))]
         if (files := attribution.documents_by_file(answer))
@@ -143,25 +137,25 @@ def document_blocks(answer: Answer) -> list[OutlineBlock]:
     )
     for name, rows in files:
         listed += [OutlineBlock("document", attribution.file_line(name, rows))] if name else []
-        told = ((attribution.document_line(answer, row, name), row.quoted or None) for row in rows)
-        listed += [OutlineBlock("row" if name else "document", line, quoted) for line, quoted in told]
+        lines = ((attribution.document_line(answer, row, name), row.quoted or None) for row in rows)
+        listed += [OutlineBlock("row" if name else "document", line, quoted) for line, quoted in lines]
     return listed
 
 
 def side_as_text(answer: Answer, side: AnswerPerspective) -> str:
-    """A side as plain text, each claim with its numbers and below them the sources of these."""
+    """Returns a side as plain text, with its claims' numbers and sources."""
     blocks = [b for b in side_blocks(answer, side) if b.citations or b.kind == "against"]
     cited = {n for b in blocks for n in b.citations or ()}
     sources = [f"[{c.number}] {words.source_line(c)}" for c in answer.citations if c.number in cited]
     head = f"{answer.neutral_question} {words.side_name(answer, side)}"
-    told = (
+    lines = (
         line for b in blocks for line in (f"{b.labelled_text} {b.cited}".rstrip(), *(f"  {said}" for said in b.below))
     )
-    return "\n".join([head, *told, "", *sources])
+    return "\n".join([head, *lines, "", *sources])
 
 
 def note_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
-    """What was not done, in one line; explain: with all that the notes tell."""
+    """Returns the problems in one line. explain: also all notes."""
     return _without_empty(
         OutlineBlock("note", words.problem_line(answer.notes)),
         *(OutlineBlock("more", text) for text in words.folded_notes(answer.notes) if explain),
@@ -172,9 +166,7 @@ def _claim_block(answer: Answer, kind: BlockKind, claim: AnswerClaim) -> Outline
     text = words.decontextualised(claim) if claim.quoted else claim.text
     why = words.CRUX_LABEL if kind == "crux" else words.reason_label(claim)
     speaker = attribution.short_attribution(answer, claim)
-    said_by = (
-        () if kind == "crux" else attribution.numbered_source_lines(answer, claim)
-    )  # of a crux the numbers are enough
+    said_by = () if kind == "crux" else attribution.numbered_source_lines(answer, claim)  # a crux shows only numbers
     replied = attribution.answered_by_line(answer, claim)
     return OutlineBlock(kind, text, claim.citations, claim.quoted, why, None, speaker, claim.answers, said_by, replied)
 
@@ -192,14 +184,12 @@ _FIRST = {
     "folded": "    ",
     "row": "    – ",
 }
-"""What the first line of a block begins with, by its kind."""
+"""Prefix of a block's first line, by kind."""
 
 
 def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -> str:
-    """Plain text of at most `width` columns (60 to 104), with ANSI bold headings if `bold`.
-
-    explain: with what each document argues, and all that the notes tell.
-    """
+    """Returns text of at most `width` columns (60 to 104). bold: ANSI headings. explain: with documents and all
+    notes."""
     page = _Page(max(_NARROWEST, min(width, _WIDEST)), bold)
     title, *lead = lead_blocks(answer)
     page.strong(*textwrap.wrap(title.text, page.width))
@@ -226,7 +216,7 @@ class _Page:
         self.lines += [f"\x1b[1m{line}\x1b[0m" if self._bold else line for line in lines]
 
     def wrap(self, text: str, first: str = "") -> None:
-        """Wraps the text; `first` begins its first line, and the others are indented by its width."""
+        """Wraps the text. first: the first line's prefix; other lines are indented by its width."""
         wrapped = textwrap.wrap(text, self.width, initial_indent=first, subsequent_indent=" " * len(first))
         self.lines += wrapped or [first.rstrip()]
 
@@ -274,8 +264,8 @@ def _sources(page: _Page, answer: Answer, explain: bool) -> None:
         if citation := block.source:
             first = f"  [{citation.number}] "
             page.wrap(block.text, first)
-            for said in words.supporting_quotes(answer, citation):
-                page.wrap(_in_marks(said), " " * len(first))
+            for line in words.supporting_quotes(answer, citation):
+                page.wrap(_in_marks(line), " " * len(first))
 
 
 def _end(page: _Page, answer: Answer, explain: bool) -> None:
@@ -298,5 +288,5 @@ def _terminal_text(block: OutlineBlock) -> str:
 
 
 def _in_marks(text: str) -> str:
-    """The text in double quotation marks; those inside become single ones."""
+    """Returns the text in double quotation marks; inner ones become single."""
     return '"{}"'.format(text.replace('"', "'"))

@@ -1,5 +1,4 @@
-"""What a run found for each side, as public results: perspectives with their passages, and the judge's scores that the
-coverage was counted from."""
+"""What a run retrieved, as public results: judged passages by side, and the documents with their stances."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -29,10 +28,10 @@ from tools.passages import Passage, interleave
 
 @dataclass(frozen=True, slots=True)
 class JudgedPassage:
-    """One passage as it was judged for one side.
+    """A passage as judged for one side. support: the judge's probability.
 
-    `support` is the judge's probability. `counts`: the side's coverage counts the passage; a copy, or one that supports
-    the contrary side more, does not count however high it is, and one that a verified claim cites always does.
+    counts: the side's coverage includes it. A copy never counts, nor does a passage that supports the contrary more;
+    a cited one always does.
     """
 
     side: str
@@ -45,21 +44,17 @@ _NONE = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[
 
 
 def coverage_in(state: RunState, side: Perspective) -> Coverage:
-    """How well the side is covered so far."""
+    """Returns the side's coverage so far."""
     return state.get("coverage", {}).get(side["id"], _NONE)
 
 
 def judged_passages(state: RunState) -> set[int]:
-    """The ids of all passages that were judged for any side."""
+    """Returns the ids of all judged passages."""
     return {i for scores in state.get("support", {}).values() for i in scores}
 
 
 def judged_pairs(state: RunState, passages: Mapping[int, Passage]) -> list[JudgedPassage]:
-    """A line for each judged (side, passage) pair: sides in their order, best support first.
-
-    A passage that is not among `passages`, since it was deleted, is left out, and so are scores of a side that is no
-    longer one of the run's.
-    """
+    """Returns the judged (side, passage) pairs by side, best first, without deleted passages and removed sides."""
     lines: list[JudgedPassage] = []
     for side in state.get("perspectives", []):
         scores = state.get("support", {}).get(side["id"], {})
@@ -70,8 +65,7 @@ def judged_pairs(state: RunState, passages: Mapping[int, Passage]) -> list[Judge
 
 
 def search_order(state: RunState) -> list[int]:
-    """The ids of what the run's searches found as one plain ranking: what the bare question found, best first, then
-    what the sides' searches found beside it, in turn."""
+    """Returns the retrieved ids as one ranking: the bare question's results, then the sides' in turn."""
     return list(dict.fromkeys([*state.get("question_results", []), *interleave(state.get("candidates", {}).values())]))
 
 
@@ -118,14 +112,14 @@ class Retrieved(AnswerModel):
 
 
 def retrieved_result(answer: Answer, state: RunState, passages: Mapping[int, Passage]) -> Retrieved:
-    """What the run chose; a passage that is not among `passages`, since it was deleted, is left out."""
+    """Returns the selected passages by side, without deleted ones."""
     sides = [_perspective(side, state, passages) for side in state.get("perspectives", [])]
     found = {"threshold": state.get("threshold"), "perspectives": sides}
     return Retrieved(**shared_fields(answer, Retrieved) | found)
 
 
 def chosen_passages(state: RunState) -> set[int]:
-    """The ids of all passages that were chosen for any side."""
+    """Returns the ids of all selected passages."""
     return {i for ids in state.get("selected", {}).values() for i in ids}
 
 
@@ -154,17 +148,17 @@ _Stance = tuple[str, str]
 
 
 def found_passages(state: RunState) -> set[int]:
-    """The ids of all passages that were read, were candidates or are cited."""
+    """Returns the ids of all judged, candidate and cited passages."""
     return (judged_passages(state) | cited_passages(state)).union(*state.get("candidates", {}).values())
 
 
 def cited_passages(state: RunState) -> set[int]:
-    """The ids of all passages that claims cite."""
+    """Returns the ids of all cited passages."""
     return {i for c in state.get("claims", []) for i in c["passages"]}
 
 
 async def group_same_texts(models: Models, state: RunState, passages: dict[int, Passage]) -> dict[int, int]:
-    """For each passage the first one that says the same; those that take a side are compared by meaning, too."""
+    """Returns by passage the first that says the same; passages with a side are also compared by meaning."""
     originals = originals_of(passages)
     weighed = (cited_passages(state) | {i for i, _ in _verdicts(state)}) & {*originals}
     reworded = await paraphrase_groups(models, passages, {originals[i] for i in weighed})
@@ -179,11 +173,11 @@ def answer_documents(
     *,
     by_verdicts: bool,
 ) -> list[AnswerDocument]:
-    """Each document once: the quoted ones by their numbers, then those that take a side, then the others.
+    """Returns each document once: quoted ones by number, then those with a side, then the others.
 
-    same: for each passage the first that says the same. by_verdicts: the judge's verdict on a passage is its stance;
-    otherwise a document has the stance of all its sentences together. A follow-up on a focus, and what is looked up,
-    read the passages that were chosen; by the focus a document argues what it is quoted for, and nothing else.
+    same: by passage the first that says the same. by_verdicts: a passage's verdict is its stance; otherwise a
+    document has the stance of its sentences. A follow-up with a focus and a lookup count selected passages as read;
+    with a focus a document argues only what it is quoted for.
     """
     texts = {i: same.get(i, i) for i in sorted(found_passages(state)) if i in passages}
     judged, chosen = judged_passages(state), cited_passages(state).union(*state.get("selected", {}).values())
@@ -202,19 +196,19 @@ def answer_documents(
         own, stances = {texts[i] for i in ids}, sorted({stance for i in ids for stance in argued[i]})
         silent = "off_question" if own & read <= off else "no_side"
         silent = "unread" if not own & read else "no_claim" if focused and state["perspectives"] else silent
-        argued_by = {texts[i] for i in ids if argued[i]}  # a repeat says nothing else for or against a side
+        argued_by = {texts[i] for i in ids if argued[i]}  # a repeat adds no stance
         repeats = own.isdisjoint(ids) or (own & quoted and argued_by <= quoted)
         unquoted = "repeats" if repeats else "no_claim" if stances else silent
-        first, told = passages[ids[0]], [{"perspective": side, "argues": argues} for side, argues in stances]
+        first, stated = passages[ids[0]], [{"perspective": side, "argues": argues} for side, argues in stances]
         cited = [c.number for c in citations if passages[c.passage_id].document == key]
-        known = shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": told, "quoted": cited}
+        known = shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": stated, "quoted": cited}
         found.append(AnswerDocument.model_validate(known | {"not_quoted": "" if cited else unquoted}))
     return sort_documents(found)
 
 
 def _verdicts(state: RunState, least: float | None = None) -> set[tuple[int, _Stance]]:
-    """The passages that the judge takes to argue for a side, or against one without a contrary; from the probability
-    `least` on, by default the judge's threshold."""
+    """Returns the passages that argue for a side, or against one without a contrary. least: probability, default the
+    threshold."""
     least, sides = least or state.get("threshold", 1.0), {p["id"]: p["contrary"] for p in state["perspectives"]}
     lone = [side for side, contrary in sides.items() if contrary not in sides]
     argued = [("for", sides, state.get("support", {})), ("against", lone, state.get("opposition", {}))]
@@ -228,7 +222,7 @@ def _verdicts(state: RunState, least: float | None = None) -> set[tuple[int, _St
 
 
 def _cited_stances(state: RunState) -> set[tuple[int, _Stance]]:
-    """The passages that the claims of sides cite."""
+    """Returns the passages that the sides' claims cite."""
     return {
         (i, (claim["perspective"], "against" if claim.get("objection") else "for"))
         for claim in state.get("claims", [])
@@ -238,21 +232,21 @@ def _cited_stances(state: RunState) -> set[tuple[int, _Stance]]:
 
 
 def _document_stances(state: RunState, passages: Mapping[int, Passage]) -> Mapping[int, set[_Stance]]:
-    """What each passage argues, by the stance of its document; a document without one argues what it is cited for."""
-    told = {(i, (side, "for")) for side, ids in state.get("document_stances", {}).items() for i in ids}
-    known = {passages[i].document for i, _ in told if i in passages}
+    """Returns each passage's stances by its document; without one, what it is cited for."""
+    stated = {(i, (side, "for")) for side, ids in state.get("document_stances", {}).items() for i in ids}
+    known = {passages[i].document for i, _ in stated if i in passages}
     argued: dict[int, set[_Stance]] = defaultdict(set)
-    for i, stance in told | _cited_stances(state):
-        if (i, stance) in told or (i in passages and passages[i].document not in known):
+    for i, stance in stated | _cited_stances(state):
+        if (i, stance) in stated or (i in passages and passages[i].document not in known):
             argued[i].add(stance)
     return argued
 
 
 def _stances(state: RunState, texts: Mapping[int, int]) -> Mapping[int, set[_Stance]]:
-    """What each passage argues: what it is cited for, and what the judge found; and what passages that say the same
-    argue, unless the judge read this one and found otherwise."""
+    """Returns each passage's stances: by citation, by verdict, and by passages that say the same unless it has its
+    own verdict."""
     judged = judged_passages(state)
-    # What is only weakly for a side does not make it the document's.
+    # A weak verdict alone gives a document no stance.
     stated = _verdicts(state, CLEAR) | _cited_stances(state)
     shared: dict[int, set[_Stance]] = defaultdict(set)
     for i, stance in stated:

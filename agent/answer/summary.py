@@ -1,6 +1,4 @@
-"""What an answer says of all it found, in one or two sentences from counts alone; and its notes: what failed, what was
-left out, what was not looked at.
-"""
+"""The answer's summary, in one or two sentences from counts, and its notes."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,13 +15,13 @@ from tools.language.question import ANSWERS, asks_yes_or_no
 from tools.passages import Passage
 
 SEARCH_INCOMPLETE = "though not all could be searched and read; the notes say what failed"
-"""What stands beside 'nothing was found' where something failed."""
-_NAMED = 4  # answers of which each is named with its documents, at most
+"""Follows 'nothing was found' if something failed."""
+_NAMED = 4  # answers that are named each
 _NOT_DONE = ("failed", "degraded", "late")
 
 
 def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument]) -> str:
-    """What the documents say, from counts alone; and whether time ran out before all was looked into."""
+    """Returns the summary, and whether time ran out."""
     stages = {f["stage"] for f in state.get("notes", []) if f.get("kind") == "late"}
     late = f"Time ran out before all was {'read' if stages == {'judge'} else 'searched'}." if stages else ""
     if late and outcome == "nothing_found":
@@ -32,7 +30,7 @@ def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocum
 
 
 def summary_of(answer: Answer) -> str:
-    """The summary of an answer whose documents have changed since it was made."""
+    """Returns the summary of a corrected answer."""
     late = "judge" if "all was read" in answer.summary else "retrieve"
     state = {
         "framing": {"focus": answer.focus, "question": answer.neutral_question},
@@ -43,8 +41,7 @@ def summary_of(answer: Answer) -> str:
 
 
 def search_completed(kinds: Iterable[str]) -> bool:
-    """Whether nothing failed or ran late, by the kinds of the notes: else 'nothing was found' may be for want of
-    looking."""
+    """Whether nothing failed or was late, by the notes' kinds. Otherwise 'nothing was found' may be untrue."""
     return not any(kind in _NOT_DONE for kind in kinds)
 
 
@@ -65,20 +62,22 @@ def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocume
 
 
 def _where(documents: Sequence[AnswerDocument]) -> str:
-    """' in the 14 documents that were read'"""
+    """Returns ' in the 14 documents that were read'."""
     read = sum(map(was_read, documents))
     return f" in the {count(read, 'document')} that {'was' if read == 1 else 'were'} read" if read else ""
 
 
 def _what_was_not_done(state: RunState) -> str:
-    """The end of a sentence that says that nothing was found, where that may be for want of looking."""
+    """Returns the end of a sentence on failures; empty if everything was searched."""
     done = search_completed(f.get("kind", "failed") for f in state.get("notes", []))
     return "" if done and not state.get("unread_pages") else f", {SEARCH_INCOMPLETE}"
 
 
 def _stance_counts(state: RunState, documents: Sequence[AnswerDocument]) -> str:
-    """'Of 14 documents on this, 5 argue yes and 4 no; for 5 Steelman could not tell.' Copies count once. Of a follow-up
-    on a focus those count that are quoted."""
+    """Returns 'Of 14 documents on this, 5 argue yes and 4 no; for 5 Steelman could not tell.'
+
+    Copies count once. With a focus only quoted documents count.
+    """
     left_out = ("repeats", "off_question", "unread", *(["no_claim"] if state["framing"]["focus"] else []))
     on_question = [d for d in documents if d.not_quoted not in left_out]
     where = "quoted here" if state["framing"]["focus"] else "on this"
@@ -88,9 +87,9 @@ def _stance_counts(state: RunState, documents: Sequence[AnswerDocument]) -> str:
         found, which = ("is", "which side it takes") if untold == 1 else ("are", "which side any of them takes")
         undone = _what_was_not_done(state)
         return f"{whole} {found} {where}; Steelman could not tell {which}{undone}." if untold else ""
-    told = [f"{n} {what}" for (_, what), n in sorted(argued.items())]
-    told[0] = told[0].replace(" ", " argues " if told[0].startswith("1 ") else " argue ", 1)
-    listed = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+    phrases = [f"{n} {what}" for (_, what), n in sorted(argued.items())]
+    phrases[0] = phrases[0].replace(" ", " argues " if phrases[0].startswith("1 ") else " argue ", 1)
+    listed = " and ".join(filter(None, (", ".join(phrases[:-1]), phrases[-1])))
     return f"Of {whole} {where}, {listed}" + (f"; for {untold} Steelman could not tell." if untold else ".")
 
 
@@ -99,7 +98,7 @@ def was_read(document: AnswerDocument) -> bool:
 
 
 def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:
-    """The one class of a document that takes a side, after its place in the sentence: yes or no before other ways."""
+    """Returns the document's class with its place in the sentence: yes or no before other ways."""
     sides, supported = state["perspectives"], {s.perspective for s in document.stances if s.argues == "for"}
     mine = [(place, p) for place, p in enumerate(sides) if p["id"] in supported]
     faced = len({p["stance"] for p in sides} - {"other"}) == 2
@@ -120,7 +119,6 @@ def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:
 
 
 def _counter_summary(outcome: Outcome, against: CounterTarget) -> str:
-    """To what the answer replies, and whether anything was found to reply with."""
     what = f"“{against['text'].rstrip('. ')}”" + (f" ({against['publisher']})" if against["publisher"] else "")
     if outcome == "answered":
         return f"This is the strongest that was found against {what}; what comes nearest to its point stands first."
@@ -131,7 +129,7 @@ _UNREAD_SHOWN = 3
 
 
 def deleted_source_notes(passages: Sequence[Passage]) -> list[Note]:
-    """That documents are quoted as they were: they were replaced or deleted while the run worked."""
+    """Returns a note on documents that were replaced or deleted during the run."""
     if not passages:
         return []
     named = _shortened(
@@ -142,7 +140,8 @@ def deleted_source_notes(passages: Sequence[Passage]) -> list[Note]:
 
 
 def repeat_notes(state: RunState, originals: Mapping[int, int]) -> list[Note]:
-    """How many passages were not judged, as near copies of others. originals: of each the first of its copies."""
+    """Returns a note on passages that were not judged because they are copies. originals: the first copy of each
+    passage."""
     judged = {i for scores in state.get("support", {}).values() for i in scores}
     if not (copies := sum(i not in judged and first in judged for i, first in originals.items())):
         return []
@@ -158,7 +157,7 @@ def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
 
 
 def balance_notes(sides: Sequence[AnswerPerspective]) -> list[Note]:
-    """That far more is shown for one of two facing sides, where it is."""
+    """Returns a note if one side shows far more claims than the other."""
     facing = sorted((s for s in sides if s.stance != "other"), key=lambda s: len(s.claims))
     few, many = (len(s.claims) for s in facing) if len(facing) == 2 else (0, 0)
     if many <= UNBALANCED * max(1, few):
@@ -168,7 +167,7 @@ def balance_notes(sides: Sequence[AnswerPerspective]) -> list[Note]:
 
 
 def query_notes(state: RunState) -> list[Note]:
-    """What was looked for in vain by a follow-up: against a claim, or on its focus."""
+    """Returns a note on a follow-up's queries without result."""
     if not state["framing"]["focus"]:
         return []
     queries = dict.fromkeys(q for asked in state.get("queries", {}).values() for q in asked)
@@ -176,7 +175,7 @@ def query_notes(state: RunState) -> list[Note]:
 
 
 def stage_notes(state: RunState) -> list[Note]:
-    """What failed, what stood in for it, and what was left out on purpose; each once."""
+    """Returns each failure, replacement and omission once."""
     failures = dict.fromkeys(
         (f.get("kind", "failed"), f["message"], f.get("hint", ""), f.get("brief", "")) for f in state.get("notes", [])
     )
@@ -200,6 +199,6 @@ def stage_notes(state: RunState) -> list[Note]:
 
 
 def _shortened(items: Sequence[str]) -> str:
-    """The first items of a list, and how many more there are."""
+    """Returns the first items and the number of the others."""
     more = [f"{len(items) - _UNREAD_SHOWN} more"] if len(items) > _UNREAD_SHOWN else []
     return ", ".join([*items[:_UNREAD_SHOWN], *more])

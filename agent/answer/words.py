@@ -1,4 +1,4 @@
-"""The words that every rendering of an answer shares."""
+"""Wording that every rendering of an answer shares."""
 
 import re
 import unicodedata
@@ -31,7 +31,7 @@ from tools.passages import Passage
 NOT_SURE = "nothing sure enough to quote for this side"
 AGAINST_IT = "Against it:"
 FIRST_ALSO = 5
-"""Sentences of `also` that are shown at once; the others are folded."""
+"""Sentences of `also` shown; the others are folded."""
 WHERE_MORE = "on the page, or with --explain."
 HOW_TO_GET_SIDES = (
     "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
@@ -42,14 +42,14 @@ DOCUMENTS = "Documents"
 NEAREST_QUESTIONS = "The nearest questions that the samples answer:"
 REMINDER = "Check what matters to you against the sources."
 HOW_MADE = "More about how this was made"
-"""What stands above the notes that are shown to those who ask for them."""
+"""Heading of the folded notes."""
 _QUOTED = re.compile(r'["“]([^"“”]+)["”]')
 _VERSION = re.compile(r"^(?:chat|score|batch)-judge-|(?:-[0-9a-f]{6,})+$")
 _LONGEST_NAME = 80  # characters of a section or a source
-_LONGEST_SPEAKER = 140  # characters of who says something, of one for no side with where and when
+_LONGEST_SPEAKER = 140  # characters of a speaker, with place and date if there is no side
 _LONGEST_BRIEF = 160
-_JOINERS = "\u200c\u200d"  # shape the letters of some scripts
-_OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode's categories of what is not seen
+_JOINERS = "\u200c\u200d"  # join letters of some scripts
+_OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode categories of invisible characters
 _FILES = {
     **dict.fromkeys((".eml", ".mbox", ".msg"), "e-mail"),
     **dict.fromkeys((".csv", ".tsv", ".xlsx", ".ods"), "table row"),
@@ -57,26 +57,25 @@ _FILES = {
     ".docx": "Word file",
     ".pdf": "PDF",
 }
-"""What a file is by its ending, where nothing tells what kind of text it holds."""
+"""Kinds by file ending, for documents of unknown kind."""
 _LABELS: dict[Stance, str] = {"supports": "For", "opposes": "Against", "other": "Other way"}
 
 
 def stance_labels(question: str) -> dict[Stance, str]:
-    """Stance → what stands above a side that has a name of its own."""
+    """Returns the label of each stance for sides with names of their own."""
     yes, no = ANSWERS["polar"]
     return {**_LABELS, "supports": yes, "opposes": no} if asks_yes_or_no(question) else _LABELS
 
 
 def strip_control_characters(text: str) -> str:
-    """The text on one line without what a terminal or a page would obey: control, direction and other unseen marks."""
-    if not text.isprintable():  # most is, and to look at each letter of long texts takes seconds
+    """Returns the text on one line without control, direction and other invisible characters."""
+    if not text.isprintable():  # most text is; a check by letter takes seconds on long texts
         text = "".join(c for c in text if c.isspace() or c in _JOINERS or unicodedata.category(c) not in _OBEYED)
     return " ".join(text.split())
 
 
 def side_label(answer: Answer, side: AnswerPerspective) -> str:
-    """What stands above a side: where it stands on the question, or its number among the answers to one
-    without yes and no, by which the commands know it, too."""
+    """Returns the label above a side: its stance, or 'Answer 2' for an open question; commands know it too."""
     if side.id == OTHER_WAYS or is_answer(side.name, side.statement):
         return side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
@@ -86,31 +85,30 @@ def side_label(answer: Answer, side: AnswerPerspective) -> str:
 
 
 def side_name(answer: Answer, side: AnswerPerspective) -> str:
-    """What a side is called away from its head: where it stands on the question, or its own name."""
+    """Returns a side's name outside its head: its label, or its own name."""
     return side.name if side.stance == "other" else side_label(answer, side)
 
 
 def side_heading(answer: Answer, side: AnswerPerspective) -> str:
-    """The side's statement, after its name where it does not begin with it; empty for a word that answers the question,
-    which stands above all sides, and for the other ways."""
+    """Returns the side's statement, with its name if the statement lacks it; empty for yes, no and other ways."""
     if is_answer(side.name, side.statement):
-        said = side.statement.removeprefix(f"{side.name}: ")
-        return "" if said == answer.neutral_question else said
+        statement = side.statement.removeprefix(f"{side.name}: ")
+        return "" if statement == answer.neutral_question else statement
     if side.id == OTHER_WAYS:
         return ""
     if side.statement.endswith("?") and side.statement.startswith(f"{side.name}: "):
-        return side.name  # an alternative; its question stands above all sides
+        return side.name  # an alternative; the question is above all sides
     includes_name = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
     return side.statement if includes_name else f"{side.name}: {side.statement}"
 
 
 def quoted_heading(side: AnswerPerspective) -> AnswerClaim | None:
-    """The claim that is the statement itself, a sentence quoted from a source."""
+    """Returns the claim that is the side's statement."""
     return next((c for c in side.claims if c.text == side.statement), None)
 
 
 def question_as_read(answer: Answer) -> str:
-    """The question as it was searched for, where that is not how it was asked."""
+    """Returns the searched question if it differs from the typed one."""
     read = answer.neutral_question
     if answer.against is not None or answer.focus:
         return f"Goes on from: {read}"
@@ -118,81 +116,77 @@ def question_as_read(answer: Answer) -> str:
 
 
 def same_question(one: str, other: str) -> bool:
-    """Whether two questions differ in signs and capitals at most."""
+    """Whether two questions differ only in punctuation and capitals."""
     first, second = ("".join(filter(str.isalnum, text.casefold())) for text in (one, other))
     return first == second
 
 
 def claims_below_heading(side: AnswerPerspective) -> list[AnswerClaim]:
-    """The claims of the case to show under the head: all but the one that the head quotes already."""
+    """Returns the side's claims without the one in its heading."""
     return [c for c in side.claims if c.text != side.statement]
 
 
 def is_sideless(answer: Answer) -> bool:
-    """Whether nothing that the answer shows stands under a side."""
+    """Whether no claim belongs to a side."""
     return not any(side.all_claims for side in answer.perspectives)
 
 
 def also_heading(answer: Answer) -> str:
-    """What stands above `also`."""
     return "On this question" if is_sideless(answer) else "Also on this question, not sorted by side"
 
 
 def how_to_get_sides(answer: Answer) -> str:
-    """How the sides of a sideless answer could be told; empty where it was not for want of a model."""
+    """Returns how to get sides for a sideless answer; empty if a model was used."""
     sideless = answer.also and answer.perspectives and is_sideless(answer)
     return HOW_TO_GET_SIDES if sideless and provider_kinds(answer) == ["embedded"] else ""
 
 
 def claim_text(claim: AnswerClaim, speaker: str | None = None) -> str:
-    """The claim's words: in quotation marks and with their speaker where they are the source's own, else without.
-    speaker: another form of it, or an empty one where it stands elsewhere."""
+    """Returns the claim, in quotation marks with its speaker if it is a quotation. speaker: another form, or empty."""
     who = claim.speaker if speaker is None else speaker
     return with_speaker(in_quotes(decontextualised(claim)), who) if claim.quoted else claim.text
 
 
 def in_quotes(text: str) -> str:
-    """The text in quotation marks; marks around all of it, as an interview has them, are not doubled."""
+    """Returns the text in quotation marks, without doubling them."""
     whole = _QUOTED.fullmatch(text)
     return f"“{whole[1] if whole else text}”"
 
 
 def reason_label(claim: AnswerClaim) -> str:
-    """'Cost': a label to stand before the claim."""
     return claim.reason[:1].upper() + claim.reason[1:]
 
 
 def with_speaker(words: str, speaker: str) -> str:
-    """'“Phones distract.” – Cllr Faulds'"""
+    """Returns '“Phones distract.” – Cllr Faulds'."""
     return " – ".join(filter(None, (words, shorten(speaker, _LONGEST_SPEAKER, placeholder=" …"))))
 
 
 def decontextualised(sentence: AnswerClaim | ResponseSentence) -> str:
-    """A sentence as it is read, with what was changed in square brackets."""
+    """Returns the sentence with changes in square brackets."""
     return sentence.shown or sentence.text
 
 
 def supporting_quotes(answer: Answer, citation: Citation) -> list[str]:
-    """The source's own words behind claims that a model wrote; what a claim quotes is to be read there."""
+    """Returns the source's words behind written claims; quotations are shown as claims."""
     quoted = {c.text for c in (*answer.also, *(c for s in answer.perspectives for c in s.all_claims)) if c.quoted}
     quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)])
     return [strip_control_characters(q) for q in quotes if q not in quoted] if citation.support is not None else []
 
 
 def citation_numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> str:
-    """'[1] [4]', or with the numbers of what is replied to '[1] (answers [3])'"""
+    """Returns '[1] [4]' or '[1] (answers [3])'."""
     replying = [f"(answers {citation_numbers(answers)})"] if answers else []
     return " ".join([*(f"[{n}]" for n in citations), *replying])
 
 
 def coverage_line(answer: Answer, side: AnswerPerspective) -> CoverageLine:
-    """The side's line of the ledger."""
+    """Returns the side's coverage."""
     return next(line for line in answer.coverage if line.perspective == side.id)
 
 
 def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
-    """'5 quotations from 4 sources', or that nothing is sure enough. A side that rests on one source names it, or says
-    how many documents count as that one."""
+    """Returns '5 quotations from 4 sources', names a single source, or says that nothing is sure enough."""
     line, shown = coverage_line(answer, side), side.claims
     if answer.outcome == "retrieved":
         return f"{count(line.passages, 'passage')} from {count(line.sources, 'source')}"
@@ -214,28 +208,27 @@ def _owner(source: Citation) -> str:
 
 
 def queries_tried(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:
-    """What was tried for a side that is not covered, its own statement and the question apart; empty for a covered
-    one."""
+    """Returns the queries of an uncovered side, without its statement and the question; else empty."""
     asked = with_focus(answer.neutral_question, answer.focus)
     tried = [q for q in line.queries if q not in (side.statement, asked)]
     return "Looked for: " + " · ".join(tried) if tried and line.status != "supported" else ""
 
 
 def location_in_source(words: Citation | Quotation | Passage) -> str:
-    """'p. 14, “Costs”': where quoted words stand in their document; empty where that is not known."""
+    """Returns 'p. 14, “Costs”'; empty if unknown."""
     section = f"“{shorten(words.section, _LONGEST_NAME, placeholder=' …')}”" if words.section else ""
     return ", ".join(filter(None, (page_numbers(words), section)))
 
 
 def page_numbers(words: Citation | Quotation | Passage) -> str:
-    """'p. 14' or 'pp. 14–15'; empty where the document has no pages."""
+    """Returns 'p. 14' or 'pp. 14–15'; empty without pages."""
     pages = f"pp. {words.page}–{words.last_page}" if words.last_page > words.page else f"p. {words.page}"
     return pages if words.page else ""
 
 
 def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
-    """'opinion (sample)'; of an unknown kind the file's ('e-mail'), or nothing. own: the document's id, if its file is
-    not named beside the kind."""
+    """Returns 'opinion (sample)'; of an unknown kind the file's ('e-mail'). own: the document's id, if no file is
+    shown."""
     file = source.file or own
     ending = PurePath(file.rpartition(", ")[0] or file).suffix.lower()
     known = (_FILES.get(ending, "") if own else "") if source.kind == "unknown" else source.kind
@@ -243,7 +236,7 @@ def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
 
 
 def source_line(citation: Citation) -> str:
-    """Speaker, title, publisher, kind, date and place of a source in one line."""
+    """Returns speaker, title, publisher, kind, date and place of a source."""
     on = date_unless_in_title(citation.title, citation.date)
     about = ", ".join(filter(None, [citation.publisher, source_kind(citation), on]))
     places = [location_in_source(citation), *(location_in_source(quotation) for quotation in citation.more)]
@@ -258,13 +251,13 @@ def source_line(citation: Citation) -> str:
 
 
 def problem_line(notes: Sequence[Note]) -> str:
-    """What failed, was not looked at or was left out, each once and all in one line; empty where nothing was."""
+    """Returns failures and omissions, each once, in one line; empty without any."""
     ordered = (note for kind in FOOTER_NOTE_KINDS for note in notes if note.kind == kind)
     return " ".join(dict.fromkeys(_brief(note) for note in ordered))
 
 
 def folded_notes(notes: Sequence[Note]) -> list[str]:
-    """The notes that the one line does not tell in full, for those who ask."""
+    """Returns the notes that the problem line lacks or shortens."""
     return [
         n.text
         for n in notes
@@ -277,38 +270,38 @@ def _brief(note: Note) -> str:
 
 
 def closing_line(answer: Answer, *, run: str = "", asked: str = "") -> str:
-    """When it was asked, how long it took and by whom, what it cost; and the id of the run where that is of use."""
+    """Returns date, duration, providers and cost of the answer. run: the run's id."""
     when = f"on {format_date(datetime.fromisoformat(asked).astimezone().date().isoformat())} " if asked else ""
     served = sorted(provider_kinds(answer), key="embedded".__eq__) or ["embedded"]
     by_whom = " and ".join(served).replace("embedded", "Steelman's built-in models")
-    said = f"{REMINDER} Answered {when}in {answer.timings['total']:.1f} s by {by_whom}"
+    line = f"{REMINDER} Answered {when}in {answer.timings['total']:.1f} s by {by_whom}"
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd
-        said += f"; {tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}")
-    return f"{said}. Run {run}." if run else f"{said}."
+        line += f"; {tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}")
+    return f"{line}. Run {run}." if run else f"{line}."
 
 
 def provider_kinds(answer: Answer) -> list[str]:
-    """The providers that served the answer, the embedded ones as one; none is asked for what rules tell."""
+    """Returns the answer's providers; all embedded ones are 'embedded'."""
     names = set(answer.providers.values()) - {"rules"}
     return sorted({"embedded" if "embedded" in name else provider_name(name) for name in names})
 
 
 def provider_name(name: str) -> str:
-    """A provider's name for people: without what only tells one version of its prompt or weights from another."""
+    """Returns a provider's name without versions of prompts and weights."""
     return _VERSION.sub("", name)
 
 
 def document_facts(row: Any) -> list[str]:
-    """['by A. Moen (PDF metadata)', '14 March 2025 (byline)', '3 speakers'] of a row of `Store.documents`."""
+    """Returns ['by A. Moen (PDF metadata)', '14 March 2025 (byline)', '3 speakers'] of a row of `Store.documents`."""
     read = dict(note.split(": ", 1) for note in row["provenance"].split("; ") if ": " in note)
-    told = {"author": row["author"] and f"by {row['author']}", "date": format_date(row["date"])}
-    facts = [f"{said} ({read[field]})" if field in read else said for field, said in told.items() if said]
+    values = {"author": row["author"] and f"by {row['author']}", "date": format_date(row["date"])}
+    facts = [f"{line} ({read[field]})" if field in read else line for field, line in values.items() if line]
     return [*facts, *([count(row["speakers"], "speaker")] if row["speakers"] > 1 else [])]
 
 
 def format_date(iso: str) -> str:
-    """'2026-03-12' as '12 March 2026' and '2026-03' as 'March 2026'; a date of another form is left as it is."""
+    """Returns '12 March 2026' for '2026-03-12' and 'March 2026' for '2026-03'; other forms unchanged."""
     try:
         on = date.fromisoformat(f"{iso}-01" if len(iso) == 7 else iso)
     except ValueError:
@@ -317,5 +310,5 @@ def format_date(iso: str) -> str:
 
 
 def date_unless_in_title(title: str, iso: str) -> str:
-    """The same; empty where the title tells it: 'Minutes, 20 March 2025'."""
-    return "" if any(told.startswith(iso) for told in dates_in(title)) else format_date(iso)
+    """Returns the same; empty if the title has the date: 'Minutes, 20 March 2025'."""
+    return "" if any(values.startswith(iso) for values in dates_in(title)) else format_date(iso)

@@ -1,1 +1,1 @@
-"""The commands of `python -m agent`: one module each, with `run(args) -> exit status`."""
+"""The commands of `python -m agent`."""

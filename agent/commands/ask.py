@@ -1,4 +1,4 @@
-"""`ask`: one question, one answer; `chat`: one after the other, line by line; and what `batch` shares with them."""
+"""`ask` and `chat`, and functions that `batch` shares with them."""
 
 import argparse
 import asyncio
@@ -28,12 +28,12 @@ from tools.web.addresses import host_of
 
 
 def settings_from_args(args: argparse.Namespace) -> Settings:
-    """The settings in force with what the command line changes of them."""
+    """Returns the settings with the command line's changes."""
     return load_settings(**({"judge_prompt": args.judge_prompt} if args.judge_prompt else {}))
 
 
 def options_from_args(args: argparse.Namespace, runs: Runs, depth: Depth | None = None) -> RunOptions:
-    """The run's options from the command line; `depth`: in place of the one there."""
+    """Returns the run's options. depth: overrides the command line's."""
     changes: dict[str, Any] = {"web": not args.no_web, "domains": _domains(args)}
     if args.collection:
         changes["collections"] = tuple(args.collection)
@@ -43,7 +43,7 @@ def options_from_args(args: argparse.Namespace, runs: Runs, depth: Depth | None 
 
 
 def _domains(args: argparse.Namespace) -> tuple[str, ...]:
-    """The domains to search, of addresses their hosts; raises InputError for what is neither."""
+    """Returns the domains of the given domains and addresses. Raises InputError for anything else."""
     if args.only and args.no_web:
         raise InputError("--only says where to search the web, and --no-web not to. Leave one out.")
     hosts = [host_of(given if "//" in given else f"https://{given}") for given in args.only or ()]
@@ -53,22 +53,21 @@ def _domains(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 class TerminalProgress:
-    """A line a stage on a terminal: what happened last in it, and the seconds since the run began."""
+    """Shows one line per stage with its last event and the run's seconds."""
 
     def __init__(self) -> None:
         self._progress = RunProgress() if sys.stderr.isatty() else None
         self._began = time.monotonic()
 
     def show(self, event: RunEvent) -> None:
-        """Takes in one event."""
         if self._progress is None:
             return
-        told = f"{event.data['characters']:,} characters" if event.kind == "reading" else ""
+        message = f"{event.data['characters']:,} characters" if event.kind == "reading" else ""
         if step := self._progress.step(event):
-            told = step[1]
-        if told:
+            message = step[1]
+        if message:
             line = "\n" if event.kind == "stage" else ""
-            shown = shorten(strip_control_characters(told), 78, placeholder=" …")
+            shown = shorten(strip_control_characters(message), 78, placeholder=" …")
             sys.stderr.write(f"{line}\r\x1b[2K  {shown:<78} {time.monotonic() - self._began:5.1f} s")
         if event.kind in ("done", "failed", "cancelled", "waiting"):
             sys.stderr.write("\n")
@@ -76,8 +75,8 @@ class TerminalProgress:
 
 
 def ask(args: argparse.Namespace) -> int:
-    """Prints the answer; exit status 3 when nothing was found, 4 when a provider had to be replaced, and when nothing
-    was found of which not all could be searched, read or judged."""
+    """Prints the answer. Returns 3 if nothing was found, 4 if a provider was replaced or an empty search was
+    incomplete."""
     if bool(args.question) == bool(args.resume) and not (args.question == "" and not args.resume):
         raise InputError(
             "give a question in quotation marks, or --resume RUN_ID."
@@ -104,7 +103,7 @@ async def _ask(args: argparse.Namespace) -> int:
 
 
 def exit_status(answer: Answer) -> int:
-    """What the answer amounts to for a script."""
+    """Returns the exit status of an answer."""
     kinds = {note.kind for note in answer.notes}
     if "degraded" in kinds or (answer.outcome in ("nothing_found", "no_sides") and not search_completed(kinds)):
         return DEGRADED
@@ -112,13 +111,13 @@ def exit_status(answer: Answer) -> int:
 
 
 async def follow_run(runs: Runs, run_id: str) -> Answer:
-    """The run's answer, with its progress shown; Ctrl-C leaves the run resumable and says how."""
+    """Shows progress and returns the answer. Ctrl-C leaves the run resumable and prints the command."""
     progress = TerminalProgress()
     try:
         async for event in runs.events(run_id):
             progress.show(event)
         return await runs.answer(run_id)
-    except (RunCancelledError, RunAbandonedError, RunCrashedError):  # their hint is how to go on
+    except (RunCancelledError, RunAbandonedError, RunCrashedError):  # their hint says how to continue
         raise
     except SteelmanError as exc:
         raise RunError(str(exc), hint=f"Then go on: {resume_command(run_id)}") from exc
@@ -129,8 +128,7 @@ async def follow_run(runs: Runs, run_id: str) -> Answer:
 
 
 def print_answer(answer: Answer, *, as_json: bool, explain: bool = False) -> None:
-    """The answer on standard output: JSON, or text for a terminal; `explain`: with what each document argues,
-    and all that the notes tell."""
+    """Prints JSON or text. explain: with documents and all notes."""
     if as_json:
         only_ascii = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
         print(answer.model_dump_json(indent=2, ensure_ascii=only_ascii), flush=True)
@@ -140,14 +138,14 @@ def print_answer(answer: Answer, *, as_json: bool, explain: bool = False) -> Non
 
 
 def chat(args: argparse.Namespace) -> int:
-    """Reads questions from standard input until it ends."""
+    """Reads questions from standard input until its end."""
     terminal = sys.stdin.isatty()
     if terminal:
         print(
             "Ask a contentious question; what you type after that is searched in the same places. /help lists the "
             "commands, 'new' begins another subject, Ctrl-D ends."
         )
-    # The event loop rests while a line is read, so that Ctrl-C at the prompt ends the chat at once.
+    # The event loop pauses at the prompt, so that Ctrl-C ends the chat at once.
     with asyncio.Runner() as runner:
         opening = open_runs(settings_from_args(args), offline=args.no_web)
         runs = runner.run(opening.__aenter__())
@@ -174,7 +172,7 @@ def _converse(runner: asyncio.Runner, runs: Runs, args: argparse.Namespace, term
 
 
 async def _reply(runs: Runs, typed: str, args: argparse.Namespace, thread: str | None) -> str | None:
-    """Prints the answer, or what a command makes of the answer before; returns the thread for what follows."""
+    """Prints the answer or a command's reply; returns the thread for the next question."""
     asked: CommandReply | CommandSearch = CommandSearch(typed)
     if typed.startswith("/"):
         before = await asyncio.to_thread(runs.run_store.thread_answers, thread) if thread else []

@@ -1,4 +1,4 @@
-"""`batch`: many questions from a file, several at once; a second call goes on where the first one stopped."""
+"""`batch`: answers many questions of a file in parallel; a second call continues."""
 
 import argparse
 import asyncio
@@ -17,7 +17,7 @@ from tools.store.database import database_errors
 
 
 def batch(args: argparse.Namespace) -> int:
-    """Appends a line for each question that has none yet; exit status 1 when any failed, 4 when a provider did."""
+    """Appends a line for each question without an answer. Returns 1 if one failed, 4 if a provider was replaced."""
     if args.parallel < 1:
         raise InputError(f"--parallel has to be 1 or more, not {args.parallel}.")
     questions = _read_questions(Path(args.questions))
@@ -46,7 +46,7 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
                     status = await finished
                     failed, replaced = failed + (status == FAILED), replaced + (status == DEGRADED)
                     bar.update()
-            finally:  # stopped, none may begin another question while the service closes
+            finally:  # no task may start a question while the service closes
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
@@ -84,14 +84,13 @@ def _question(line: str, where: str) -> str:
     question = row.get("question") if row else None
     if not isinstance(question, str):
         raise InputError(f'{where}: no question. A line is an object: {{"question": "…"}}.')
-    return " ".join(question.split())  # as the answer will repeat it
+    return " ".join(question.split())  # as in the answer
 
 
 def _read_done(path: Path) -> set[str]:
-    """The questions that have an answer; a last line cut short by a kill and lines of
-    failures are asked again.
+    """Returns the answered questions. Failures and a truncated last line are asked again.
 
-    Raises InputError for a file that holds anything else, which would be lost.
+    Raises InputError if the file has other content, which would be lost.
     """
     if not path.exists():
         return set()

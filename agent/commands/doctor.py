@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CheckState = Literal["ok", "fails", "off"]
 _SECONDS = 20.0
-_SHORTEST_SECRET = 4  # characters; what is shorter is no key, and would be found in any word
+_SHORTEST_SECRET = 4  # characters; a shorter one is not a key and occurs in any word
 _PAIR = Pair(
     "Voting should be compulsory.", "Every citizen ought to be obliged to vote.", "Voting should not be compulsory."
 )
-"""What every judge is tried with."""
+"""The pair that tries a judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """Something to look at: `check` tries it and says what it is; None for what is off, as `turned_on` says how to
-    change."""
+    """A part to check. check: returns a description or raises; None for a part that is off. turned_on: how to turn
+    it on."""
 
     name: str
     check: Callable[[], str] | None = None
@@ -61,7 +61,7 @@ class DoctorCheck:
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """What came of trying a part: what it is, what failed and what to do next, or how it is turned on."""
+    """The result of a check: a description, a failure with its remedy, or how to turn the part on."""
 
     name: str
     state: CheckState
@@ -70,11 +70,10 @@ class DoctorFinding:
 
 
 def doctor_checks(settings: Settings, *, ask: bool = False, opened: Providers | None = None) -> list[DoctorCheck]:
-    """What is on, and then what is off. Nothing is tried yet.
+    """Returns the checks of parts that are on, then those that are off.
 
-    `ask`: what costs something is to be tried too. `opened`: the providers of a service that is open in this process;
-    its store, indexes and models are looked at, so that none of them is opened or loaded a second time.
-    Raises what building the judge or the search engine raises for settings that cannot be used.
+    ask: include requests that cost something. opened: providers of a service open in this process, which are checked
+    instead of opening or loading them again. Raises SettingsError for an unusable judge or search engine.
     """
     secrets = _secrets(settings)
     on = [DoctorCheck(name, check, secrets=secrets) for name, check in _on(_Checks(settings, opened), ask=ask)]
@@ -82,7 +81,7 @@ def doctor_checks(settings: Settings, *, ask: bool = False, opened: Providers | 
 
 
 def run_check(part: DoctorCheck) -> DoctorFinding:
-    """Tries the part, which may take up to half a minute where a server is silent."""
+    """Runs a check, which takes up to half a minute with a silent server."""
     if part.check is None:
         return DoctorFinding(part.name, "off", part.turned_on)
     began = time.monotonic()
@@ -97,7 +96,7 @@ def run_check(part: DoctorCheck) -> DoctorFinding:
 
 
 def _secrets(settings: Settings) -> tuple[str, ...]:
-    """Every key and password of the settings, longest first, for what servers and libraries say back."""
+    """Returns all keys and passwords of the settings, longest first, to remove them from messages."""
     found: set[str] = set()
     for name in Settings.model_fields:
         value = getattr(settings, name)
@@ -109,12 +108,12 @@ def _secrets(settings: Settings) -> tuple[str, ...]:
 
 
 def _passwords(address: str) -> set[str]:
-    """What an address holds of logins, as it is written there and as it is meant; of a database only the password."""
+    """Returns an address's logins, as written and decoded; of a database only the password."""
     scheme, _, rest = address.partition("://")
     login = rest.partition("?")[0].rpartition("@")[0]
     written = {login.partition(":")[2], *parse_qs(address.partition("?")[2]).get("password", [])}
     if scheme.startswith("http"):
-        written.add(login)  # a token may stand alone in front of the host
+        written.add(login)  # a token may precede the host
     return written | {unquote(w) for w in written}
 
 
@@ -134,7 +133,7 @@ def _on(checks: "_Checks", *, ask: bool) -> Iterator[tuple[str, Callable[[], str
 
 
 def _off(settings: Settings) -> Iterator[tuple[str, str]]:
-    """What is not on, and the variables for `.env` that turn it on."""
+    """Returns parts that are off, with the variables that turn them on."""
     if not uses_chat(settings):
         yield (
             "chat model",
@@ -152,7 +151,7 @@ def _off(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 class _Checks:
-    """Each says in words what its part is, or raises what is wrong with it; what is not open yet it opens itself."""
+    """Checks by part: each returns a description or raises."""
 
     def __init__(self, settings: Settings, opened: Providers | None) -> None:
         self.settings = settings
@@ -173,7 +172,7 @@ class _Checks:
         with self._store() as store, ExitStack() as closing_last:
             search = self._opened.search if self._opened else build_search(settings, store, encoder)
             before = search.condition()
-            if self._opened is None:  # an open one is brought up to date by its searches, where it has to be
+            if self._opened is None:  # searches update an open one
                 closing_last.callback(search.close)
                 search.refresh()
             for collection in store.collections():
@@ -183,8 +182,7 @@ class _Checks:
         return f"{where}, up to date with the store" + (f"; before this check: {' '.join(before)}" if before else "")
 
     def chat(self, *, ask: bool) -> str:
-        """Asks for the lists of models, which costs nothing and tells whether address, key and names are right; and,
-        where that is wanted, each model for the plan of one question."""
+        """Lists the models, which is free and checks address, key and names. ask: also plan one question with each."""
         from agent.stages.expand import ask_for_plan
 
         async def ask_once() -> None:
@@ -207,9 +205,9 @@ class _Checks:
         return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, in this process"
 
     def served_judge(self, *, ask: bool) -> str:
-        """A chat model that judges is not asked unless that is wanted, since it costs; whether it is offered is."""
+        """Asks the judge; of a chat model only the list of models, unless `ask`, because a request costs."""
         judge = build_judge(self.settings)
-        assert judge is not None  # this check is only made where there is one
+        assert judge is not None  # this check runs only with one
         where = without_login(judge.address)
         instead = _instead(insisted=self.settings.judge != "auto", what="judge")
         if judge.chat and not ask:
@@ -231,7 +229,7 @@ class _Checks:
         from tools.web.domains import DomainLists
 
         engine = build_engine(self.settings)
-        assert engine is not None  # this check is only made where there is one
+        assert engine is not None  # this check runs only with one
         if ask:
             results = _wait(engine.search("arguments for and against compulsory voting", 5), engine.title)
             return f"{engine.title} at {engine.address}: {len(results)} results"
@@ -251,13 +249,13 @@ class _Checks:
     @contextmanager
     def _store(self) -> Iterator[Store]:
         if self._opened is not None:
-            yield self._opened.store.of("")  # others may look on: what people keep is not named
+            yield self._opened.store.of("")  # other people may see this: no private collections
             return
         with closing(Database(self.settings.database_path)) as database:
             yield Store(database)
 
     def _encoder(self) -> "Encoder":
-        """What the collections are indexed with; one behind an address is made anew, so that its server is asked."""
+        """Returns the collections' encoder; a remote one anew, so that its server is asked."""
         from tools.models.encoders import load_encoder
 
         if self._opened is not None and not self.settings.embeddings_url:
@@ -270,7 +268,7 @@ def _instead(*, insisted: bool, what: str) -> str:
 
 
 def _wait(work: Coroutine[Any, Any, T], what: str) -> T:
-    """The result of asynchronous work; raises ProviderDownError when it takes too long."""
+    """Returns the result of asynchronous work. Raises ProviderDownError after _SECONDS."""
     try:
         return asyncio.run(asyncio.wait_for(work, _SECONDS))
     except TimeoutError as exc:
@@ -278,7 +276,7 @@ def _wait(work: Coroutine[Any, Any, T], what: str) -> T:
 
 
 def _offered(models: "Iterable[ChatModel]") -> str:
-    """Which models are offered where. Raises ProviderDownError, ProviderReplyError where one is not."""
+    """Returns which models are offered where. Raises ProviderDownError, ProviderReplyError for a missing one."""
     served: dict[str, list[str]] = {}
     listed: dict[str, list[str]] = {}
     for model in models:

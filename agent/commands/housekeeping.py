@@ -1,4 +1,4 @@
-"""What is stored and what is on: `collections`, `delete`, `rebuild`, `runs`, `doctor`, `graph`; each is a function."""
+"""The commands `collections`, `delete`, `rebuild`, `runs`, `doctor` and `graph`."""
 
 import argparse
 import asyncio
@@ -18,7 +18,7 @@ from tools.store.store import SAMPLES
 
 
 def collections(args: argparse.Namespace) -> int:
-    """A line a collection, or a line a document of one collection."""
+    """Prints the collections, or one collection's documents."""
     from agent.commands.ingest import outdated_line
     from agent.runs.bootstrap import open_store
 
@@ -41,7 +41,7 @@ def collections(args: argparse.Namespace) -> int:
 
 
 def delete(args: argparse.Namespace) -> int:
-    """Removes a collection or one of its documents, with every trace of it in the indexes; says how many passages."""
+    """Deletes a collection or a document, also from the indexes, and prints the number of passages."""
     from agent.runs.bootstrap import open_indexes
 
     if args.name == SAMPLES:
@@ -68,8 +68,7 @@ def delete(args: argparse.Namespace) -> int:
 
 
 def rebuild(_: argparse.Namespace) -> int:
-    """Both indexes again from the store. One that was stopped is finished by whoever searches next; a second call
-    starts over and loses nothing."""
+    """Builds both indexes from the store. The next search finishes an interrupted rebuild."""
     from agent.runs.bootstrap import open_indexes
 
     store, search, _encoder = open_indexes()
@@ -78,8 +77,8 @@ def rebuild(_: argparse.Namespace) -> int:
     def progress(name: str, number: int) -> None:
         taken[name] = taken.get(name, 0) + number
         if sys.stderr.isatty():
-            told = ", ".join(f"{n}: {c} passages" for n, c in taken.items())
-            print(f"\r  {told}", end="", file=sys.stderr, flush=True)
+            line = ", ".join(f"{n}: {c} passages" for n, c in taken.items())
+            print(f"\r  {line}", end="", file=sys.stderr, flush=True)
 
     search.rebuild(progress)
     if sys.stderr.isatty():
@@ -89,7 +88,7 @@ def rebuild(_: argparse.Namespace) -> int:
 
 
 def runs(args: argparse.Namespace) -> int:
-    """A line a run: id, when, how it ended, question. With --delete one run goes, with all that it read on the web."""
+    """Prints the last runs. --delete deletes a run with its web pages."""
     if args.limit < 1:
         raise InputError(f"--limit has to be 1 or more, not {args.limit}.")
     settings = load_settings()
@@ -119,7 +118,7 @@ async def _delete_run(settings: Settings, store: RunStore, run_id: str) -> None:
 
 
 def doctor(args: argparse.Namespace) -> int:
-    """Tries each part; exit status 1 when one that is on does not work."""
+    """Runs all checks. Returns 1 if a part that is on fails."""
     from agent.commands.doctor import doctor_checks, run_check
 
     failed = False
@@ -135,7 +134,7 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 def graph(_: argparse.Namespace) -> int:
-    """Prints the agent's graph as Mermaid; the wiring needs no provider."""
+    """Prints the graph as Mermaid."""
     from agent.graph import build_graph
     from agent.models.providers import Providers
 

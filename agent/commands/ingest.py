@@ -1,4 +1,4 @@
-"""`ingest`: documents into a collection, from files, folders and web pages."""
+"""`ingest`: adds files, folders and web pages to a collection."""
 
 import argparse
 import asyncio
@@ -23,13 +23,13 @@ from tools.passages import SourceDocument
 from tools.store.store import READERS_VERSION, SAMPLES, Store
 
 _SHOWN = 10
-_EVERY = 10.0  # seconds between two lines of progress where there is no terminal
+_EVERY = 10.0  # seconds between lines of progress without a terminal
 _NAME_WIDTH = 48
 _REPORTED = ("stored", "replaced", "unchanged", "passages", "problems", "notes", "left_out", "languages")
 
 
 def ingest(args: argparse.Namespace) -> int:
-    """Says what was stored and names what could not be read; exit status 1 when something could not."""
+    """Prints what was stored and what could not be read. Returns 1 if something could not."""
     if args.collection == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is. Use another name.")
     if args.again == bool(args.paths):
@@ -90,7 +90,7 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
 
 
 def _tell_kept(collection: str, store: Store, files: Sequence[InputFile], report: IngestReport) -> None:
-    """What files that were read to their end do not say any more, and what is kept as it was."""
+    """Prints stored documents that are no longer in their files."""
     if not store.has_collection(collection):
         return
     read = {f.origin: f.name for f in files if f.origin not in report.broken}
@@ -110,7 +110,7 @@ def _counts(counted: Counter[str]) -> str:
 
 
 def _check_report(file: str | None, files: Sequence[InputFile]) -> None:
-    """Raises InputError before anything is read where the report could not be written, or only over a document."""
+    """Raises InputError before reading if the report cannot be written or would replace a document."""
     if file is None:
         return
     if os.path.realpath(file) in {f.origin for f in files}:
@@ -120,9 +120,9 @@ def _check_report(file: str | None, files: Sequence[InputFile]) -> None:
 
 
 def _write_report(file: Path, report: IngestReport, skipped: Counter[str], removed: Sequence[str]) -> None:
-    told = {name: getattr(report, name) for name in _REPORTED} | {"not_looked_into": skipped, "removed": list(removed)}
+    text = {name: getattr(report, name) for name in _REPORTED} | {"not_looked_into": skipped, "removed": list(removed)}
     try:
-        file.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(text, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as exc:
         raise InputError(f"the report cannot be written to {file} ({exc.strerror}). Name another file.") from exc
 
@@ -130,10 +130,7 @@ def _write_report(file: Path, report: IngestReport, skipped: Counter[str], remov
 def _synchronise(
     args: argparse.Namespace, store: Store, paths: Sequence[str], files: Sequence[InputFile], report: IngestReport
 ) -> list[str]:
-    """Removes what was read from these folders and files and is not there any more; returns the identities.
-
-    A file that could not be read, or not to its end, keeps all that was read from it before.
-    """
+    """Deletes documents whose files are gone; returns their ids. A file that could not be read keeps its documents."""
     if not store.has_collection(args.collection):
         return []
     here = {f.origin for f in files}
@@ -161,8 +158,7 @@ def _synchronise(
 
 
 def _is_gone(origin: str) -> bool:
-    """Whether no file has this path; one that cannot be looked for, or whose name is not known to the letter, may be
-    there."""
+    """Whether no file has this path. Unreadable paths and inexact names count as present."""
     try:
         os.lstat(origin)
     except (FileNotFoundError, NotADirectoryError):
@@ -173,23 +169,23 @@ def _is_gone(origin: str) -> bool:
 
 
 def _is_empty(path: str, here: Collection[str], stored: Mapping[str, str]) -> bool:
-    """Whether documents were read from below a path at which there is nothing now."""
+    """Whether a path has stored documents below it and no file now."""
     below = f"{path.rstrip('/')}/"
     return any(o.startswith(below) for o in stored.values()) and not any(o.startswith(below) for o in here)
 
 
 def _agreed(gone: Sequence[str], collection: str) -> bool:
-    """Whether the person at the terminal wants them removed. Raises InputError where nobody can be asked."""
+    """Asks whether to delete. Raises InputError without a terminal."""
     named = [*gone[:_SHOWN], *(["…"] if len(gone) > _SHOWN else [])]
     what = f"gone from their files since they were stored in '{collection}' ({len(gone)}):"
     if not sys.stdin.isatty():
         raise InputError(f"{what} {', '.join(named)}. To remove them without being asked, give --yes.")
-    told = "\n  ".join([what[0].upper() + what[1:], *named])
-    return input(f"{told}\nRemove them? [y/N] ").strip().lower() in ("y", "yes")
+    text = "\n  ".join([what[0].upper() + what[1:], *named])
+    return input(f"{text}\nRemove them? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _columns(args: argparse.Namespace) -> ColumnNames:
-    """The columns that were named, with the command that names the text's where it is not plain."""
+    """Returns the named columns, with a command that names the text column if it is unclear."""
     fields = {f: getattr(args, f) or "" for f in COLUMN_FIELDS}
     into = "" if args.collection == "mine" else args.collection
     hint = f"Type: {command('python -m agent ingest {file}', collection=into, **fields)} --text {{column}}"
@@ -205,7 +201,7 @@ def _both(
 
 
 async def read_pages(addresses: Sequence[str], problems: list[str]) -> list[SourceDocument]:
-    """The pages that can be read; what cannot goes into `problems`."""
+    """Returns the readable pages; failures go into `problems`."""
     from tools.web.domains import DomainLists, read_source
     from tools.web.fetch import PageFetcher
 
@@ -227,7 +223,7 @@ async def read_pages(addresses: Sequence[str], problems: list[str]) -> list[Sour
 
 
 class _IngestProgress:
-    """Which file is read, of how many: one line that changes on a terminal, else a line every ten seconds."""
+    """Shows the current file: one changing line on a terminal, else a line every ten seconds."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -253,22 +249,22 @@ class _IngestProgress:
 
 
 def _outdated(store: Store, collection: str) -> list[str]:
-    """The file of each document that readers of an older version made of one."""
+    """Returns the files of documents that an older version has read."""
     stored = store.documents(collection) if collection != SAMPLES and store.has_collection(collection) else []
     return [row["origin"] for row in stored if row["origin"] and row["readers"] < READERS_VERSION]
 
 
 def outdated_line(store: Store, collection: str) -> str:
-    """A line: what can be done about documents that an older version has read; empty where there are none."""
+    """Returns a line on documents that an older version has read; empty without any."""
     if not (number := len(_outdated(store, collection))):
         return ""
-    told = f"{count(number, 'document')} of '{collection}' {'was' if number == 1 else 'were'} read by an older version"
+    text = f"{count(number, 'document')} of '{collection}' {'was' if number == 1 else 'were'} read by an older version"
     again = command("python -m agent ingest --again --sync", collection=collection)
-    return f"{told}: `{again}` reads again what is still in its place; add the rest again.\n"
+    return f"{text}: `{again}` reads again what is still in its place; add the rest again.\n"
 
 
 def _outdated_paths(collection: str) -> list[str]:
-    """The files of those documents that are still there. Raises InputError where there are none."""
+    """Returns those files that still exist. Raises InputError without any."""
     origins = dict.fromkeys(_outdated(open_store()[0], collection))
     paths = [min(origin, os.path.relpath(origin), key=len) for origin in origins if Path(origin).exists()]
     if not paths:

@@ -47,9 +47,9 @@ Options = TypedDict("Options", _KINDS, total=False)  # type: ignore[misc]  # the
 
 
 class ServedQuestion(TypedDict, total=False):
-    """What is asked. `earlier`: questions asked before in the same conversation, oldest first.
+    """The input. earlier: questions of the same conversation, oldest first.
 
-    A further run of one of the server's threads is a follow-up without them: it is read with the thread's last answer.
+    A further run in a server's thread is a follow-up without them: it reads the thread's last answer.
     """
 
     question: str
@@ -57,27 +57,25 @@ class ServedQuestion(TypedDict, total=False):
 
 
 class ServedAnswer(TypedDict, total=False):
-    """The public answer (`docs/answer.schema.json`), and the same as Markdown."""
+    """The public answer (`docs/answer.schema.json`), also as Markdown."""
 
     answer: dict[str, Any]
     markdown: str
 
 
 class ServedState(ServedQuestion, ServedAnswer, total=False):
-    """The state of the served graph."""
-
-    options: dict[str, Any]  # check: what the run may do, as it is stored
+    options: dict[str, Any]  # check: the run's options as stored
     opening: RunState  # check
-    began: float  # stages: when it began, by the clock
+    began: float  # stages: start, seconds since the epoch
     ended: RunState  # stages: the agent's last state
 
 
 class RefusedError(ValueError):
-    """An error of Steelman's on its way to a client: of another type the server would keep its text to itself."""
+    """Carries an error's text to the client. The server hides the text of other types."""
 
 
 class GraphHost:
-    """What this process serves: built by the first request that wants it, closed with the server."""
+    """The served graph, built by the first request and closed with the server."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -85,7 +83,7 @@ class GraphHost:
         self._graph: Graph | None = None
 
     def open(self) -> "Graph":
-        """Takes seconds the first time. Raises SteelmanError for settings or data that cannot be used."""
+        """Returns the graph; the first call takes seconds. Raises SteelmanError for unusable settings or data."""
         with self._lock:
             if self._graph is None:
                 set_up_tracing()
@@ -104,9 +102,9 @@ _HOST = GraphHost()
 
 @asynccontextmanager
 async def make_graph(runtime: ServerRuntime[Any]) -> AsyncIterator["Graph"]:
-    """The served graph, for one request. Options of a run that cannot be are refused here.
+    """Yields the graph for one request and refuses invalid options.
 
-    The server drops what the graph's context does not know before the graph is run, so that later nobody could say so.
+    The server drops unknown options before the graph runs, so that a later check would miss them.
     """
     running = runtime.execution_runtime
     with _refusing():
@@ -123,12 +121,12 @@ async def _lifespan(_: Starlette) -> AsyncIterator[None]:
 
 
 app = Starlette(lifespan=_lifespan)
-"""Nothing but the end of the server's life, at which the providers are closed."""
+"""Closes the providers when the server ends."""
 
 
 def read_options(make: Callable[..., RunOptions], context: Mapping[str, Any] | None) -> RunOptions:
-    """The options that a JSON context asks for, made by `make`; raises SettingsError that names what cannot be."""
-    own = ("thread_id", "run_id", "graph_id", "assistant_id")  # what the server puts beside what the client sent
+    """Returns the options of a JSON context, built by `make`. Raises SettingsError that names an invalid one."""
+    own = ("thread_id", "run_id", "graph_id", "assistant_id")  # added by the server
     given = {
         name: value
         for name, value in (context or {}).items()
@@ -143,7 +141,7 @@ def read_options(make: Callable[..., RunOptions], context: Mapping[str, Any] | N
 
 
 def build_served(parts: AgentParts) -> "Graph":
-    """The graph over the parts, without a checkpointer of its own."""
+    """Returns the graph without a checkpointer."""
     from agent.graph import build_graph
 
     graph = StateGraph(ServedState, context_schema=Options, input_schema=ServedQuestion, output_schema=ServedAnswer)
@@ -157,7 +155,7 @@ Node = Callable[..., Awaitable[ServedState]]
 
 
 def _check(parts: AgentParts) -> Node:
-    """Refuses what cannot be answered before anything is searched, and makes the agent's first state."""
+    """Refuses invalid questions before any search and returns the first state."""
 
     async def check(state: ServedState, runtime: Runtime[Any]) -> ServedState:
         with _refusing():
@@ -166,8 +164,8 @@ def _check(parts: AgentParts) -> Node:
             if not isinstance(question, str):
                 raise InputError('the input has no question. Send {"question": "…"}.')
             if not isinstance(earlier, list) or not all(isinstance(q, str) for q in earlier):
-                told = 'the earlier questions have to be a list of texts. Send {"earlier": ["…"]}, or leave it out.'
-                raise InputError(told)
+                message = 'the earlier questions have to be a list of texts. Send {"earlier": ["…"]}, or leave it out.'
+                raise InputError(message)
             last = [Answer.model_validate(state["answer"])] if state.get("answer") else []
             opening = await prepare_run(
                 question,
@@ -183,10 +181,11 @@ def _check(parts: AgentParts) -> Node:
 
 
 def _stages(parts: AgentParts, agent: "Graph") -> Node:
-    """The agent's graph. LangGraph finds it in the closure: so it draws it, streams it and resumes it as a subgraph."""
+    """Returns a node with the agent's graph. LangGraph finds it in the closure to draw, stream and resume it as a
+    subgraph."""
 
     async def stages(state: ServedState, runtime: Runtime[Any]) -> ServedState:
-        began, options = time.time(), RunOptions.from_dict(state["options"])  # a resume brings none
+        began, options = time.time(), RunOptions.from_dict(state["options"])  # a resume has none
         options = replace(options, deadline_at=began + options.deadline_seconds)
         try:
             with _refusing(), run_span(_run_id(runtime), **trace_attributes(options)) as traced:
@@ -203,7 +202,7 @@ def _stages(parts: AgentParts, agent: "Graph") -> Node:
 
 
 def _answer(parts: AgentParts) -> Node:
-    """Makes the public answer, after which nobody needs what was read for it."""
+    """Builds the public answer and deletes what was stored for the run."""
 
     async def answer(state: ServedState, runtime: Runtime[Any]) -> ServedState:
         options = RunOptions.from_dict(state["options"])
@@ -221,13 +220,13 @@ def _forget(store: Store, thread: str) -> None:
 
 
 def _run_id(runtime: Runtime[Any]) -> str:
-    """The server's id of the run."""
+    """Returns the server's run id."""
     return (runtime.execution_info and runtime.execution_info.run_id) or uuid.uuid4().hex
 
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Steelman's errors leave it as ones whose text the server shows."""
+    """Converts Steelman's errors to RefusedError."""
     try:
         yield
     except SteelmanError as exc:

@@ -1,1 +1,1 @@
-"""Code that several stages share: coverage, sentence scores, quotations, claim checks."""
+"""Code that several stages share: coverage, sentence scores, cases."""

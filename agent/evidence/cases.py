@@ -1,8 +1,7 @@
-"""The case of each perspective: what its writer is given, the words that are quoted for it, what its documents answer,
-and the quotations that stand in for what a model wrote where nothing of that held.
+"""The case of each perspective: the writer's input, the quotations, and the responses of its documents.
 
-A document answers with a thesis (the sentence of the case that is nearest to the question and surest) and evidence for
-it. Theses that say the same make a group (`tools/selection/responses.py`).
+A document's response has a thesis, its case sentence that is surest and nearest to the question, and evidence for
+it. Similar theses form a group (`tools.selection`).
 """
 
 import asyncio
@@ -33,9 +32,9 @@ from tools.selection import group_theses, independent_first
 
 
 async def briefs_of(providers: Providers, state: RunState, limit: int) -> list[Brief]:
-    """What the writer of each perspective is given; `limit`: quotations wanted.
+    """Returns the writer's input for each perspective. limit: quotations wanted.
 
-    Beside a model that writes, and for a judge that reads documents, the embedded judge reads the sentences.
+    The embedded judge reads the sentences if a model writes or the run's judge reads documents.
     """
     models, chosen, support = providers.models, state.get("selected", {}), state.get("support", {})
     judge, contrary = models.judge(state.get("judge", "")), contrary_statements(state)
@@ -63,7 +62,7 @@ async def briefs_of(providers: Providers, state: RunState, limit: int) -> list[B
 async def _with_opposing_passages(
     models: Models, state: RunState, briefs: Sequence[Brief], passages: dict[int, Passage]
 ) -> list[Brief]:
-    """The briefs with the passages against each perspective, and each text once. passages: all that were found."""
+    """Adds the passages against each perspective; each text occurs once. passages: all that were retrieved."""
     against = [_against(state, brief, passages) for brief in briefs]
     judged = {p.id for brief in briefs for p in brief.passages}.union(*against)
     originals = await asyncio.to_thread(originals_of, passages)
@@ -73,8 +72,11 @@ async def _with_opposing_passages(
 
 
 def _against(state: RunState, brief: Brief, passages: Mapping[int, Passage]) -> list[int]:
-    """The passages against the perspective and not for it, each source once before any comes again: the strongest
-    first, of equals those of sources that do not speak for it."""
+    """Returns the passages against the perspective and not for it, strongest first, each source once before any
+    repeats.
+
+    Among equals those of sources that do not speak for it come first.
+    """
     own, mine = brief.perspective["id"], {p.id: p.source for p in brief.passages}
     found = state.get("opposition", {}).get(own, {})
     ids = [i for i, s in found.items() if s >= state["threshold"] and i in passages and i not in mine]
@@ -85,8 +87,8 @@ def _against(state: RunState, brief: Brief, passages: Mapping[int, Passage]) -> 
 def _each_text_once(
     brief: Brief, against: Sequence[int], passages: Mapping[int, Passage], same: Mapping[int, int]
 ) -> Brief:
-    """The brief with what is shown of its passages and of those against it, each text once."""
-    copies = [i for i in same if i not in brief.support]  # they were not judged, since the judge reads a text once
+    """Returns the brief with the passages for and against that are shown, each text once."""
+    copies = [i for i in same if i not in brief.support]  # not judged, because each text is judged once
 
     def texts_of(ids: Sequence[int]) -> list[list[int]]:
         texts: dict[int, list[int]] = {}
@@ -107,7 +109,8 @@ def _each_text_once(
 
 
 def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
-    """A sentence stands under one perspective only: the one that it supports most. An objection stands beside that."""
+    """Returns the claims; equal sentences stay only under the perspective that they support most. Objections are
+    separate."""
     best: dict[tuple[str, str], Claim] = {}
     for claim in claims:
         key = claim["text"], claim["perspective"] if claim.get("objection") else ""
@@ -123,8 +126,11 @@ async def quotations(models: Models, brief: Brief) -> list[Claim]:
 
 
 def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> list[int]:
-    """Up to `most` positions of the case that repeat nothing: greedily the best ranked of each source, then of each
-    group of responses, then any. groups: of each quotable part's document."""
+    """Returns up to `most` case positions without repetition: the best of each source, then of each response group,
+    then any.
+
+    groups: of each quotable part's document.
+    """
     among = np.flatnonzero(reading.case)
     order = [int(i) for i in among[np.argsort(-reading.quality[among], kind="stable")]]
     sources = [u.passage.source for u in reading.units]
@@ -147,7 +153,7 @@ def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> l
 
 
 def _groups(reading: SentenceScores, responses: Sequence[ScoredResponse]) -> list[int | None]:
-    """For each quotable part the group of its speaker's response."""
+    """Returns by quotable part the group of its speaker's response."""
     known = {r["thesis"]["passage"]: r["group"] for r in responses}
     speeches = [(u.passage.document, u.passage.speaker) for u in reading.units]
     found = {s: known[u.passage.id] for s, u in zip(speeches, reading.units, strict=True) if u.passage.id in known}
@@ -171,13 +177,13 @@ NOT_WRITTEN = "The answer was not written"
 
 
 def document_responses(brief: Brief, reading: SentenceScores) -> list[ScoredResponse]:
-    """A response of each speaker of a document who says a sentence which may be quoted for the perspective.
+    """Returns a response per speaker of a document who says a quotable sentence.
 
-    Groups with more independent sources come first, of equals those with the surer thesis; in a group the response
-    that is nearest to the others.
+    Groups with more independent sources come first, then those with the surer thesis; within a group the response
+    nearest to the others.
     """
     speeches: dict[tuple[tuple[str, str], str], list[int]] = {}
-    for i, unit in enumerate(reading.units):  # one speaker's words are no evidence for another's thesis
+    for i, unit in enumerate(reading.units):  # a thesis needs evidence by the same speaker
         speeches.setdefault((unit.passage.document, unit.passage.speaker), []).append(i)
     return _grouped(
         brief, reading, [r for here in speeches.values() if (r := _thesis_and_evidence(reading, np.array(here)))]
@@ -185,8 +191,10 @@ def document_responses(brief: Brief, reading: SentenceScores) -> list[ScoredResp
 
 
 def under_one_perspective(responses: Sequence[ScoredResponse], drafts: Sequence[Claim]) -> list[ScoredResponse]:
-    """The responses with every sentence under one perspective only: that of the draft that it is, or else the one that
-    it supports most. A response without its thesis is none."""
+    """Returns the responses with every sentence under one perspective: that of the equal draft, or the best supported.
+
+    A response without its thesis is dropped.
+    """
     owner = {c["text"]: c["perspective"] for c in drafts}
     quotes = [(q, r["perspective"]) for r in responses for q in quotes_of(r)]
     for quote, perspective in sorted(quotes, key=lambda pair: -pair[0]["support"]):
@@ -199,8 +207,10 @@ def under_one_perspective(responses: Sequence[ScoredResponse], drafts: Sequence[
 
 
 def _thesis_and_evidence(reading: SentenceScores, here: NDArray[np.int_]) -> list[int]:
-    """The positions of the document's thesis and of the evidence for it, the most relevant first, among what was read;
-    empty where it has no thesis. here: the document's quotable parts. No two of them overlap."""
+    """Returns the positions of the document's thesis and of its evidence, most relevant first; empty without a thesis.
+
+    here: the document's quotable parts. No two positions overlap.
+    """
     vectors, case = reading.vectors[here], reading.case[here]
     if not case.any():
         return []
@@ -219,8 +229,7 @@ def _overlap(reading: SentenceScores, one: int, other: int) -> bool:
 
 
 def _grouped(brief: Brief, reading: SentenceScores, found: Sequence[list[int]]) -> list[ScoredResponse]:
-    """The responses, those near each other together; where one lies is the mean of its thesis and evidence, since a
-    thesis alone tells less of what it is about."""
+    """Returns the responses by group. A response's vector is the mean of its thesis and evidence."""
     if not found:
         return []
     vectors = np.stack([reading.vectors[positions].mean(axis=0) for positions in found])

@@ -1,8 +1,7 @@
-"""How well a perspective is covered: which of the passages found may speak in an answer, which of them say the same,
-and what is left as a pool to choose from.
+"""Coverage of a perspective: which passages may be cited, which say the same, and the pool to select from.
 
-Passages in the language of the question may speak. Near-duplicates count once, and so do passages that say the same in
-other words. Independent sources are counted.
+Passages in the question's language may be cited. Near-duplicates and paraphrases count once. Sources are counted by
+independence.
 """
 
 import asyncio
@@ -31,7 +30,7 @@ from tools.store.hybrid import fuse
 
 
 class FilteredPassages(NamedTuple):
-    """The ids that remain, in their order; and the titles left out for their language, with ISO 639-1 codes."""
+    """ids: in order. foreign: titles left out for their language, with ISO 639-1 codes."""
 
     ids: list[int]
     foreign: dict[str, str]
@@ -40,10 +39,10 @@ class FilteredPassages(NamedTuple):
 def filter_passages(
     ids: Sequence[int], passages: Mapping[int, Passage], question: str, *, tables: bool = False
 ) -> FilteredPassages:
-    """Which of the passages may speak in the answer to the question.
+    """Returns the passages that the answer may cite.
 
-    English questions are answered from English documents and from those whose language is not known. `tables`: also
-    rows of tables and captions, which answer questions of fact and argue for nothing.
+    English questions get English documents and those of unknown language. tables: include rows of tables and
+    captions, which answer questions of fact and argue for nothing.
     """
     found = [passages[i] for i in ids if i in passages and (tables or passages[i].form == "prose")]
     if all(p.language in ("", "en") for p in found) or not is_english(question_words(question)):
@@ -55,7 +54,7 @@ def filter_passages(
 async def search_store(
     providers: Providers, query: str, options: RunOptions, *, tables: bool = False
 ) -> tuple[FilteredPassages, dict[int, Passage]]:
-    """What a search of the store for the query finds that may speak in its answer, and the passages found."""
+    """Searches the store. Returns the passages that the answer may cite, and all that were retrieved."""
     vector = (await providers.models.encode_queries([query]))[0]
     hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
     ids = [h.passage_id for h in hits]
@@ -65,7 +64,7 @@ async def search_store(
 
 
 def originals_of(passages: dict[int, Passage]) -> dict[int, int]:
-    """Passage id to the id of the passage that it is a copy of; copies are judged and counted as one."""
+    """Returns by passage id the id of the passage that it copies; copies are judged and counted once."""
     ids = sorted(passages)
     return {ids[i]: ids[group] for i, group in enumerate(copy_groups([passages[i].text for i in ids]))}
 
@@ -78,13 +77,11 @@ def coverage_of(
     cited: Sequence[int] | None = None,
     same: Mapping[int, int] = MappingProxyType({}),
 ) -> Coverage:
-    """How well the evidence covers its perspective, with what was learnt of it since the judge scored the passages.
+    """Returns how well the evidence covers its perspective.
 
-    read: the passages
-    with sentences for the case. They replace the judge's view of whole passages, since a passage without such a
-    sentence cannot be shown. cited: the passages that verified claims cite; they count too. Without a claim a
-    perspective is thin at best. same: for each passage the first that says the same; one of these counts, a cited one
-    if there is any.
+    read: passages with quotable sentences; they replace the judge's view of whole passages. cited: passages of
+    verified claims; they count too. A perspective without a claim is thin at best. same: by passage the first that
+    says the same; one of these counts, if possible a cited one.
     """
     if read is not None:
         evidence = PassageEvidence(ids=read["case"], strongest=read["strongest"], copies=0, reworded=0)
@@ -105,7 +102,7 @@ def _with_cited(evidence: PassageEvidence, cited: Sequence[int], same: Mapping[i
 
 
 def favouring_passages(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
-    """The passages that support a perspective at least as much as they support its contrary."""
+    """Returns the passages that support a perspective at least as much as its contrary."""
     return {i: s for i, s in support.items() if s >= contrary.get(i, 0.0)}
 
 
@@ -116,8 +113,7 @@ def judged_evidence(
     originals: Mapping[int, int],
     same: Mapping[int, int] = MappingProxyType({}),
 ) -> PassageEvidence:
-    """The passages that the judge puts at or above the threshold, copies counted once, and so those that say the `same`
-    as another."""
+    """Returns the passages at or above the threshold; copies and passages with the `same` content count once."""
     above = sorted((i for i, s in support.items() if s >= threshold and i in passages), key=lambda i: (-support[i], i))
     best = _distinct_texts(above, originals)
     known = {originals.get(i, i) for i in best}
@@ -128,7 +124,7 @@ def judged_evidence(
 
 
 def sentence_evidence(reading: SentenceScores) -> SentenceEvidence:
-    """The passages with a sentence for the perspective's case, surest first; of copies the one with the surest."""
+    """Returns the passages with a sentence for the case, surest first; of copies the surest."""
     originals = originals_of({u.passage.id: u.passage for u in reading.units})
     best: dict[int, tuple[float, int]] = {}
     for i in np.flatnonzero(reading.case):
@@ -140,7 +136,8 @@ def sentence_evidence(reading: SentenceScores) -> SentenceEvidence:
 
 
 def arguing_passages(reading: SentenceScores, judge: CachedJudge) -> list[int]:
-    """A passage of each document whose speaker argues for the perspective: the one with that speaker's surest part."""
+    """Returns a passage of each document whose speaker argues for the perspective: that with the speaker's surest
+    part."""
     arguing = argues(reading.features, reading.grounds, reading.rescored & judge.reads_closely, judge.quoting)
     sure = np.where(arguing, np.nan_to_num(reading.confidence), -1.0)
     best: dict[tuple[str, str], int] = {}
@@ -150,7 +147,7 @@ def arguing_passages(reading: SentenceScores, judge: CachedJudge) -> list[int]:
 
 
 def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
-    """The passages to count: the ids without those that say the `same` as an earlier one."""
+    """Returns the ids without those that say the `same` as an earlier one."""
     first: dict[int, int] = {}
     for i in ids:
         first.setdefault(same.get(i, i), i)
@@ -158,9 +155,9 @@ def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
 
 
 async def paraphrase_groups(models: Models, passages: dict[int, Passage], ids: Collection[int]) -> dict[int, int]:
-    """Of each of the passages the first one, by id, that says the same, be it word for word or in other words.
+    """Returns by passage the first one, by id, that says the same, word for word or in other words.
 
-    The thresholds for rewordings hold for the embedded encoder only.
+    The thresholds for paraphrases are the embedded encoder's.
     """
     kept = {i: passages[i] for i in sorted(set(ids)) if i in passages}
     originals = originals_of(kept)
@@ -181,9 +178,9 @@ async def paraphrase_groups(models: Models, passages: dict[int, Passage], ids: C
 async def build_pool(
     providers: Providers, state: RunState, passages: dict[int, Passage], options: RunOptions
 ) -> tuple[list[int], Pool, list[StageNote]]:
-    """The passages' ids in the order of the pool, best found first; the pool; and what could not be found out about it.
+    """Returns the passages' ids in the order of the pool, best first; the pool; and notes of failures.
 
-    Passages without a vector, which were deleted in the meantime, are left out.
+    Passages without a vector, which were deleted meanwhile, are left out.
     """
     stored = await asyncio.to_thread(providers.vectors, list(passages))
     ids = [i for i, _ in fuse(list(state["candidates"].values())) if i in passages and i in stored]
@@ -206,18 +203,17 @@ async def build_pool(
 async def similarity_to(
     providers: Providers, statements: Sequence[str], ids: Sequence[int]
 ) -> dict[int, NDArray[np.float32]]:
-    """Each passage's cosines to the statements, shape (statements,)."""
+    """Returns each passage's cosines to the statements, shape (statements,)."""
     stored = await asyncio.to_thread(providers.vectors, ids)
     asked = await providers.models.encode_queries(list(statements))
     return {i: np.asarray(asked @ vector, np.float32) for i, vector in stored.items()}
 
 
 def counter_rank(support: float, nearness: float) -> float:
-    """How good a counter-argument a text makes: surely for the contrary, and on the same point.
+    """Returns the rank of a counter-argument: support times nearness.
 
-    support: the judge's probability for the contrary statement; nearness: the cosine to the claim that is argued with.
-    The product, since either of them alone is worth nothing: a text far from the claim speaks of something else, and a
-    text near to it most often repeats it.
+    support: the judge's probability for the contrary statement. nearness: cosine to the claim. A text far from the
+    claim speaks of something else; a near one without support repeats it.
     """
     return support * max(0.0, nearness)
 
@@ -225,7 +221,7 @@ def counter_rank(support: float, nearness: float) -> float:
 async def _word_scores(
     providers: Providers, question: str, options: RunOptions
 ) -> tuple[dict[int, float], list[StageNote]]:
-    """BM25 scores by passage; none, and why, where the index cannot be read in time: the vectors then tell alone."""
+    """Returns BM25 scores by passage; none and a note if the index is not read in time, so that only vectors count."""
     asked = asyncio.to_thread(providers.search.word_scores, question, options.collections)
     try:
         return await in_time(asked), []
@@ -235,7 +231,7 @@ async def _word_scores(
 
 
 def _word_score_array(ids: Sequence[int], known: dict[int, float]) -> NDArray[np.float64]:
-    """BM25 scores; web pages are not in the index, and count as the others do on average."""
+    """Returns BM25 scores. Web pages are not indexed and get the mean."""
     stored = [known.get(i, 0.0) for i in ids if i > 0]
     usual = float(np.mean(stored)) if stored else 0.0
     return np.array([known.get(i, 0.0) if i > 0 else usual for i in ids], np.float64)

@@ -1,8 +1,8 @@
-"""The passages of two contrary perspectives read sentence by sentence: what may be quoted for each, and how surely.
+"""Judges the passages of two contrary perspectives sentence by sentence: which may be quoted, and how surely.
 
-A sentence is read once for both perspectives, and counts together with its passage and its document
-(`tools.models.judges.quoting`). The likeliest are then read closer, by the judge's larger model where it has one;
-only they can be quoted. What is sure makes the perspective's case.
+A sentence is judged once for both perspectives, together with its passage and document
+(`tools.models.judges.quoting`). The judge's larger model, if it has one, then reads the likeliest again; only those
+can be quoted.
 """
 
 from collections.abc import Sequence
@@ -46,18 +46,17 @@ from tools.passages import Passage, Sentence
 
 
 def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, str]:
-    """A perspective and its contrary as they are read.
+    """Returns a perspective and its contrary in the form that the judge reads.
 
-    A person's own side, and one without a contrary, is read as the yes to itself, against the no: two wishes such as
-    'Keep it' and 'Move it', read together, are often exchanged. An answer whose other one was dropped is read against
-    that one all the same.
+    A person's own side, and one without a contrary, is read as yes to itself against no: two wishes such as 'Keep
+    it' and 'Move it', read together, are often exchanged. An answer whose contrary was dropped is read against it.
     """
-    said, other = perspective["statement"], "No" if perspective["name"] in AFFIRMING else "Yes"
+    statement, other = perspective["statement"], "No" if perspective["name"] in AFFIRMING else "Yes"
     answers = judge_form(perspective) == "answer"
     if perspective["origin"] == "person" or not (contrary or answers):
-        alone = Perspective(**perspective | {"name": "Yes", "statement": f"Yes: {said}", "origin": "question"})
-        return alone, f"No: {said}"
-    return perspective, contrary or f"{other}: {said.partition(': ')[2]}"
+        alone = Perspective(**perspective | {"name": "Yes", "statement": f"Yes: {statement}", "origin": "question"})
+        return alone, f"No: {statement}"
+    return perspective, contrary or f"{other}: {statement.partition(': ')[2]}"
 
 
 async def closer_stances(
@@ -66,15 +65,14 @@ async def closer_stances(
     contrary: str,
     parts: Sequence[tuple[str, str, Passage]],
 ) -> NDArray[np.float64]:
-    """As `stances_to`, by the judge's closer reading of each text among its neighbours. parts: the text, the text as it
-    is shown, its passage."""
+    """Returns `stances_to` by the judge's closer reading of each text in context. parts: text, shown text, passage."""
     placed = [_text_in_context(*part) for part in parts]
     texts = [shown for _, shown, _ in parts]
     return await stances_to(judge, perspective, contrary, texts, closely=True, placed=placed)
 
 
 def _text_in_context(text: str, shown: str, passage: Passage) -> str:
-    """The text with its document's title and the sentences of its passage before and after it."""
+    """Returns the text with its document's title and the sentences before and after it."""
     around = split_sentences(passage.text)
     own = [i for i, sentence in enumerate(around) if sentence in text or text in sentence] or [0]
     before, after = around[max(0, own[0] - 1) : own[0]], around[own[-1] + 1 : own[-1] + 2]
@@ -90,10 +88,11 @@ async def stances_to(
     closely: bool = False,
     placed: Sequence[str] = (),
 ) -> NDArray[np.float64]:
-    """The probabilities that each text supports the perspective, and its contrary, (n, 2). Two contrary perspectives
-    are asked about by the same one of them, so that a text is read once and what it leans to does not hang on who asks.
-    closely: by the judge's closer reading, where it has one and there is time for it, else as usual. placed: each text
-    among its neighbours, for the closer reading."""
+    """Returns the probabilities that each text supports the perspective and its contrary, (n, 2).
+
+    Both perspectives of a pair use the same order, so that a text is judged once. closely: use the judge's closer
+    reading if it has one and time is left. placed: each text in context, for the closer reading.
+    """
     turned = perspective["stance"] == "opposes" or (
         perspective["stance"] == "other" and perspective["contrary"] < perspective["id"]
     )
@@ -109,10 +108,9 @@ async def stances_to(
 
 
 def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which texts may stand under the first of two contrary perspectives by what they say themselves, whatever is
-    around them: those that support it at all, and do not speak for the other one. stances: (n, 2)."""
+    """Returns which texts support the first perspective at all and do not support its contrary. stances: (n, 2)."""
     lean, _ = stance_log_odds(stances)
-    with np.errstate(invalid="ignore"):  # what was not judged serves nothing
+    with np.errstate(invalid="ignore"):  # unjudged texts support nothing
         return np.asarray((stances[:, 0] >= LEAST_SUPPORT) & (lean >= AGAINST_ITSELF))
 
 
@@ -123,8 +121,10 @@ PEOPLE_SPEAK = (
 
 
 async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[SentenceScores]:
-    """A reading for each brief. Perspectives that are contrary to each other are read together, each over the passages
-    of both; what is not judged in time cannot be quoted. Raises JudgeError."""
+    """Returns the scores for each brief. Contrary perspectives share both their passages.
+
+    Parts that are not judged in time cannot be quoted. Raises JudgeError.
+    """
     asked = [with_denial(b.perspective, b.contrary) for b in briefs]
     briefs = [replace(b, perspective=p, contrary=c) for b, (p, c) in zip(briefs, asked, strict=True)]
     disputes: list[_ScoringGroup] = []
@@ -155,8 +155,7 @@ async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[Sente
 
 
 async def _rescored(dispute: "_ScoringGroup", most: int) -> list[SentenceScores]:
-    """The dispute's perspectives once more, by a closer reading of the parts that are likeliest to be shown, each among
-    its neighbours; no others can be quoted. What there is no time for counts as it was read."""
+    """Returns the scores after a closer reading of the likeliest parts. Late parts keep their first scores."""
     first = dispute.views[0]
     chosen = _likeliest(dispute.readings(), most)
     parts = [(u.text, u.shown, u.passage) for u in map(first.units.__getitem__, chosen)]
@@ -166,7 +165,7 @@ async def _rescored(dispute: "_ScoringGroup", most: int) -> list[SentenceScores]
 
 
 def _likeliest(readings: Sequence[SentenceScores], most: int) -> list[int]:
-    """The parts that are likeliest to be shown, as many for each perspective."""
+    """Returns the positions of the parts likeliest to be shown, equally many for each perspective."""
     chosen: set[int] = set()
     for reading in readings:
         sure = np.nan_to_num(reading.confidence) * reading.on_topic
@@ -178,16 +177,16 @@ def _likeliest(readings: Sequence[SentenceScores], most: int) -> list[int]:
 def _with_passage_scores(
     features: NDArray[np.float64], brief: Brief, units: Sequence[QuotablePart]
 ) -> NDArray[np.float64]:
-    """The leanings with those of passages and documents by what was said of the passages, where that is known."""
-    said = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in units]
-    lean, weight = stance_log_odds(np.array(said, np.float64).reshape(len(units), 2))
+    """Replaces the passage and document features by verdicts on the passages, if there are any."""
+    verdicts = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in units]
+    lean, weight = stance_log_odds(np.array(verdicts, np.float64).reshape(len(units), 2))
     around = mean_log_odds(lean, weight, _speeches(units))
     columns = (np.where(np.isnan(lean), f, c) for c, f in zip((lean, around), features.T[1:], strict=True))
     return np.stack([features[:, 0], *columns], axis=1)
 
 
 def _features(stances: NDArray[np.float64], units: Sequence[QuotablePart]) -> NDArray[np.float64]:
-    """The three leanings of each part, (n, 3)."""
+    """Returns the log odds of each part, of the rest of its passage and of its document, (n, 3)."""
     lean, weight = stance_log_odds(stances)
     speeches = _speeches(units)
     rest = (
@@ -198,7 +197,7 @@ def _features(stances: NDArray[np.float64], units: Sequence[QuotablePart]) -> ND
 
 
 def _speeches(units: Sequence[QuotablePart]) -> list[list[int]]:
-    """For each part all parts of its speaker in its document: whose view it is."""
+    """Returns by part all parts of its speaker in its document."""
     speeches: dict[tuple[tuple[str, str], str], list[int]] = {}
     for i, unit in enumerate(units):
         speeches.setdefault((unit.passage.document, unit.passage.speaker), []).append(i)
@@ -207,8 +206,8 @@ def _speeches(units: Sequence[QuotablePart]) -> list[list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Unscored:
-    """A perspective's quotable sentences before they are judged, as in SentenceScores. nearness: cosines to the
-    perspective's statement, to what the question is about and to the question, (n, 3)."""
+    """A perspective's quotable sentences before judging, as in SentenceScores. nearness: cosines to the
+    perspective's statement, to the focus and to the question, (n, 3)."""
 
     brief: Brief
     units: list[QuotablePart]
@@ -221,9 +220,9 @@ class _Unscored:
 
 @dataclass(frozen=True, slots=True)
 class _ScoringGroup:
-    """Contrary perspectives, or a perspective without a contrary: their places among the briefs, and the probabilities
-    that each part supports the first perspective and the other one or its denial, (n, 2). closely: whether the
-    likeliest parts are read once more."""
+    """Contrary perspectives, or one without a contrary. places: their positions among the briefs. stances: the
+    probabilities that each part supports the first and its contrary, (n, 2). closely: read the likeliest parts
+    again."""
 
     places: list[int]
     views: list[_Unscored]
@@ -231,7 +230,7 @@ class _ScoringGroup:
     closely: bool
 
     def readings(self, closely: NDArray[np.bool_] | None = None) -> list[SentenceScores]:
-        """One a perspective; closely: which parts were read so, where not all that is read counts."""
+        """Returns scores per perspective. closely: parts that were read again; without it all count."""
         read = np.ones(len(self.stances), bool) if closely is None else closely
         return [_scored(view, self.stances, read, turned=i > 0) for i, view in enumerate(self.views)]
 
@@ -252,17 +251,17 @@ async def _unscored(models: Models, brief: Brief, units: list[QuotablePart], vec
 def _scored(
     view: _Unscored, stances: NDArray[np.float64], rescored: NDArray[np.bool_], *, turned: bool
 ) -> SentenceScores:
-    """stances: as they were asked for the first of two contrary perspectives, or for a lone one and its denial. turned:
-    the view is the other one's."""
+    """stances: for the first of two contrary perspectives, or for a lone one and its denial. turned: the view is the
+    second's."""
     brief, units, quoting = view.brief, view.units, view.brief.judge.quoting
     features = _features(stances, units) * (-1 if turned else 1)
     if brief.passage_scores_trusted:
         features = _with_passage_scores(features, brief, units)
     stances = stances[:, ::-1] if turned else stances
     sure = side_probability(features, quoting)
-    if not brief.passage_scores_trusted:  # else the judge of documents found the passages on the question
+    if not brief.passage_scores_trusted:  # otherwise the judge of documents decided this
         sure = sure * relevance_probability(view.grounds, quoting)
-    # A mined statement is itself a sentence of a source, and surely for itself.
+    # A mined statement is a source's sentence and supports itself.
     stated = np.array([f"Yes: {u.text}" == brief.perspective["statement"] for u in units], bool)
     sure = np.where(stated, 1.0, sure)
     fit = view.on_topic & rescored & ~_contradicting(brief, units) & supports_perspective(stances)
@@ -277,7 +276,7 @@ def _scored(
 
 
 def _contradicting(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.bool_]:
-    """The parts that say the opposite of an answer in the question's own words, whatever the judge takes them for."""
+    """Returns the parts that answer the question with the opposite word, whatever the judge says."""
     if judge_form(brief.perspective) != "answer":
         return np.zeros(len(units), bool)
     word, _, question = brief.perspective["statement"].partition(": ")
@@ -291,8 +290,10 @@ def _relevance_features(
     best: NDArray[np.float32],
     asked: NDArray[np.float32],
 ) -> NDArray[np.float64]:
-    """The features of relevance of each part's passage, (n, RELEVANCE_FEATURES). best, asked: the highest nearness of a
-    part of it to the question or the statement, and to the question alone."""
+    """Returns the relevance features of each part's passage, (n, RELEVANCE_FEATURES).
+
+    best, asked: highest nearness of its parts to the question or statement, and to the question alone.
+    """
     members: dict[int, list[int]] = {}
     for at, unit in enumerate(units):
         members.setdefault(unit.passage.id, []).append(at)
@@ -306,7 +307,7 @@ def _relevance_features(
 
 
 async def part_vectors(models: Models, units: Sequence[QuotablePart]) -> NDArray[np.float32]:
-    """Unit vectors, (n, dimensions); of two sentences the vector of their mean."""
+    """Returns unit vectors, (n, dimensions); a part of two sentences has their mean."""
     sentences = [Sentence(unit.text, unit.passage, at) for unit in units for at in unit.positions]
     each = await models.encode_sentences(sentences)
     ends = np.cumsum([len(unit.positions) for unit in units])
@@ -316,7 +317,7 @@ async def part_vectors(models: Models, units: Sequence[QuotablePart]) -> NDArray
 
 
 def best_of_passage(units: Sequence[QuotablePart], near: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Of each part the highest nearness in its passage, (n,)."""
+    """Returns by part the highest nearness in its passage, (n,)."""
     best: dict[int, float] = {}
     for unit, value in zip(units, near, strict=True):
         best[unit.passage.id] = max(best.get(unit.passage.id, -1.0), float(value))
@@ -326,7 +327,7 @@ def best_of_passage(units: Sequence[QuotablePart], near: NDArray[np.float32]) ->
 def _is_on_topic(
     brief: Brief, units: Sequence[QuotablePart], nearness: NDArray[np.float32], about: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Which parts speak of what is asked: those that are `about` it by themselves, or within a passage that is."""
+    """Returns the parts on the topic. about: those near the statement or question, alone or by their passage."""
     if brief.framing["form"] == "counter":
         return (nearness[:, 1] < ECHO) & (about | (nearness[:, 1] >= ON_POINT))
     return np.asarray(about)
@@ -335,7 +336,7 @@ def _is_on_topic(
 def _quotation_quality(
     brief: Brief, units: Sequence[QuotablePart], sure: NDArray[np.float64], nearness: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """How good a quotation each part makes: clearly on the perspective, about the statement, understood by itself."""
+    """Returns the rank of each part as a quotation: sure, near the statement, and clear without context."""
     if brief.framing["form"] == "counter":
         rank = np.array([counter_rank(float(s), float(n)) for s, n in zip(sure, nearness[:, 1], strict=True)])
     else:

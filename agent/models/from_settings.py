@@ -1,5 +1,4 @@
-"""What the settings name: which chat model serves which stage, which judge and encoder, the indexes and the web; made,
-or an error that says what is missing, before anything is asked."""
+"""Builds chat models, judge, encoder, indexes and web search from the settings, without a request."""
 
 from agent.models.inference import Models
 from agent.models.websearch import WebSearch
@@ -27,27 +26,27 @@ _VARIABLES = ", ".join(f"STEELMAN_MODEL_{stage.upper()}" for stage in STAGES)
 
 
 def uses_chat(settings: Settings) -> bool:
-    """Whether a chat model serves the stages that speak."""
+    """Whether chat models serve stages."""
     return settings.provider != "embedded" and settings.chat_is_set
 
 
 def build_chat_models(settings: Settings) -> dict[str, ChatModel]:
-    """The chat model of each stage; stages of one model share the object, with what it found out about its server."""
+    """Returns the chat model of each stage; stages of one model share the object."""
     made = {stage: build_stage_model(settings, stage) for stage in STAGES}
     shared = {model.name: model for model in reversed(made.values())}
     return {stage: shared[model.name] for stage, model in made.items()}
 
 
 def build_stage_model(settings: Settings, stage: str) -> ChatModel:
-    """The chat model of one stage ('expand', 'queries', 'write'). Raises as `model_by_name` does."""
+    """Returns the chat model of a stage ('expand', 'queries', 'write'). Raises as `model_by_name` does."""
     own = f"model_{stage}"
     return model_by_name(settings, getattr(settings, own), f"STEELMAN_{own.upper()}")
 
 
 def model_by_name(settings: Settings, own: str, variable: str) -> ChatModel:
-    """The model of that name, given by that variable, else the one for everything.
+    """Returns the model that the variable names, or the default one.
 
-    Raises SettingsError where its key, its server or its package is missing, or its vendor is not offered.
+    Raises SettingsError for a missing key, server or package, or an unknown vendor.
     """
     vendor, model, url, key = resolve_server(settings, own, variable)
     vendor.check()
@@ -55,8 +54,8 @@ def model_by_name(settings: Settings, own: str, variable: str) -> ChatModel:
 
 
 def open_model(settings: Settings, vendor: Vendor, model: str, url: str, key: str) -> ChatModel:
-    """The model of that vendor at that address. One on this machine is asked by schemas with lengths, since vLLM,
-    llama.cpp and Ollama know them; strict schemas of the vendors have none."""
+    """Returns the vendor's model at the address. Schemas for local servers have lengths; vendors' strict schemas do
+    not."""
     price = price_of(vendor.named(model), settings.prices)
     lengths = is_local(url) and vendor.prefix in ("", "ollama")
     heat = settings.temperature
@@ -64,7 +63,7 @@ def open_model(settings: Settings, vendor: Vendor, model: str, url: str, key: st
 
 
 def resolve_server(settings: Settings, own: str, variable: str) -> tuple[Vendor, str, str, str]:
-    """The vendor, the model's name there, the address and the key. Raises SettingsError where one is missing."""
+    """Returns vendor, model name, address and key. Raises SettingsError."""
     name = own or settings.model or DEFAULT_MODEL
     named = f"{variable if own or not settings.model else 'STEELMAN_MODEL'} is '{name}'"
     vendor, model = vendor_of(name)
@@ -86,7 +85,7 @@ def resolve_server(settings: Settings, own: str, variable: str) -> tuple[Vendor,
 
 def _check_compatible(settings: Settings, name: str, named: str, given: str) -> None:
     prefix, colon, _ = name.removeprefix("openai:").partition(":")
-    if colon and prefix != "ft" and not settings.openai_base_url:  # OpenAI's own have none but of what was tuned
+    if colon and prefix != "ft" and not settings.openai_base_url:  # only OpenAI's fine-tuned models have a prefix
         raise SettingsError(
             f"{named}, and '{prefix}' is not offered by name: set OPENAI_BASE_URL to its OpenAI-compatible address, "
             "OPENAI_API_KEY to its key, and the model as it is called there."
@@ -99,8 +98,7 @@ def _check_compatible(settings: Settings, name: str, named: str, given: str) -> 
 
 
 def build_judge(settings: Settings) -> Judge | None:
-    """The judge behind an address; None where one of this process judges. Raises SettingsError for a prompt file that
-    cannot be used, or that no chat model would be asked."""
+    """Returns the remote judge, or None. Raises SettingsError for an unusable or unused prompt file."""
     judge = _remote_judge(settings)
     if settings.judge_prompt and not isinstance(judge, ChatJudge):
         raise SettingsError(
@@ -135,25 +133,25 @@ def _remote_judge(settings: Settings) -> Judge | None:
 
 
 def judges_in_batches(settings: Settings) -> bool:
-    """Whether a chat model judges many passages a call: where that is named, and where a chat model serves the other
-    stages and no judge is set."""
+    """Whether a chat model judges many passages per call: if set, or if chat models serve stages and no judge is
+    set."""
     if settings.provider == "embedded":
         return False
     return settings.judge == "batch" or (settings.judge == "auto" and not settings.judge_url and uses_chat(settings))
 
 
 def _batch_model(settings: Settings) -> ChatModel:
-    """The chat model that judges many passages a call: behind the judge's address, else as the stages' are."""
+    """Returns the model that judges in batches: at the judge's address, or as the stages' models."""
     if settings.judge_url:
         url, model, key = _judge_server(settings)
         return open_model(settings, COMPATIBLE, model, url, key)
     if settings.judge_model or settings.model:
         return model_by_name(settings, settings.judge_model, "STEELMAN_JUDGE_MODEL")
-    return model_by_name(settings, settings.model_write, "STEELMAN_MODEL_WRITE")  # each stage has its own
+    return model_by_name(settings, settings.model_write, "STEELMAN_MODEL_WRITE")  # each stage has a model
 
 
 def _judge_server(settings: Settings) -> tuple[str, str, str]:
-    """Address, model and key; without an address of its own the judge is the chat model."""
+    """Returns address, model and key; by default the chat model's."""
     if settings.judge_url:
         return settings.judge_url, settings.judge_model, settings.judge_api_key.get_secret_value()
     vendor, model, url, key = resolve_server(settings, settings.judge_model, "STEELMAN_JUDGE_MODEL")
@@ -165,12 +163,11 @@ def _judge_server(settings: Settings) -> tuple[str, str, str]:
     return url, model, key
 
 
-_MAX_FETCHES = 32  # concurrent ones, of all runs together; reading a page is mostly waiting
+_MAX_FETCHES = 32  # concurrent, of all runs; a fetch mostly waits
 
 
 def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
-    """The encoder of the dense index and of queries; `embedded` where no other is set. Raises SettingsError,
-    ModelError."""
+    """Returns the encoder of index and queries; default `embedded`. Raises SettingsError, ModelError."""
     if settings.embeddings_url:
         return EndpointEncoder(
             settings.embeddings_url,
@@ -188,15 +185,17 @@ def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
 
 
 def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSearch:
-    """The search over the store: its indexes in this process, or the dense one on a Chroma server."""
+    """Returns the search: indexes in this process, or the dense one on a Chroma server."""
     token, url = settings.chroma_token.get_secret_value(), settings.chroma_url
     dense = DenseServer(url, store.store_id(), token=token) if url else None
-    embedded = not settings.embeddings_url and not settings.encoder  # no other encoder compares sentences
+    embedded = (
+        not settings.embeddings_url and not settings.encoder
+    )  # sentences are compared by the embedded encoder only
     return HybridSearch(store, settings.index_dir, encoder, dense, keeps_sentences=embedded)
 
 
 def build_engine(settings: Settings) -> SearchEngine | None:
-    """The search engine that is on; None without one."""
+    """Returns the search engine, or None."""
     tavily, serper = settings.tavily_api_key.get_secret_value(), settings.serper_api_key.get_secret_value()
     name: str = settings.web
     if name == "auto":
@@ -204,7 +203,7 @@ def build_engine(settings: Settings) -> SearchEngine | None:
         name = next((engine for engine, given in known.items() if given), "off")
     match name:
         case "tavily":
-            key, address = tavily or "none", settings.tavily_base_url  # one's own may want no key
+            key, address = tavily or "none", settings.tavily_base_url  # a private server may need no key
             return Tavily(key, address=address) if address else Tavily(key)
         case "serper":
             return Serper(serper)
@@ -216,12 +215,11 @@ def build_engine(settings: Settings) -> SearchEngine | None:
 
 
 def build_fetcher(settings: Settings) -> PageFetcher:
-    """What reads pages of the web, guarded."""
     return PageFetcher(concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy)
 
 
 def build_web(settings: Settings, store: Store, models: Models) -> WebSearch | None:
-    """The web search that is on; None without one."""
+    """Returns the web search, or None."""
     if (engine := build_engine(settings)) is None:
         return None
     return WebSearch(

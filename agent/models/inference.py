@@ -1,4 +1,4 @@
-"""The encoders and the judges as the nodes use them: asynchronous, batched, cached, within the time there is."""
+"""Encoders and judges for the nodes: asynchronous, batched, cached and within the deadline."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,11 +28,11 @@ JUDGE_PATIENCE = 0.7
 
 @dataclass
 class Models:
-    """Embeddings of texts, and the judges of a run: the primary one, and that of this process, its fallback.
+    """A run's encoders and judges.
 
-    encoder: compares sentences, for which it was tuned. other_encoder: encodes passages and queries in its place.
-    judge_required: the remote judge was named by the user, so that it has no fallback. store: where vectors of
-    sentences may be stored with their passages. checker: checks the claims that a chat model writes.
+    encoder: compares sentences, for which it was tuned. other_encoder: encodes passages and queries instead.
+    own_judge: the embedded judge, the fallback of remote_judge. judge_required: remote_judge has no fallback. store:
+    has vectors of sentences. checker: checks written claims.
     """
 
     encoder: Encoder
@@ -46,20 +46,20 @@ class Models:
 
     @property
     def retrieval_encoder(self) -> Encoder:
-        """What encodes passages and queries."""
+        """The encoder of passages and queries."""
         return self.other_encoder or self.encoder
 
     async def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of shape (n, dimensions) by which sentences are compared with each other."""
+        """Returns unit vectors for comparing sentences, (n, dimensions)."""
         return await self._vectors(self.encoder, texts, queries=False)
 
     async def read_questions(self, texts: Sequence[str]) -> list[ParsedQuestion]:
-        """What each of the texts asks, in their order."""
+        """Returns what each text asks."""
         vectors = await self.encode(texts)
         return await asyncio.to_thread(lambda: list(map(read_question, texts, vectors)))
 
     async def thread_question(self, earlier: Sequence[str]) -> str:
-        """The latest of a thread's questions that stands alone, or else the first."""
+        """Returns the thread's latest question that needs no context, or the first."""
         read = await self.read_questions(earlier)
         alone = [
             found.text for asked, found in zip(earlier, read, strict=True) if is_standalone_question(asked, found.kind)
@@ -67,7 +67,7 @@ class Models:
         return [read[0].text, *alone][-1]
 
     async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
-        """As `encode`, for sentences of passages; only vectors that are not stored yet are computed."""
+        """Returns `encode` of sentences of passages; stored vectors are reused."""
         store = self.store if self.retrieval_encoder is self.encoder else None  # other vectors cannot be compared
         stored = await asyncio.to_thread(store.sentence_vectors, {s.passage.id for s in sentences}) if store else {}
         missing = [i for i, s in enumerate(sentences) if s.passage.id not in stored]
@@ -80,15 +80,15 @@ class Models:
         return vectors
 
     async def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of passages as the dense index stores them, shape (n, dimensions)."""
+        """Returns unit vectors of passages as in the dense index, (n, dimensions)."""
         return await self._vectors(self.retrieval_encoder, texts, queries=False)
 
     async def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of queries, shape (n, dimensions), to be compared with those of `encode_passages`."""
+        """Returns unit vectors of queries, comparable with `encode_passages`, (n, dimensions)."""
         return await self._vectors(self.retrieval_encoder, texts, queries=True)
 
     def judge(self, name: str = "") -> "CachedJudge":
-        """The judge of that name; the primary one where none is named."""
+        """Returns the judge of that name; default the primary one."""
         if self.remote_judge is not None and name in ("", self.remote_judge.name):
             return CachedJudge(self.remote_judge, self.cache, 1.0 if self.judge_required else JUDGE_PATIENCE)
         return CachedJudge(self.own_judge, self.cache)
@@ -99,21 +99,21 @@ class Models:
 
         def missing(wanted: list[int]) -> NDArray[np.float32]:
             chosen = [texts[i] for i in wanted]
-            if hasattr(encoder, "address"):  # a remote encoder: the worker is for what computes in this process
+            if hasattr(encoder, "address"):  # a remote encoder: the worker is for local computation
                 return compute(chosen)
             return WORKER.run(compute, chosen)
 
-        def rows() -> NDArray[np.float32]:  # in a thread: `dimensions` may have to load the model, or ask a server
+        def rows() -> NDArray[np.float32]:  # in a thread: `dimensions` may load the model or ask a server
             return self.cache.rows(space, texts, missing) if texts else np.zeros((0, encoder.dimensions), np.float32)
 
         return await asyncio.to_thread(rows)
 
 
 class CachedJudge(Judge):
-    """A judge as a run asks it: what it says of a pair is kept, and a failure of it is a JudgeError."""
+    """A judge with a cache. Its failures are JudgeErrors."""
 
     def __init__(self, judge: Judge, cache: VectorCache, patience: float = 1.0) -> None:
-        """patience: the share of the time after which a judge that has not answered has failed."""
+        """patience: share of the time after which the judge counts as failed."""
         self.name, self.address = judge.name, judge.address
         self.threshold = judge.threshold
         self.reads_closely, self.reads_documents = judge.reads_closely, judge.reads_documents
@@ -132,7 +132,7 @@ class CachedJudge(Judge):
         return await self._cached(space, pairs, partial(self._judge.stances, closely=closely), 2)
 
     async def read(self, question: str, sides: Sequence[JudgedSide], passages: Sequence[Passage]) -> PassageVerdicts:
-        """What a judge that reads documents says is kept by the question, the sides and what is shown of a passage."""
+        """Caches verdicts on documents by question, sides and shown passage."""
         if self._judge.first:
             return await CachedJudge(self._judge.first, self._cache).read(question, sides, passages)
         if not self.reads_documents:
@@ -149,7 +149,7 @@ class CachedJudge(Judge):
         return PassageVerdicts(rows[: len(sides)], rows[len(sides) : -1], rows[-1])
 
     async def _cached(self, space: str, pairs: Sequence[Pair], ask: "_Ask", width: int) -> NDArray[np.float32]:
-        """Scores of shape (n, width): the cached ones, and those that the judge gives the other pairs."""
+        """Returns scores, (n, width), from the cache or the judge."""
         keys = [f"{p.form}\x1f{p.statement}\x1f{p.contrary}\x1f{p.text}\x1f{p.placed}" for p in pairs]
         known = dict(await asyncio.to_thread(self._cache.known, space, keys))
         missing = list({k: i for i, k in enumerate(keys) if k not in known}.values())
@@ -162,7 +162,7 @@ class CachedJudge(Judge):
         return np.stack([known.get(k, unknown) for k in keys]) if keys else np.zeros((0, width), np.float32)
 
     async def _asked(self, pairs: Sequence[Pair], ask: "_Ask", width: int) -> NDArray[np.float32]:
-        """What the judge says now; NaN for what is not judged in time."""
+        """Returns the judge's scores; NaN if late."""
         try:
             with share_of_time(self._patience):
                 scores = (await ask(pairs)).reshape(len(pairs), width)

@@ -1,7 +1,6 @@
-"""The interfaces between the graph's stages and what serves them, and the data that passes there.
+"""The interfaces between stages and their implementations, and their data.
 
-What serves a stage is a function of the stage's own type, so that another provider is one function and one line of
-`agent/runs/build.py`, which builds the providers that the settings turn on.
+An implementation is a function of the stage's type. A new one needs a function and a line in `agent/runs/build.py`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -25,15 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SentenceScores:
-    """The n quotable sentences of a perspective's passages, in their order, and how well each argues for it.
+    """The n quotable sentences of a perspective's passages, in order, with their scores.
 
-    confidence: how surely each speaks to the dispute and argues for the perspective, (n,), NaN where that is not known.
-    on_topic: whether it speaks of what is asked, (n,). case: whether it is of the perspective's case, (n,).
-    quality: how good a quotation it makes, (n,). vectors: unit, (n, dimensions). question_vector: (dimensions,).
+    confidence: probability that each is on the dispute and argues for the perspective, (n,), NaN if unknown. on_topic,
+    case: whether it is on the topic, and in the case, (n,). quality: rank as a quotation, (n,). vectors: unit, (n,
+    dimensions). question_vector: (dimensions,).
 
-    For the training of the rule (`evals/suites/quotes.py`): features, the leanings of each, of its passage and of its
-    document, in log odds, (n, 3); grounds, what tells whether it speaks to the dispute, (n, RELEVANCE_FEATURES), as in
-    `tools.models.judges.quoting`; rescored, whether the larger judge read it, (n,).
+    For training: features: log odds of each part, its passage and its document, (n, 3). grounds: relevance features,
+    (n, RELEVANCE_FEATURES), as in `tools.models.judges.quoting`. rescored: whether the larger judge read it, (n,).
     """
 
     units: list[QuotablePart]
@@ -48,7 +46,7 @@ class SentenceScores:
     question_vector: NDArray[np.float32]
 
     def quote(self, at: int) -> ScoredQuote:
-        """The quotable part at that index, 0 to n - 1, as it is quoted."""
+        """Returns the quotation at an index, 0 to n - 1."""
         unit = self.units[at]
         shown = unit.shown if unit.shown != unit.text else ""
         return ScoredQuote(text=unit.text, shown=shown, passage=unit.passage.id, support=float(self.confidence[at]))
@@ -85,31 +83,29 @@ class Brief:
 
 
 Plan = tuple[FramingState, list[Perspective], str]
-"""What a question asks, its perspectives (none for a fact), and the language it was asked in, empty for English."""
+"""The framing, the perspectives (none for a fact), and the question's language, empty for English."""
 Planner = Callable[[str, Sequence[str], Sequence[Sentence]], Awaitable[Plan]]
-"""Plans a question, with the thread's earlier questions, oldest first, and leads: a sentence from each document."""
+"""Plans a question. Inputs: question, earlier questions (oldest first), leads (a sentence per document)."""
 Framer = Callable[[str, Sequence[str]], Awaitable[FramingState]]
-"""What a question asks, with the thread's earlier questions, oldest first."""
+"""Frames a question. Inputs: question, earlier questions, oldest first."""
 Expander = Callable[[FramingState, Sequence[Passage]], Awaitable[list[Perspective]]]
-"""The perspectives on a question, with the passages that were retrieved for it, best first."""
+"""Returns the perspectives. Inputs: framing, retrieved passages, best first."""
 QueryWriter = Callable[[Perspective, FramingState, Sequence[str], Sequence[str]], Awaitable[list[str]]]
-"""New queries for a perspective that is not covered, none of them among those that were tried; with the texts of the
-passages that support it best so far."""
+"""Returns untried queries. Inputs: perspective, framing, tried queries, texts of its best passages."""
 Writer = Callable[[Brief], Awaitable[list[Claim]]]
-"""The claims for one perspective, best first; where it has no contrary, objections to it too."""
+"""Returns a perspective's claims, best first, and objections if it has no contrary."""
 Picker = Callable[[FramingState, Sequence[Passage]], Awaitable[list[int] | None]]
-"""Which of some sentences answer a question of fact, by their places, best first; None where no model chose."""
+"""Returns the positions of answering sentences, best first; None if no model chose."""
 CruxWriter = Callable[[FramingState, Sequence[tuple[Perspective, Sequence[Claim]]]], Awaitable[Claim | None]]
-"""What the dispute of two perspectives turns on, from their accepted claims, citing passages of both; None where they
-share no point."""
+"""Returns the crux of two perspectives from their verified claims, citing both; None if they share no point."""
 
 
 @dataclass
 class WebResults:
-    """What one perspective's search on the web came to: passage ids best first, pages that could not be read and why.
+    """One perspective's web results. ids: best first. unread: pages that could not be read, and why.
 
-    answered: queries that the engine answered. pages: those with passages of this perspective; new: how many of them
-    the run had not read before.
+    answered: queries with a reply. pages: those with passages of this perspective. new: pages first read by this
+    search.
     """
 
     ids: list[int] = field(default_factory=list)
@@ -122,8 +118,8 @@ class WebResults:
 
 @dataclass(frozen=True)
 class RemoteService:
-    """A service outside this process that the settings turn on. `what`: its part, in words; `local`: whether it is on
-    this machine; `required`: whether a run fails without it; `setting`: the variable that turns it on."""
+    """A service outside this process. what: its part. local: on this machine. required: a run fails without it.
+    setting: its variable."""
 
     what: str
     address: str
@@ -134,7 +130,7 @@ class RemoteService:
 
 @dataclass(frozen=True)
 class Providers:
-    """Everything that the nodes use. `names` is recorded in the answer: which provider serves which stage."""
+    """Everything that the nodes use. names: the provider of each stage, as answers record it."""
 
     store: Store
     search: "HybridSearch"
@@ -144,18 +140,18 @@ class Providers:
     requery: QueryWriter
     write: Writer
     names: dict[str, str]
-    sample_question: Callable[[str], Awaitable[str]] | None = None  # the samples' own on the same topic, or nothing
-    plan: Planner | None = None  # frames and expands in one request; `frame` and `expand` stand in for it
-    quote: Writer | None = None  # quotes for a perspective of whose written claims none passed the checks
-    crux: CruxWriter | None = None  # where a judge can check what it says
-    pick: Picker | None = None  # where a chat model is set
+    sample_question: Callable[[str], Awaitable[str]] | None = None  # the sample question on the same topic, or empty
+    plan: Planner | None = None  # frames and expands in one request; `frame` and `expand` replace it on failure
+    quote: Writer | None = None  # quotes for a perspective without a written claim that holds
+    crux: CruxWriter | None = None  # needs a judge that can check it
+    pick: Picker | None = None  # needs a chat model
     web: "WebSearch | None" = None
     english_only: bool = True
     remotes: tuple[RemoteService, ...] = ()
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
     def check_offline(self) -> None:
-        """Raises SettingsError where a run without network access could not do without a service elsewhere."""
+        """Raises SettingsError if a run without network access needs a remote service."""
         for remote in self.remotes:
             if remote.required and not remote.local:
                 raise SettingsError(
@@ -165,21 +161,20 @@ class Providers:
                 )
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
-        """The passages of these ids; of deleted documents the passages that a run keeps. Unknown ids are left out."""
+        """Returns the passages by id; deleted ones come from those that runs keep. Unknown ids are left out."""
         found = self.store.passages(wanted := list(ids))
         return found | self.store.kept.passages(i for i in wanted if i not in found)
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
-        """The vectors of the same passages."""
+        """Returns the vectors of the same passages."""
         found = self.store.vectors(wanted := list(ids))
         return found | self.store.kept.vectors(i for i in wanted if i not in found)
 
     def searched_elsewhere(self) -> str:
-        """The servers without which the store cannot be searched, in words; empty where it is all in this process."""
+        """Returns the servers that a search needs; empty if all is in this process."""
         needed = [f"the {r.what} at {r.address}" for r in self.remotes if r.what in ("dense index", "encoder")]
         return " or ".join(needed)
 
     async def aclose(self) -> None:
-        """Closes the connections that the providers hold."""
         for close in self.closers:
             await close()

@@ -1,7 +1,6 @@
-"""Retrieval from the live web for one perspective: search, fetch the pages, store their passages with the run.
+"""Searches the web for one perspective: asks the engine, fetches pages, stores their passages with the run.
 
-What is found is ranked by meaning like the passages of the store. Pages that two sides find are read once; searches and
-pages are remembered for a while, by address.
+Pages that two perspectives find are read once. Results and pages are cached by address for a while.
 """
 
 import asyncio
@@ -30,18 +29,18 @@ from tools.web.fetch import PageFetcher
 
 _SEARCH_TTL = 3600.0  # seconds in the cache
 _PAGE_TTL = 86_400.0
-_PAGES = f"document/{' '.join(f.name for f in fields(SourceDocument))}"  # others' are not understood
-_MAX_PASSAGES = 12  # of a page, those that share most words with the queries
-_SPARE = 1.5  # results asked for beyond the pages wanted, since some cannot be read
-_ASKING, _READING, _ENCODING = 0.5, 0.8, 0.95  # of a perspective's time, by which each has to end
-_ENCODE_BATCH = 4  # pages; the batches that are encoded when the time is up count
-_LONGEST_PASSAGE = 3_000  # characters of a hundred words; some pages have words without end
+_PAGES = f"document/{' '.join(f.name for f in fields(SourceDocument))}"  # other versions cannot be read
+_MAX_PASSAGES = 12  # per page: those with most words of the queries
+_SPARE = 1.5  # results per wanted page, because some cannot be read
+_ASKING, _READING, _ENCODING = 0.5, 0.8, 0.95  # shares of a perspective's time at which each ends
+_ENCODE_BATCH = 4  # pages; batches encoded in time count
+_LONGEST_PASSAGE = 3_000  # characters of a hundred words; some pages have endless words
 _WORD = re.compile(r"\w{4,}")
 
 
 @dataclass
 class _SharedFetch:
-    """A page that is being read, and how many wait for it."""
+    """A page being read, and the number of its waiters."""
 
     task: "asyncio.Task[SourceDocument]"
     waiting: int = 0
@@ -49,7 +48,7 @@ class _SharedFetch:
 
 @dataclass(frozen=True)
 class WebSearch:
-    """A search engine and a reader of pages. `required`: named by the user, so that its failure is an error."""
+    """A search engine and a page reader. required: the engine's failure ends the run."""
 
     engine: SearchEngine
     fetcher: PageFetcher
@@ -63,12 +62,12 @@ class WebSearch:
     async def find(
         self, run_id: str, queries: Sequence[str], pages: int, k: int, domains: Sequence[str] = ()
     ) -> WebResults:
-        """Up to k passages of up to so many pages for one side's queries; only from `domains` where any are given."""
+        """Returns up to k passages of up to `pages` pages for one perspective's queries. domains: search only there."""
         found = WebResults()
-        if self.engine.name in current_log().down:  # the answer says so already
+        if self.engine.name in current_log().down:  # already noted
             return found
         only = domains or self.lists.allow
-        await asyncio.to_thread(PAGE_READERS.start)  # it loads while the engine searches
+        await asyncio.to_thread(PAGE_READERS.start)  # loads while the engine searches
         began, left = time.time(), current_budget().seconds_left()
         results = await self._results(queries, pages, only, found)
         documents = await self._read_all(
@@ -83,7 +82,7 @@ class WebSearch:
     async def _results(
         self, queries: Sequence[str], pages: int, only: Sequence[str], found: WebResults
     ) -> list[WebResult]:
-        """What the engine found for all queries, rank by rank, each page once, trusted sites a little earlier."""
+        """Returns the engine's results for all queries by rank, each page once, trusted sites slightly earlier."""
         wanted = min(self.engine.most_results, max(5, math.ceil(pages * _SPARE / max(1, len(queries)))))
         answers = await asyncio.gather(*(self._ask(q, wanted, only) for q in queries), return_exceptions=True)
         rankings: list[list[WebResult]] = []
@@ -122,8 +121,7 @@ class WebSearch:
     async def _read_all(
         self, results: Sequence[WebResult], pages: int, only: Sequence[str], end: float, found: WebResults
     ) -> list[SourceDocument]:
-        """So many pages in the order of the results; for one that cannot be read the next is tried; none waits for one
-        that is late."""
+        """Returns `pages` documents in the order of the results; unreadable and late pages are replaced by the next."""
         waiting = list(enumerate(results))
         tasks: dict[asyncio.Task[SourceDocument], int] = {}
         read: dict[int, SourceDocument] = {}
@@ -149,7 +147,7 @@ class WebSearch:
         return [read[rank] for rank in sorted(read)]
 
     async def _read(self, result: WebResult, only: Sequence[str]) -> SourceDocument:
-        """The page, read once for all who want it at the same time, and given up when nobody waits any more."""
+        """Returns the page. Concurrent callers share one fetch, which ends with its last waiter."""
         url = normalise_url(result.url)
         if (shared := self._reading.get(url)) is None:
             shared = self._reading[url] = _SharedFetch(asyncio.create_task(self._fetch(result)))
@@ -169,7 +167,7 @@ class WebSearch:
         return document
 
     async def _fetch(self, result: WebResult) -> SourceDocument:
-        """The page as a document of the right kind and publisher, read now or lately."""
+        """Returns the page as a document, from the cache or the web."""
         url = normalise_url(result.url)
         known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, _PAGES, url, _PAGE_TTL)
         if known is not None:
@@ -182,7 +180,7 @@ class WebSearch:
     async def _encoded(
         self, documents: Sequence[SourceDocument], queries: Sequence[str], end: float, found: WebResults
     ) -> list[WebPage]:
-        """The pages with their passages and vectors, as far as the time allows."""
+        """Returns the pages with passages and vectors that were ready in time."""
         pages: list[WebPage] = []
         for part in batches(documents, _ENCODE_BATCH):
             passages = [await asyncio.to_thread(_passages, d, queries) for d in part]
@@ -198,31 +196,31 @@ class WebSearch:
         return pages
 
     async def _ranked(self, ids: Sequence[int], queries: Sequence[str]) -> list[int]:
-        """The passages by their greatest cosine to any of the queries."""
+        """Returns the passages by their highest cosine to a query."""
         asked = await self.models.encode_queries(list(queries))
         stored = await asyncio.to_thread(self.store.vectors, ids)
         return sorted(stored, key=lambda i: (-float((asked @ stored[i]).max()), -i))
 
 
 def _until(end: float) -> float | None:
-    """Seconds until then; None for ever."""
+    """Returns the seconds until then; None without an end."""
     return None if math.isinf(end) else max(0.0, end - time.time())
 
 
 def _read_failure(task: "asyncio.Task[SourceDocument]") -> str:
-    """Why the page could not be read; empty when it could."""
+    """Returns why the page could not be read; empty if it could."""
     if task.cancelled():
         return "took too long"
     exc = task.exception()
     if exc is None:
         return ""
     if isinstance(exc, SourceError | DeadlineError):
-        return (str(exc).partition(": ")[2] or str(exc)).rstrip(".")  # the address is shown beside it
+        return (str(exc).partition(": ")[2] or str(exc)).rstrip(".")  # the note has the address
     raise exc
 
 
 def _passages(document: SourceDocument, queries: Sequence[str]) -> list[PassageText]:
-    """The page's passages, in their order: those that share most words with the queries; of a short page all."""
+    """Returns the page's passages, in order, with most words of the queries; all of a short page."""
     passages = [replace(p, text=p.text[:_LONGEST_PASSAGE]) for p in cut_document(document)]
     wanted = {w for q in queries for w in _WORD.findall(q.casefold())}
     overlap = [len(wanted.intersection(_WORD.findall(p.text.casefold()))) for p in passages]

@@ -1,1 +1,1 @@
-"""Runs: start, follow, suspend, resume and delete. `parts` and `build` put the whole agent together."""
+"""Runs: start, follow, suspend, resume and delete. `bootstrap` and `build` assemble the agent."""

@@ -1,6 +1,5 @@
-"""What every way to the agent is made of: the store of a data directory, its indexes, and the providers over it; and
-how a question becomes a run: the run's usual options, what is refused before it begins, and its first state.
-"""
+"""Opens the agent (store, indexes, providers), and prepares a run: its default options, its checks and its first
+state."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -35,7 +34,7 @@ BuildProviders = Callable[[Settings, Store], Providers]
 
 @dataclass(frozen=True)
 class AgentParts:
-    """The open store and the providers over it."""
+    """The open store and its providers."""
 
     settings: Settings
     database: Database
@@ -43,11 +42,10 @@ class AgentParts:
     providers: Providers
 
     def index_samples(self) -> None:
-        """Brings the collection of samples up to date; a glance when nothing changed."""
+        """Updates the collection of samples."""
         index_samples(self.store, self.providers.search)
 
     async def aclose(self) -> None:
-        """Closes the providers' connections and the database."""
         try:
             await self.providers.aclose()
         finally:
@@ -55,7 +53,7 @@ class AgentParts:
 
 
 def reading_limits(settings: Settings) -> ReaderLimits:
-    """What reading one file may take."""
+    """Returns the limits for reading one file."""
     return ReaderLimits(
         seconds=settings.read_seconds,
         megabytes=settings.read_megabytes,
@@ -65,13 +63,12 @@ def reading_limits(settings: Settings) -> ReaderLimits:
 
 
 def open_parts(settings: Settings, build: BuildProviders | None = None, *, samples: bool = False) -> AgentParts:
-    """Opens the store and builds the providers (by `build`, else those that the settings turn on), which takes seconds;
-    `samples`: and indexes the samples.
+    """Opens the store and builds the providers, which takes seconds. samples: also index the samples.
 
-    Raises SettingsError for settings that cannot be used, StoreError for data that cannot.
+    build: another builder of providers. Raises SettingsError, StoreError.
     """
     if build is None:
-        from agent.runs.build import build_providers  # with LangGraph, which only a run needs
+        from agent.runs.build import build_providers  # imports LangGraph, which only a run needs
 
         build = build_providers
     database = Database(settings.database_path)
@@ -88,8 +85,8 @@ def open_parts(settings: Settings, build: BuildProviders | None = None, *, sampl
 
 
 def build_own_judge(settings: Settings) -> Judge:
-    """The judge of this process: the embedded one, or the model that the settings name, calibrated on the samples.
-    Raises SettingsError, ModelError."""
+    """Returns the embedded judge, or the named hub model calibrated on the samples. Raises SettingsError,
+    ModelError."""
     from tools.models.judges.embedded import load_judge
 
     embedded, (kind, _, model) = load_judge(), settings.judge.partition(":")
@@ -103,7 +100,7 @@ def build_own_judge(settings: Settings) -> Judge:
 
 
 def open_store() -> tuple[Store, Settings]:
-    """The store of the settings in force, without any provider."""
+    """Returns the store without providers."""
     settings = load_settings()
     store = Store(Database(settings.database_path))
     if store.changes.unfinished():
@@ -112,7 +109,7 @@ def open_store() -> tuple[Store, Settings]:
 
 
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
-    """The store with its indexes and the encoder that fills them, without the providers of a run."""
+    """Returns the store, its indexes and their encoder, without a run's providers."""
     from tools.models.encoders import load_encoder
 
     settings = load_settings()
@@ -124,8 +121,7 @@ def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
 
 
 def finish_removals(store: Store, search: "HybridSearch") -> None:
-    """Removes from the indexes what a killed command removed from the store alone. If that fails, it warns, and the
-    next command tries again."""
+    """Removes from the indexes what a killed command removed only from the store. Warns if that fails."""
     if not store.changes.unfinished():
         return
     try:
@@ -137,15 +133,15 @@ def finish_removals(store: Store, search: "HybridSearch") -> None:
 
 
 USER_COLLECTION = "mine"
-"""The collection that `ingest` fills by default."""
+"""The default collection of `ingest`."""
 
 
 def default_places(opened: "Runs | AgentParts", person: str = "", before: RunRow | None = None) -> dict[str, Any]:
-    """Where a question is searched that names no place, as options of a run: the places of the run `before`, which it
-    follows up on; else every collection of the user's own that holds a document. The samples are a demo, searched only
-    while there is no such collection. `person`: whose collections count as own, besides everybody's.
+    """Returns options for a question without a place: those of the run `before`, else the user's own collections.
 
-    A collection of another encoder is left out while there are others; alone it is named, and refused with the remedy.
+    The samples are a demo, searched only while there is no own collection. person: whose collections count as own,
+    besides everybody's. Collections of another encoder are left out while there are others; alone one is named, and
+    refused with the remedy.
     """
     if before:
         options = RunOptions.from_dict(before.options)
@@ -163,7 +159,7 @@ def default_options(
     before: RunRow | None = None,
     **changes: Any,
 ) -> RunOptions:
-    """The options of a depth with some of them changed: `default_places`, and time for servers."""
+    """Returns a depth's options with `default_places`, time for servers, and changes."""
     usual = default_places(opened, person, before)
     if opened.settings.deadline:
         usual["deadline_seconds"] = opened.settings.deadline
@@ -182,14 +178,11 @@ async def prepare_run(
     in_thread: Callable[..., Awaitable[Any]],
     person: str = "",
 ) -> RunState:
-    """What the graph begins with; its `question` is the one that was asked with its white space folded.
+    """Checks a question and returns the graph's first state; its `question` has white space folded.
 
-    `earlier`: questions asked before, oldest first. `answers`: reads those of the thread, oldest first. `in_thread`:
-    calls a function that reads files in a thread, as `asyncio.to_thread` does. `person`: whose collections may be
-    searched besides everybody's.
-
-    Raises QuestionError, UnknownCollectionError, EncoderMismatchError, and SettingsError for options that cannot be or
-    for a run of which nothing may leave this machine and that could not do without what does.
+    earlier: questions, oldest first. answers: reads the thread's answers. in_thread: runs a blocking function in a
+    thread. person: whose collections may be searched. Raises QuestionError, UnknownCollectionError,
+    EncoderMismatchError, and SettingsError for invalid options, or if an offline run needs a remote service.
     """
     options.check()
     english_only = providers.english_only
@@ -197,7 +190,7 @@ async def prepare_run(
     if not options.web:
         providers.check_offline()
     state: RunState = await in_thread(lambda: initial_state(question, earlier, answers()))
-    if english_only and "framing" not in state:  # rules know at once; a model is asked in the run itself
+    if english_only and "framing" not in state:  # rules decide at once; a model is asked during the run
         state["framing"] = await providers.frame(question, state["earlier"])
         check_answerable(state["framing"]["form"], question)
     for collection in options.collections:

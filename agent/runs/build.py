@@ -1,4 +1,4 @@
-"""Builds the providers that the settings turn on; nothing is asked of any server here."""
+"""Builds the providers that the settings select, without a request to any server."""
 
 import asyncio
 from collections.abc import Sequence
@@ -39,12 +39,12 @@ from tools.store.store import SAMPLES, Store
 
 
 def build_providers(settings: Settings, store: Store) -> Providers:
-    """The providers in force. Raises SettingsError, ModelError when something that is on cannot be used."""
+    """Returns the providers. Raises SettingsError, ModelError for one that cannot be used."""
     chats = build_chat_models(settings) if uses_chat(settings) else {}
     models = _models(settings, store, chats.get("write"))
     judging = models.remote_judge.chat if models.remote_judge else None
     for chat in filter(None, {*chats.values(), judging}):
-        chat.load()  # what the event loop would wait for at the first call
+        chat.load()  # otherwise the event loop waits at the first call
     web, search = build_web(settings, store, models), build_search(settings, store, models.retrieval_encoder)
     served = {} if chats else dict.fromkeys(("frame", "expand", "requery", "write"), EMBEDDED)
     indexed_by = EMBEDDED if models.retrieval_encoder is models.encoder else models.retrieval_encoder.name
@@ -59,7 +59,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         expand=partial(expand_by_rules, models),
         requery=queries_by_rules,
         write=partial(quotations, models),
-        # Stages that a chat model may serve, and the web, are recorded when they were served.
+        # Stages with a chat model, and the web, are recorded when they run.
         names={**served, "retrieve": indexed_by, "judge": models.judge().name},
         web=web,
         english_only=not chats,
@@ -70,7 +70,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
 
 
 def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, required: bool) -> Providers:
-    """The providers with the stages by chat model, the embedded ones as their fallbacks unless models are required."""
+    """Returns the providers with chat models; embedded ones replace them on failure, unless models are required."""
     planner, queries, write = (chats[stage] for stage in STAGES)
 
     def falling_back(stage: str, model: ChatModel) -> ModelFallback:
@@ -90,8 +90,7 @@ def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, requi
 
 
 def _optional(model: ChatModel) -> CruxWriter:
-    """Writes what a dispute turns on where the model can be asked: the answer is complete without, so that a failure
-    is noted and degrades nothing."""
+    """Returns a crux writer whose failure is only noted, because the answer is complete without a crux."""
 
     async def crux(framing: FramingState, sides: Sequence[tuple[Perspective, Sequence[Claim]]]) -> Claim | None:
         if (current_budget().offline and not model.local) or model.name in current_log().down:
@@ -121,14 +120,13 @@ def _models(settings: Settings, store: Store, writer: ChatModel | None) -> Model
 
 
 def _remotes(settings: Settings, chats: dict[str, ChatModel], models: Models, web: str) -> tuple[RemoteService, ...]:
-    """What is outside this process, for the doctor, and for runs without network access. web: the search engine's
-    address, empty without one."""
+    """Returns the services outside this process. web: the search engine's address, or empty."""
     judge = models.remote_judge.address if models.remote_judge else ""
     chat = "chat model", settings.provider == "chat", "STEELMAN_PROVIDER=chat"
     services = (
         *((address, *chat) for address in sorted({m.address for m in chats.values()})),
         (judge, "judge", models.judge_required, f"STEELMAN_JUDGE={settings.judge}"),
-        (web, "web search", False, "STEELMAN_WEB"),  # not asked at all where nothing may leave
+        (web, "web search", False, "STEELMAN_WEB"),  # not asked in offline runs
         (settings.embeddings_url, "encoder", True, "STEELMAN_EMBEDDINGS_URL"),
         (settings.chroma_url, "dense index", True, "CHROMA_URL"),
         (settings.checkpoint_url, "runs' checkpoints", True, "STEELMAN_CHECKPOINT_URL"),
@@ -144,8 +142,7 @@ _QUESTION = "Should schools ban smartphones?"
 
 
 async def warm_up(providers: Providers) -> None:
-    """Asks each embedded provider that is in force something small, so that the first question waits for no loading;
-    no server is asked."""
+    """Loads the embedded providers, so that the first question does not wait. Sends no request."""
     models = providers.models
     await providers.frame(_QUESTION, [])
     if models.remote_judge is None:

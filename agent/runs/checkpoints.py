@@ -1,7 +1,7 @@
-"""Where the graph's checkpoints lie: SQLite beside the store, or Postgres by address.
+"""The graph's checkpoints: SQLite beside the store, or Postgres.
 
-The file is opened by many processes at once, and written whole or not at all. Only runs that have not ended need their
-checkpoints; answers lie in the store.
+Many processes share the file; writes are atomic. Only unfinished runs need checkpoints, because answers are in the
+store.
 """
 
 import asyncio
@@ -29,10 +29,9 @@ T = TypeVar("T")
 
 
 class FileSaver(AsyncSqliteSaver):
-    """LangGraph's saver, whose failures are errors that say what to do next.
+    """LangGraph's saver with Steelman's errors.
 
-    What it has begun to write is ended before a cancelled run ends: LangGraph's own leaves the transaction open, and so
-    the file locked for every other process.
+    A cancelled run first finishes its write. LangGraph's own saver leaves the transaction open and the file locked.
     """
 
     def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
@@ -65,11 +64,11 @@ class FileSaver(AsyncSqliteSaver):
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
-            while not writing.done():  # a run may be cancelled more than once, and by more than one
+            while not writing.done():  # a run may be cancelled repeatedly
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait([writing])
             if not writing.cancelled():
-                writing.exception()  # the run is ending: nobody else asks for it
+                writing.exception()  # retrieves the exception: the run is ending
             raise
 
     async def _or_nothing(self, work: Awaitable[T]) -> T:
@@ -78,14 +77,14 @@ class FileSaver(AsyncSqliteSaver):
                 return await work
             except sqlite3.Error:
                 with suppress(sqlite3.Error):
-                    await self.conn.rollback()  # as after a full disk: the transaction would stay open
+                    await self.conn.rollback()  # a full disk leaves the transaction open
                 raise
 
 
 @asynccontextmanager
 async def open_file(path: Path) -> AsyncIterator[FileSaver]:
-    """The saver over the file. Raises StoreError when it cannot be opened."""
-    # While this connection is open no other process is the last one to close the file, which locks it for a moment.
+    """Opens the file. Raises StoreError."""
+    # This connection keeps other processes from being the last to close the file, which locks it for a moment.
     with closing(await asyncio.to_thread(_prepared, path)) as first:
         with checkpoint_errors(path):
             connection = await aiosqlite.connect(path, timeout=BUSY_SECONDS)
@@ -96,7 +95,7 @@ async def open_file(path: Path) -> AsyncIterator[FileSaver]:
             first.close()
             yield saver
         finally:
-            async with saver.lock:  # who has begun to write ends it: closing alone ends no transaction
+            async with saver.lock:  # waits for a write; closing does not end a transaction
                 with suppress(sqlite3.Error, ValueError):
                     await connection.rollback()
                 await connection.close()
@@ -104,7 +103,7 @@ async def open_file(path: Path) -> AsyncIterator[FileSaver]:
 
 @contextmanager
 def checkpoint_errors(path: Path) -> Iterator[None]:
-    """Turns failures of the file into errors that say what to do next. Raises StoreError."""
+    """Turns the file's failures into errors with a remedy. Raises StoreError."""
     try:
         with database_errors(path):
             yield
@@ -116,7 +115,7 @@ def checkpoint_errors(path: Path) -> Iterator[None]:
 
 
 def _prepared(path: Path) -> sqlite3.Connection:
-    """A connection to the file, which logs ahead and can be read."""
+    """Returns a connection with write-ahead logging, after a test read."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     keep_private(path)
@@ -133,7 +132,7 @@ def _prepared(path: Path) -> sqlite3.Connection:
 
 @asynccontextmanager
 async def open_checkpointer(settings: Settings) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
-    """The checkpointer that the settings name. Raises SettingsError or StoreError when it cannot be opened."""
+    """Opens the configured checkpointer. Raises SettingsError, StoreError."""
     url = settings.checkpoint_url
     async with _postgres(url) if url else open_file(settings.checkpoint_path) as saver:
         yield saver

@@ -1,7 +1,6 @@
-"""What works on runs in this process: a task a run, which follows the graph, records its events and keeps it owned; and
-how a run failed, as its last event keeps it.
+"""Executes runs in this process: one task per run follows the graph, records events and renews ownership.
 
-Each stage is checkpointed, so that a run that is suspended here goes on from its last finished stage in any process.
+Each stage is checkpointed, so that any process can continue a suspended run after its last finished stage.
 """
 
 import asyncio
@@ -34,20 +33,18 @@ T = TypeVar("T")
 
 
 class TableThread:
-    """One thread that reads and writes tables for an event loop, and that no slow provider can hold up."""
+    """One thread for the run tables, which no slow provider blocks."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
-        """`pool` has one thread."""
         self.pool = pool
 
     async def __call__(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the function returns or raises."""
         return await asyncio.get_running_loop().run_in_executor(self.pool, partial(work, *args, **kwargs))
 
 
 class RunCrashedError(RunError):
-    """A mistake of Steelman's own ended the run. `kind` is the exception's class; its words are for this machine only,
-    since they may quote anything."""
+    """A bug of Steelman ended the run. kind: the exception's class. Its text stays on this machine, because it may
+    quote anything."""
 
     def __init__(self, message: str, *, hint: str, kind: str) -> None:
         super().__init__(message, hint=hint)
@@ -60,7 +57,7 @@ class RunCrashedError(RunError):
 
 @dataclass(frozen=True, slots=True)
 class RunFailure:
-    """`kind` is the class of what was raised, `hint` the part of `error` that only helps at this machine's keyboard."""
+    """kind: the exception's class. hint: the part of `error` that helps only at this machine's keyboard."""
 
     kind: str
     error: str
@@ -68,7 +65,7 @@ class RunFailure:
 
     @classmethod
     def of(cls, exc: BaseException, run_id: str) -> "RunFailure":
-        """The failure that ended the run."""
+        """Returns the failure that ended the run."""
         kind = type(exc).__name__
         if isinstance(exc, SteelmanError):
             return cls(kind, str(exc), exc.hint)
@@ -76,7 +73,7 @@ class RunFailure:
         return cls(kind, f"something went wrong inside Steelman ({kind}: {exc}). {hint}", hint)
 
     def cause(self) -> SteelmanError:
-        """The error itself; of an exception that is none of Steelman's a RunCrashedError."""
+        """Returns the error; RunCrashedError for a foreign exception."""
         found = getattr(errors, self.kind, None)
         if isinstance(found, type) and issubclass(found, SteelmanError):
             return found(self.error, hint=self.hint)
@@ -84,7 +81,7 @@ class RunFailure:
 
 
 def resume_command(run_id: str) -> str:
-    """What to type to go on with the run."""
+    """Returns the command that continues the run."""
     return as_installed(f"python -m agent ask --resume {run_id}")
 
 
@@ -95,45 +92,45 @@ _LOG = logging.getLogger("steelman.runs")
 HEARTBEAT_SECONDS = 2.0
 _POLL_SECONDS = 0.2
 RECURSION = 100
-"""Steps of the graph in one run, past which LangGraph takes it for a loop."""
+"""Most steps of the graph in one run; LangGraph ends a longer one as a loop."""
 PrepareInput = Callable[[], Awaitable[tuple[Any, Any]]]
-"""Finds out what the graph is given, and the LangGraph config (thread, checkpoint) with which it begins."""
+"""Returns the graph's input and LangGraph's config (thread, checkpoint)."""
 
 
 class RunExecutor:
-    """The runs that this process works on. Bound to one event loop."""
+    """The runs of this process. Belongs to one event loop."""
 
     def __init__(
         self, graph: "Graph", providers: Providers, run_store: RunStore, thread: TableThread, max_concurrent: int | None
     ) -> None:
-        """`max_concurrent`: runs worked on at a time; the others wait their turn, and their deadline with them."""
+        """max_concurrent: runs executed at a time; others wait, and so does their deadline."""
         self.owner = new_owner()
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.unrecorded: dict[str, SteelmanError] = {}
-        """Runs whose end could not be recorded, as on a full disk, with the reason: whoever follows one is told."""
+        """Errors of runs whose end could not be recorded, as on a full disk, for their followers."""
         self.on_end: Callable[[str], object] = lambda _: None
-        """Told how each run ended here: the outcome of its answer, or the run's status where it has none."""
+        """Called at each end with the answer's outcome, or the run's status."""
         self.turns = asyncio.Semaphore(max_concurrent or sys.maxsize)  # first come, first served
         self._graph, self._providers = graph, providers
         self._run_store, self._in_thread = run_store, thread
-        self._news: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()  # alive while somebody follows
+        self._news: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()  # alive while the run has followers
 
     def launch(self, run_id: str, begin: PrepareInput, options: RunOptions) -> None:
-        """Works on a run of this process's own, in a task of its own."""
+        """Starts a task for a run that this process owns."""
         self.unrecorded.pop(run_id, None)
         task = asyncio.create_task(self._work(run_id, begin, options), name=f"run-{run_id}")
         self.tasks[run_id] = task
         task.add_done_callback(lambda _: self.tasks.pop(run_id, None))
 
     async def cancel(self, run_id: str) -> None:
-        """Ends the work on a run that is marked as cancelled; nothing happens where another process works on it."""
+        """Ends the task of a cancelled run, if this process has it."""
         if task := self.tasks.get(run_id):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            await self._end(run_id, "cancelled", {})  # a task that had not begun could not do it itself
+            await self._end(run_id, "cancelled", {})  # a task that never started did not record its end
 
     async def suspend(self) -> None:
-        """Stops work on all runs and leaves them as they are, to whoever resumes them; their events tell nothing."""
+        """Stops all tasks and leaves the runs resumable, without an event."""
         tasks = list(self.tasks.values())
         await self._in_thread(self._run_store.release, self.owner)
         for task in tasks:
@@ -141,16 +138,17 @@ class RunExecutor:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def news(self, run_id: str) -> asyncio.Event:
-        """Set once, when something happens to the run in this process; take it before reading the run's rows."""
+        """Returns an event that is set once when the run changes in this process. Get it before reading the run's
+        rows."""
         return self._news.setdefault(run_id, asyncio.Event())
 
     async def wait(self, run_id: str, news: asyncio.Event) -> None:
-        """Until there is news of the run, or it is time to look at its rows for what another process did."""
+        """Waits for news of the run, or until its rows may show another process's work."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(news.wait(), HEARTBEAT_SECONDS if run_id in self.tasks else _POLL_SECONDS)
 
     async def record(self, run_id: str, kind: str, data: dict[str, Any]) -> None:
-        """Appends an event to the run and wakes whoever follows it."""
+        """Appends an event to the run and wakes its followers."""
         await self._in_thread(self._run_store.add_event, run_id, self.owner, kind, data)
         self._wake(run_id)
 
@@ -181,7 +179,7 @@ class RunExecutor:
     ) -> None:
         began = time.monotonic()
         stream = self._graph.astream(graph_input, config, context=options, stream_mode="custom", durability="sync")
-        # Closed here and now: left to the event loop, the graph would still write while the checkpoints are closed.
+        # Closed now: otherwise the graph may write to closed checkpoints.
         async with contextlib.aclosing(cast(AsyncGenerator[Any, None], stream)):
             with langsmith_scope(web=options.web):
                 async for event in stream:
@@ -208,13 +206,13 @@ class RunExecutor:
         self._wake(run_id)
 
     async def _beat(self, run_id: str) -> None:
-        """Shows other processes that the run is worked on; ends the work once the run is another's, or cancelled."""
+        """Renews the heartbeat. Ends the task if the run is cancelled or another process's."""
         alive = True
         while alive:
             await asyncio.sleep(HEARTBEAT_SECONDS)
-            with contextlib.suppress(StoreError):  # the next beat may come through
+            with contextlib.suppress(StoreError):  # the next heartbeat may succeed
                 alive = await self._in_thread(self._run_store.record_heartbeat, run_id, self.owner)
-        if task := self.tasks.get(run_id):  # cancelled from another process, or taken over by one
+        if task := self.tasks.get(run_id):  # cancelled or taken over by another process
             task.cancel()
 
     def _wake(self, run_id: str) -> None:
@@ -223,11 +221,11 @@ class RunExecutor:
 
 
 def trace_attributes(options: RunOptions) -> dict[str, Any]:
-    """What a run's span tells of its options."""
-    told = {name: getattr(options, name) for name in ("depth", "web", "deadline_seconds")}
-    return {**told, "collections": len(options.collections)}
+    """Returns a span's attributes of the options."""
+    attributes = {name: getattr(options, name) for name in ("depth", "web", "deadline_seconds")}
+    return {**attributes, "collections": len(options.collections)}
 
 
 def graph_config(run_id: str) -> Any:
-    """LangGraph's config of a run: its checkpoints are a thread of the run's id."""
+    """Returns LangGraph's config: the run's id names its checkpoints."""
     return {"configurable": {"thread_id": run_id}, "recursion_limit": RECURSION}

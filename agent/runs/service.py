@@ -1,8 +1,8 @@
-"""The service to the agent: start a run, follow its events, cancel it, resume it, read its answer, delete it.
+"""The service of runs: start, follow, cancel, resume, read, delete.
 
-Command line, page, API and evals all open it here (`open_runs`). A run, its events and its answer are rows in the
-store's database; the graph's checkpoints lie beside it, so that a run continues from its last finished stage in any
-process. `parts` opens the store, the indexes and the providers.
+Command line, page, API and evals open it with `open_runs`. A run, its events and its answer are rows of the store's
+database, with the graph's checkpoints beside it, so that any process can continue a run after its last finished
+stage.
 """
 
 import asyncio
@@ -43,9 +43,10 @@ if TYPE_CHECKING:
 async def delete_runs(
     run_ids: Sequence[str], runs: RunStore, saver: "BaseCheckpointSaver[Any]", thread: Executor | None = None
 ) -> None:
-    """Removes the runs; their rows go last, so that one whose deletion failed on the way can be deleted again. thread:
-    where the run tables are read and written, the event loop's own threads without one. Raises, before anything is
-    removed, RunBusyError for a run that is worked on, UnknownRunError for one that is gone."""
+    """Deletes the runs; rows go last, so that a failed deletion can be repeated.
+
+    thread: executor for the run tables. Raises RunBusyError, UnknownRunError before deleting anything.
+    """
     in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
     await in_thread(runs.check_free, run_ids)
     for run_id in run_ids:
@@ -57,12 +58,12 @@ _THREADS = 32
 
 
 class Runs:
-    """The service, bound to one event loop. Use it as an async context manager."""
+    """The service. Belongs to one event loop; use it as an async context manager."""
 
     def __init__(
         self, settings: Settings, build: BuildProviders | None = None, max_concurrent: int | None = None
     ) -> None:
-        """`max_concurrent`: runs worked on at a time; the others wait their turn, and their deadline with them."""
+        """max_concurrent: runs executed at a time; others wait, and so does their deadline."""
         self.settings, self._build, self._max_concurrent = settings, build, max_concurrent
         self._stack = AsyncExitStack()
 
@@ -70,7 +71,7 @@ class Runs:
         from agent.graph import build_graph
         from agent.runs.checkpoints import open_checkpointer
 
-        # Providers may hang; the loop's few default threads must not all wait for them.
+        # Providers may hang and must not block all default threads.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "steelman", lower_priority))
         async with AsyncExitStack() as opening:
             await asyncio.to_thread(set_up_tracing)
@@ -78,7 +79,7 @@ class Runs:
             self.parts = await asyncio.to_thread(open_parts, self.settings, self._build)
             opening.push_async_callback(self.parts.aclose)
             self.database, self.providers = self.parts.database, self.parts.providers
-            self.store = self.parts.store.of("")  # what is everybody's
+            self.store = self.parts.store.of("")  # without anybody's private collections
             self.run_store = RunStore(self.database)
             await self._in_thread(self.run_store.close_abandoned)
             saver = await opening.enter_async_context(open_checkpointer(self.settings))
@@ -91,8 +92,8 @@ class Runs:
     async def __aexit__(self, *exc: object) -> None:
         for run_id in list(self.executor.tasks):
             await self.cancel(run_id)
-        with contextlib.suppress(StoreError):  # a run that cannot be released is free once its heartbeat is stale
-            # Also of a run whose start was cut short.
+        with contextlib.suppress(StoreError):  # a run that is not released is free once its heartbeat is stale
+            # Includes runs whose start was interrupted.
             await self._in_thread(self.run_store.cancel_owned, self.executor.owner)
         await self._stack.aclose()
 
@@ -104,9 +105,12 @@ class Runs:
         person: str = "",
         by: str = "",
     ) -> str:
-        """Begins a run and returns its id at once; `thread`: any run of the one that a follow-up belongs to. `person`:
-        whose run it is, else that of the one it follows up on. `by`: only answers by that time (ISO, UTC) count, so
-        that a number is the one on the reader's screen. Raises as `prepare_run` before anything is begun."""
+        """Starts a run and returns its id at once.
+
+        thread: any run of the thread that this follows up. person: the owner, default the thread's. by: only answers
+        until then (ISO, UTC) count, so that a number means the one on the reader's screen. Raises as `prepare_run`
+        does.
+        """
         options = options or RunOptions.of()
         run_id = uuid.uuid4().hex[:12]
         before = await self.run(thread) if thread else None
@@ -127,30 +131,30 @@ class Runs:
 
     @property
     def at_work(self) -> frozenset[str]:
-        """The runs that this process works on, waiting ones among them, and without those that are stopping."""
+        """The runs of this process, waiting ones included, without stopping ones."""
         return frozenset(run_id for run_id, task in self.executor.tasks.items() if not task.cancelling())
 
     async def run(self, run_id: str) -> RunRow:
-        """The run; an unambiguous beginning of its id is enough. Raises UnknownRunError."""
+        """Returns the run by its id or an unambiguous prefix. Raises UnknownRunError."""
         return await self._in_thread(self.run_store.get, run_id)
 
     async def recent_events(self, run_id: str, after: int = 0) -> list[RunEvent]:
-        """What has happened in the run so far: its events with numbers above `after`."""
+        """Returns the events with numbers above `after`."""
         return await self._in_thread(self.run_store.events, run_id, after)
 
     async def failures(self, run_ids: Sequence[str]) -> dict[str, RunFailure]:
-        """How the runs failed, by id; those that never did have none."""
+        """Returns the failures by run id."""
         kept = await self._in_thread(self.run_store.failures, run_ids)
         return {run_id: RunFailure(**data) for run_id, data in kept.items()}
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[RunEvent]:
-        """The run's events with numbers above `after`, as they come, until the run ends or waits for a person.
+        """Yields events after the number `after` until the run ends or waits for a person.
 
-        Raises RunAbandonedError when the process that worked on the run is gone.
+        Raises RunAbandonedError if the run's process is gone.
         """
         run = await self.run(run_id)
         while True:
-            # Taken before the rows are read, and set once: nobody else who follows can take the news away.
+            # Taken before the rows are read, and set once for every follower.
             news = self.executor.news(run.id)
             run = await self.run(run.id)
             for event in await self.recent_events(run.id, after):
@@ -166,11 +170,11 @@ class Runs:
             await self.executor.wait(run.id, news)
 
     async def answer(self, run_id: str) -> Answer:
-        """Waits for the run to end and returns its answer.
+        """Waits for the run and returns its answer.
 
-        Raises RunError when it failed or waits for a person, RunCancelledError when it was cancelled.
+        Raises RunError if it failed or waits for a person, RunCancelledError.
         """
-        async for _ in self.events(run_id, sys.maxsize):  # no row is read: only the end is awaited
+        async for _ in self.events(run_id, sys.maxsize):  # reads no rows, only waits for the end
             pass
         run = await self.run(run_id)
         if run.answer is not None:
@@ -186,7 +190,7 @@ class Runs:
         raise cause if isinstance(cause, RunCrashedError) else RunError(failure.error, hint=failure.hint)
 
     async def cancel(self, run_id: str) -> bool:
-        """Stops the run, here or in whichever process works on it; False when it had ended already."""
+        """Stops the run in any process. Returns False if it had ended."""
         run = await self.run(run_id)
         here = run.id in self.at_work
         stopped = await self._in_thread(self.run_store.mark_cancelled, run.id)
@@ -196,10 +200,9 @@ class Runs:
         return stopped
 
     async def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> str:
-        """Goes on from the run's last finished stage, with a new deadline; `sides` answer a run that waits for review.
+        """Continues after the last finished stage with a new deadline. sides: the reply to a review.
 
-        A run that is done stays as it is. Raises RunBusyError while another process works on it, InputError for sides
-        that cannot be searched for.
+        A finished run does not change. Raises RunBusyError if another process has it, InputError for invalid sides.
         """
         from agent.stages.expand import reviewed_perspectives
 
@@ -219,16 +222,13 @@ class Runs:
         return run.id
 
     async def evidence(self, run_id: str) -> list[JudgedPassage]:
-        """What the judge made of each passage so far; nothing for a run whose checkpoints are not here.
-
-        Raises UnknownRunError.
-        """
+        """Returns the judged passages so far; none without local checkpoints. Raises UnknownRunError."""
         state = await self.state((await self.run(run_id)).id)
         return judged_pairs(state, await asyncio.to_thread(self.providers.passages, judged_passages(state)))
 
     async def retrieved(self, run_id: str) -> Retrieved:
-        """What a finished run found for each side. Raises as `answer` does, and RunForgottenError where its checkpoints
-        are gone."""
+        """Returns a finished run's passages by side. Raises as `answer` does, and RunForgottenError without
+        checkpoints."""
         answer = await self.answer(run_id)
         state = await self.state(answer.run_id)
         if not state:
@@ -236,46 +236,45 @@ class Runs:
         return retrieved_result(answer, state, await asyncio.to_thread(self.providers.passages, chosen_passages(state)))
 
     async def delete(self, *run_ids: str) -> None:
-        """Removes the runs with their checkpoints, events, answers and the pages that they read. Raises RunBusyError
-        while somebody works on one, UnknownRunError."""
+        """Deletes the runs with checkpoints, events, answers and pages. Raises RunBusyError, UnknownRunError."""
         saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
         whole = [(await self.run(run_id)).id for run_id in run_ids]
         await delete_runs(whole, self.run_store, saver, self._in_thread.pool)
 
     async def delete_thread(self, thread: str, person: str | None = None) -> None:
-        """Removes every run of the thread, or every one that is a person's, or none: raises RunBusyError while somebody
-        works on one of them, UnknownRunError when there is no such thread."""
+        """Deletes all runs of the thread, or a person's, or none if one is busy. Raises RunBusyError,
+        UnknownRunError."""
         found = [r for r in await self._in_thread(self.run_store.thread, thread) if person in (None, r.person)]
         if not found:
             raise UnknownRunError(f"there is no thread '{thread}'.", hint="See the last runs: `python -m agent runs`.")
         await self.delete(*(run.id for run in found))
 
     async def state(self, run_id: str) -> RunState:
-        """The run's state by its whole id; empty where its checkpoints are gone."""
+        """Returns the state by the whole id; empty without checkpoints."""
         return cast(RunState, (await self._graph.aget_state(graph_config(run_id))).values)
 
     def _answers_before(self, thread: str, person: str, asked_at: str = "") -> list[Answer]:
-        """The thread's answers that a person may see, oldest first: all, or those of before a time (ISO, UTC)."""
+        """Returns the thread's answers visible to the person, oldest first. asked_at: only earlier ones (ISO, UTC)."""
         kept = RunStore(self.database, person).thread_answers(thread, asked_at)
         return [Answer.model_validate_json(answer) for answer in kept]
 
     async def _continuation(self, run: RunRow, sides: list[dict[str, Any]] | None) -> tuple[Any, Any]:
-        """What the graph is given, and from which checkpoint it goes on."""
+        """Returns the graph's input and the checkpoint to continue from."""
         from langgraph.types import Command
 
         state = await self._graph.aget_state(graph_config(run.id))
         if state.values.get("version") != STATE_VERSION:
-            # It had no stage yet, its checkpoints are gone, or an older version wrote them.
+            # No stage has ended, the checkpoints are gone, or an older version wrote them.
             await cast("BaseCheckpointSaver[Any]", self._graph.checkpointer).adelete_thread(run.id)
             answers = await self._in_thread(self._answers_before, run.thread, run.person, run.created_at)
-            begun = initial_state(run.question, RunOptions.from_dict(run.options).earlier, answers)
+            state_before = initial_state(run.question, RunOptions.from_dict(run.options).earlier, answers)
             if state.values:
-                told = "An older version of Steelman began this run. It was started again from the beginning."
-                begun["notes"] = [StageNote(stage="frame", message=told, kind="scope")]
-            return begun, graph_config(run.id)
+                message = "An older version of Steelman began this run. It was started again from the beginning."
+                state_before["notes"] = [StageNote(stage="frame", message=message, kind="scope")]
+            return state_before, graph_config(run.id)
         if not state.next and any(task.error for task in state.tasks):
-            # The stage was cut off between its results and where to go next. LangGraph takes it for done, with nothing
-            # to follow; from its own checkpoint by name it is done again.
+            # The stage was interrupted after its results, before its successor was stored. LangGraph calls it done
+            # without a successor; its own checkpoint, by name, repeats it.
             return None, graph_config(run.id) | {"configurable": state.config["configurable"]}
         return Command(resume=sides) if sides is not None and state.interrupts else None, graph_config(run.id)
 
@@ -289,10 +288,8 @@ async def open_runs(
     warm: bool = False,
     build: BuildProviders | None = None,
 ) -> AsyncIterator[Runs]:
-    """The service, with the samples indexed; `offline`: nothing leaves this machine then.
-
-    `warm`: what the first question would wait for is loaded too. `max_concurrent`, `build`: see Runs.
-    """
+    """Opens the service and indexes the samples. offline: send no request off this machine. warm: load all models
+    now."""
     given = {"build": build} if build else {}
     async with Runs(settings or load_settings(), max_concurrent=max_concurrent, **given) as runs:
         if offline:

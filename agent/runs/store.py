@@ -1,6 +1,4 @@
-"""Runs, their numbered events and their answers, in the store's database; who works on a run is a process that shows by
-a heartbeat that it is there.
-"""
+"""Runs, numbered events and answers in the store's database. A heartbeat shows which process works on a run."""
 
 import contextlib
 import json
@@ -23,22 +21,24 @@ from tools.store.run_passages import RunPassages, WebPassages, drop_stored_copie
 
 
 def new_owner() -> str:
-    """A name for this process, another one each time: machine:process:random."""
+    """Returns a unique name for this process: machine:process:random."""
     return ":".join((_machine() or socket.gethostname(), str(os.getpid()), uuid.uuid4().hex[:6]))
 
 
 @cache
 def _machine() -> str:
-    """The host and its namespace of process ids; empty where /proc does not show which processes live."""
+    """Returns the host and its process namespace; empty without /proc."""
     with contextlib.suppress(OSError):
         return f"{socket.gethostname()}:{Path('/proc/self/ns/pid').stat().st_ino}"
     return ""
 
 
 def is_alive(owner: str | None, heartbeat: float | None, patience: float) -> bool:
-    """Whether the run's owner still works. A process of this machine is gone as soon as it ends, any other after
-    `patience` seconds without a heartbeat. The heartbeat has the clock of the owner's machine. One that lies far in the
-    future does not count: the clock was set back."""
+    """Whether the run's owner still works.
+
+    A process of this machine is dead once it ends, another one after `patience` seconds without a heartbeat. A
+    heartbeat far in the future does not count, because the clock was set back.
+    """
     machine, _, process = (owner or "").rpartition(":")[0].rpartition(":")
     if machine and machine == _machine() and not Path(f"/proc/{process}").exists():
         return False
@@ -47,19 +47,19 @@ def is_alive(owner: str | None, heartbeat: float | None, patience: float) -> boo
 
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
-"""A run whose owner has not been heard of for so long may be continued by another process."""
+"""Without a heartbeat for so long, another process may continue the run."""
 _CLOSE_SECONDS = 3600.0
-"""A run whose owner is silent for so long is closed. Until then a process that was stopped (Ctrl-Z) may go on."""
+"""Without a heartbeat for so long, the run is closed. A stopped process (Ctrl-Z) may continue until then."""
 INTERRUPTED = "This question was interrupted: the process that worked on it is gone."
 _OWNED = "owner = ? AND status = 'running'"
 COLUMNS_WITHOUT_ANSWER = (
     "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer, person"
 )
-"""The columns of a run, without the text of its answer."""
+"""The columns of a run without its answer."""
 VISIBLE_RUNS = """(:person IS NULL OR person = :person OR person = ''
     AND id NOT IN (SELECT run_id FROM api_runs WHERE key_id <> ''))"""
-"""Of the runs those that a person may see: their own, and everybody's, which a key's are not. Where nobody logs in, the
-person is empty and a key's are seen too; where it is NULL all are."""
+"""A person sees their own runs and public ones, not those of API keys. Without logins the person is empty and also sees
+keys' runs; NULL sees all."""
 _THREAD = (
     f"SELECT {COLUMNS_WITHOUT_ANSWER} FROM runs WHERE thread = :thread AND {VISIBLE_RUNS} ORDER BY created_at, rowid"
 )
@@ -67,7 +67,7 @@ _THREAD = (
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """One step of a run's progress; `number` counts from 1 without gaps, and is what a client reconnects with."""
+    """One step of a run. number: from 1 without gaps; clients reconnect with it."""
 
     number: int
     at: float
@@ -92,28 +92,26 @@ class RunRow:
 
     @property
     def held(self) -> bool:
-        """Whether somebody works on the run, or has yet to let go of it."""
+        """Whether a process works on the run or has not released it."""
         return is_alive(self.owner, self.heartbeat, STALE_SECONDS)
 
     @property
     def abandoned(self) -> bool:
-        """Whether the run counts as running while nobody works on it, as after its process was killed."""
+        """Whether the run's status is running without a process."""
         return self.status == "running" and not self.held
 
     @property
     def interrupted(self) -> bool:
-        """Whether the run's process ended before the run did; it can be resumed."""
+        """Whether the run's process ended before the run; it can be resumed."""
         return self.abandoned or (self.status == "cancelled" and self.error is not None)
 
     @property
     def state(self) -> str:
-        """The status in a word or two for people."""
+        """The status in words."""
         return "interrupted" if self.interrupted else self.status
 
 
 class RunStore:
-    """The tables of runs and their events."""
-
     def __init__(self, database: Database, person: str | None = None) -> None:
         """person: who reads here; see `VISIBLE_RUNS`."""
         self._db, self._person, self._corrections = database, person, Corrections(database)
@@ -127,8 +125,7 @@ class RunStore:
             db.execute(f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def get(self, run_id: str) -> RunRow:
-        """The run, its answer with the reader's corrections; an unambiguous beginning of its id is enough. Raises
-        UnknownRunError."""
+        """Returns the run with corrections, by its id or an unambiguous prefix. Raises UnknownRunError."""
         asked = {"id": run_id, "person": self._person}
         query = f"SELECT * FROM runs WHERE {{}} = :id AND {VISIBLE_RUNS} LIMIT 2"
         begins = query.format("substr(id, 1, length(:id))")
@@ -144,22 +141,18 @@ class RunStore:
         return [run_row(r) for r in self._db.rows(query, (limit,))]
 
     def thread(self, thread: str) -> list[RunRow]:
-        """The thread's runs, oldest first, without the text of their answers (`answer` is None); none where there is
-        no such thread."""
+        """Returns the thread's runs without answers, oldest first."""
         return [run_row(r) for r in self._db.rows(_THREAD, {"thread": thread, "person": self._person})]
 
     def thread_answers(self, thread: str, by: str = "") -> list[str]:
-        """The answers (as JSON) of a thread's finished runs, oldest first: all, or those by a time (ISO, UTC)."""
+        """Returns the thread's JSON answers, oldest first. by: only those until then (ISO, UTC)."""
         query = f"""SELECT id, answer FROM runs WHERE thread = :thread AND answer IS NOT NULL AND {VISIBLE_RUNS}
             AND (:by = '' OR finished_at <= :by) ORDER BY created_at, rowid"""
         asked = {"thread": thread, "person": self._person, "by": by}
         return [self._corrections.with_corrections(r["id"], r["answer"]) for r in self._db.rows(query, asked)]
 
     def claim(self, run_id: str, owner: str) -> bool:
-        """Makes `owner` the run's only worker; False when the run is done, which it stays.
-
-        Raises RunBusyError while somebody works on it, UnknownRunError.
-        """
+        """Makes `owner` the run's worker. Returns False if the run is done. Raises RunBusyError, UnknownRunError."""
         with self._db.write() as db:
             run = self.get(run_id)
             if run.status == "done":
@@ -174,7 +167,7 @@ class RunStore:
         return True
 
     def record_heartbeat(self, run_id: str, owner: str) -> bool:
-        """Shows that the owner is alive; False when the run is not its own any more, as after a cancel."""
+        """Renews the heartbeat. Returns False if the run is no longer the owner's."""
         with self._db.write() as db:
             query = f"UPDATE runs SET heartbeat = ? WHERE id = ? AND {_OWNED}"
             return db.execute(query, (time.time(), run_id, owner)).rowcount == 1
@@ -188,9 +181,9 @@ class RunStore:
         answer: str | None = None,
         error: str | None = None,
     ) -> bool:
-        """Records how the owner's part ended, with its last event, and releases the run.
+        """Records the end with a last event and releases the run.
 
-        False when the run had been cancelled or taken over meanwhile: then it is only released.
+        Returns False if the run was cancelled or taken over meanwhile.
         """
         query = f"UPDATE runs SET status = ?, finished_at = ?, answer = ?, error = ? WHERE id = ? AND {_OWNED}"
         with self._db.write() as db:
@@ -203,12 +196,12 @@ class RunStore:
         return ended
 
     def cancel_owned(self, owner: str) -> None:
-        """Cancels and releases whatever the owner still holds."""
+        """Cancels and releases the owner's runs."""
         for row in self._db.rows("SELECT id FROM runs WHERE owner = ?", (owner,)):
             self.finish(row["id"], owner, "cancelled", {})
 
     def close_abandoned(self) -> None:
-        """Ends the runs whose process is gone; they can be resumed. Those of the API are left to its next server."""
+        """Ends runs without a process; they can be resumed. The API's next server handles its own."""
         query = "SELECT * FROM runs WHERE status = 'running' AND id NOT IN (SELECT run_id FROM api_runs)"
         closing = "UPDATE runs SET status = 'cancelled', finished_at = ?, error = ? WHERE id = ? AND owner IS ?"
         for row in map(run_row, self._db.rows(query)):
@@ -217,7 +210,7 @@ class RunStore:
                     db.execute(f"{closing} AND status = 'running'", (utc_now(), INTERRUPTED, row.id, row.owner))
 
     def mark_cancelled(self, run_id: str) -> bool:
-        """Ends a running or waiting run; False when it had ended already. Its owner, if any, has yet to release it."""
+        """Ends a running or waiting run. Returns False if it had ended. Its owner releases it."""
         with self._db.write() as db:
             stopped = "status = 'cancelled', finished_at = ? WHERE id = ? AND status IN ('running', 'waiting')"
             ended = db.execute(f"UPDATE runs SET {stopped}", (utc_now(), run_id)).rowcount == 1
@@ -226,18 +219,18 @@ class RunStore:
         return ended
 
     def check_free(self, run_ids: Sequence[str]) -> None:
-        """Raises RunBusyError when somebody still works on one of these runs, UnknownRunError when one is not there."""
+        """Raises RunBusyError if a run is held, UnknownRunError if one is missing."""
         for run_id in run_ids:
             if (row := self.get(run_id)).held:
                 raise RunBusyError(f"run {row.id} is still at work. Stop it first, then try again.")
 
     def release(self, owner: str) -> None:
-        """Ends the owner's hold on its runs, and leaves them as they are."""
+        """Releases the owner's runs without a change."""
         with self._db.write() as db:
             db.execute("UPDATE runs SET owner = NULL, heartbeat = NULL WHERE owner = ?", (owner,))
 
     def delete(self, *run_ids: str) -> None:
-        """Removes the runs with their events, what they read on the web and what they keep of the store."""
+        """Deletes the runs with their events and passages."""
         for run_id in run_ids:
             WebPassages(self._db).forget(run_id)
             RunPassages(self._db).forget(run_id)
@@ -245,7 +238,7 @@ class RunStore:
             db.executemany("DELETE FROM runs WHERE id = ?", [(run_id,) for run_id in run_ids])
 
     def add_event(self, run_id: str, owner: str, kind: str, data: dict[str, Any]) -> None:
-        """Appends an event, numbered on from the last one. Raises RunBusyError when the run is not the owner's."""
+        """Appends an event. Raises RunBusyError if the run is not the owner's."""
         with self._db.write() as db:
             if db.execute(f"SELECT 1 FROM runs WHERE id = ? AND {_OWNED}", (run_id, owner)).fetchone() is None:
                 raise RunBusyError(f"run {run_id} was cancelled, or another process has taken it over.")
@@ -256,7 +249,7 @@ class RunStore:
         return [RunEvent(r["number"], r["at"], r["kind"], json.loads(r["data"])) for r in rows]
 
     def failures(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """What the runs' last events of a failure keep of it, by run; those that never failed have none."""
+        """Returns the data of the last failure by run id."""
         marks = ", ".join("?" * len(run_ids))
         query = f"SELECT run_id, data FROM events WHERE kind = 'failed' AND run_id IN ({marks}) ORDER BY number"
         return {run_id: json.loads(data) for run_id, data in self._db.rows(query, run_ids)}
@@ -270,7 +263,6 @@ def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]
 
 
 def run_row(row: sqlite3.Row) -> RunRow:
-    """A row with the columns of the table of runs."""
     return RunRow(**{**dict(row), "options": json.loads(row["options"])})
 
 

@@ -1,6 +1,4 @@
-"""The threads of runs as a person keeps them: their list, their names, those that were deleted and can be put back.
-Where nobody logs in to the page, the person is empty.
-"""
+"""A person's threads of runs: list, names and deleted threads. Without logins the person is empty."""
 
 from dataclasses import dataclass
 
@@ -26,9 +24,8 @@ _THREADS = f"""
 
 @dataclass(frozen=True, slots=True)
 class RunThread:
-    """A question with its follow-ups: its name, which is the first question where nobody gave another, how many runs it
-    has, `own` how many of them are the person's, the first one's id and the newest one's, how that one stands, and when
-    something last happened (ISO, UTC)."""
+    """A question with its follow-ups. name: the first question unless renamed. runs, own: runs, and the person's.
+    first, latest: run ids. at: last activity (ISO, UTC)."""
 
     id: str
     name: str
@@ -44,29 +41,27 @@ class RunThread:
 
     @property
     def state(self) -> str:
-        """The newest run's status in a word for people."""
+        """The newest run's status in a word."""
         gone = self.error if self.status == "cancelled" else not is_alive(self.owner, self.heartbeat, STALE_SECONDS)
         return "interrupted" if gone and self.status in ("cancelled", "running") else self.status
 
 
 class ThreadStore:
-    """The list of threads, and what a person made of each."""
-
     def __init__(self, database: Database, person: str = "") -> None:
         self._db, self._person = database, person
 
     def latest(self, limit: int, words: str = "") -> list[RunThread]:
-        """The last threads in whose name or questions the words stand, the one with the newest activity first; without
-        those that were deleted."""
+        """Returns the last threads whose name or questions contain the words, newest activity first, without deleted
+        ones."""
         asked = {"person": self._person, "words": words.strip(), "limit": limit}
         return [RunThread(**dict(r)) for r in self._db.rows(_THREADS, asked)]
 
     def name_thread(self, thread: str, name: str) -> None:
-        """Gives the thread a name of its own; an empty one takes it away."""
+        """Renames the thread; an empty name removes the name."""
         self._set(thread, "name", name.strip())
 
     def set_removed(self, thread: str, at: float | None) -> None:
-        """Takes the thread out of the list from a moment on (seconds since the epoch), or puts it back (None)."""
+        """Marks the thread as deleted at a time (seconds since the epoch), or restores it (None)."""
         self._set(thread, "removed_at", at)
 
     def _set(self, thread: str, column: str, value: str | float | None) -> None:
@@ -75,8 +70,7 @@ class ThreadStore:
             db.execute(f"{query} ON CONFLICT DO UPDATE SET {column} = excluded.{column}", (thread, self._person, value))
 
     def removed(self, before: float) -> list[tuple[str, str]]:
-        """The threads that anybody took out of their list before a moment, each with who it was, of whom runs of it are
-        still here."""
+        """Returns (thread, person) pairs deleted before a time whose runs still exist."""
         query = """SELECT thread, person FROM threads t WHERE removed_at < ?
             AND EXISTS (SELECT 1 FROM runs r WHERE r.thread = t.thread AND r.person = t.person)"""
         return [(r["thread"], r["person"]) for r in self._db.rows(query, (before,))]

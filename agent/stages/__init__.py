@@ -1,1 +1,1 @@
-"""The stages of the graph, one a module: its node, and its implementations with and without a chat model."""
+"""The stages of the graph, one per module: the node, and its implementations with and without a chat model."""

@@ -1,7 +1,7 @@
-"""Expand: the perspectives on the question.
+"""Expand: the perspectives on the question; and review, which lets a person edit them.
 
-A chat model has planned them in `frame`, in the request that reads the question too. Else they are the answers to the
-question, and what a first search finds proposed beside them (`agent.stages.expand`).
+A chat model plans them in `frame`, in the request that reads the question. Without a model they are the answers to
+the question, or those that a first search's passages propose.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ from tools.passages import Passage, Sentence
 @stage("expand")
 async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     framing, options = state["framing"], run_options(runtime)
-    # Of what is to be argued against only the perspective that contradicts it, where there is one already.
+    # A counter-argument needs only the contrary perspective, if the answer has one.
     contrary = state["against"]["contrary"] if "against" in state else None
     perspectives = [contrary] if contrary else state.get("perspectives")
     ids = state.get("question_results", [])
@@ -72,11 +72,11 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
 
 async def expand_by_rules(models: Models, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-    """The answers that the question names, or of an open question those that the passages propose."""
+    """Returns the answers that the question names, or those that the passages propose for an open question."""
     if framing["form"] == "counter":
         name = ANSWERS["polar"][1]
-        said = f"{name}: {framing.get('claim', '')}"
-        return [Perspective(id="p1", name=name, statement=said, stance="opposes", contrary="", origin="question")]
+        statement = f"{name}: {framing.get('claim', '')}"
+        return [Perspective(id="p1", name=name, statement=statement, stance="opposes", contrary="", origin="question")]
     if framing["form"] == "open":
         if people_speak([s.text for p in passages for s in passage_sentences(p)]):
             return []  # what one person says is not an answer to choose from
@@ -85,10 +85,10 @@ async def expand_by_rules(models: Models, framing: FramingState, passages: Seque
 
 
 def sides_of_question(framing: FramingState) -> list[Perspective]:
-    """The sides that the question itself has: the words that answer it, or the names of its alternatives."""
+    """Returns the question's own sides: its answer words, or the names of its alternatives."""
     question, named = framing["question"], framing["alternatives"]
     names: Sequence[str] = named or ANSWERS.get(framing["form"]) or ()
-    pair = len(names) == 2  # of two alternatives, what speaks for one speaks against the other
+    pair = len(names) == 2  # an argument for one of two alternatives is against the other
     stances: list[Stance] = ["other"] * len(named) or ["supports", "opposes"]
     return [
         Perspective(
@@ -112,12 +112,12 @@ _ANSWERS = re.compile(
     re.IGNORECASE,
 )
 
-_NEAR_QUESTION = 0.45  # cosine of an answer to the question, at least
+_NEAR_QUESTION = 0.45  # least cosine of an answer to the question
 _SAME_ANSWER = 0.6
 
 
 async def mine_answers(models: Models, question: str, passages: Sequence[Passage]) -> list[Perspective]:
-    """The different answers to an open question: one statement a cluster of sentences that answer it."""
+    """Returns the different answers to an open question: one statement per cluster of answering sentences."""
     read = (s for p in passages[:MINED_PASSAGES] for s in passage_sentences(p))
     alone = (s for s in read if is_self_contained(s.text) and not takes_no_side(s.text))
     sentences = [s for s in alone if _ANSWERS.search(_REASON.split(_CONDITION.sub("", s.text))[0])]  # main clauses
@@ -138,11 +138,11 @@ def _name(statement: str) -> str:
 
 
 def _centres(sentences: Sequence[Sentence], vectors: NDArray[np.float32], nearness: NDArray[np.float32]) -> list[str]:
-    """The texts of the sentences that represent the clusters of those near the question, the best supported first.
+    """Returns the texts that represent the clusters of sentences near the question, best supported first.
 
-    Average-linkage clusters of cosine _SAME_ANSWER or more; a cluster counts by its independent sources, then by how
-    near it is to the question, and is represented by the sentence nearest to the question among its central half.
-    vectors: unit, (n, dimensions). nearness: cosine to the question, (n,).
+    Average linkage at cosine _SAME_ANSWER. A cluster ranks by its independent sources, then by its nearness. Its
+    text is the sentence nearest to the question among the central half. vectors: unit, (n, dimensions). nearness:
+    cosine to the question, (n,).
     """
     kept = np.flatnonzero(nearness >= _NEAR_QUESTION)
     if len(kept) < 2:
@@ -163,25 +163,25 @@ _LONGEST_LEAD = 180  # characters
 def _lead_element(lead: Sentence) -> str:
     p = lead.passage
     given = without_list_mark(lead.text), p.title or p.document_id, p.said_by or p.publisher
-    said, title, by = (shorten(text, _LONGEST_LEAD, placeholder=" …") for text in given)
-    return as_data("lead", said, title=title, by=by, date=p.date)
+    sentence, title, by = (shorten(text, _LONGEST_LEAD, placeholder=" …") for text in given)
+    return as_data("lead", sentence, title=title, by=by, date=p.date)
 
 
 class ContrarySide(BaseModel):
-    """What the model is asked for where one statement is to be contradicted."""
+    """A model's reply that contradicts one statement."""
 
     name: str = Field(max_length=80)
     statement: str = Field(min_length=1, max_length=400)
 
 
 class PlannedSide(ContrarySide):
-    """One perspective as the model is asked for it."""
+    """A perspective in a model's plan."""
 
     stance: Annotated[Stance, BeforeValidator(lambda said: said if said in ("supports", "opposes") else "other")]
 
 
 class PlannedQuestion(BaseModel):
-    """What the model is asked for."""
+    """A model's plan."""
 
     form: Kind
     question: str = Field(max_length=400)
@@ -193,7 +193,7 @@ class PlannedQuestion(BaseModel):
 async def ask_for_plan(
     model: ChatModel, question: str, earlier: Sequence[str] = (), leads: Sequence[Sentence] = ()
 ) -> PlannedQuestion:
-    """The model's reply. Raises ProviderReplyError for a question that shares no word with what was asked; the answer
+    """Returns the model's plan. Raises ProviderReplyError if its question shares no word with the user's; the answer
     shows the message, so it names the model."""
     before, shown = "\n".join(as_data("earlier_question", q) for q in earlier), "\n".join(map(_lead_element, leads))
     planned = await ask_model(
@@ -206,9 +206,9 @@ async def ask_for_plan(
         most=str(MOST_SIDES),
     )
     texts = " ".join([question, *earlier]), planned.question
-    about, said = ({*analyzer().analyze(text)} - KEYWORD_STOP_WORDS for text in texts)
-    # Of other languages nothing is known: the model has translated.
-    fits = about & said or not about or not is_english(question_words(question))
+    about, found = ({*analyzer().analyze(text)} - KEYWORD_STOP_WORDS for text in texts)
+    # Other languages cannot be compared, because the model translates.
+    fits = about & found or not about or not is_english(question_words(question))
     if planned.form != "none" and not (planned.question.strip() and fits):
         raise ProviderReplyError(f"{model.name} gave a question that shares no word with what was asked.")
     return planned
@@ -217,7 +217,6 @@ async def ask_for_plan(
 async def plan_by_chat(
     model: ChatModel, models: Models, question: str, earlier: Sequence[str], leads: Sequence[Sentence]
 ) -> Plan:
-    """Plans the run by asking a model."""
     planned = await ask_for_plan(model, question, earlier, leads)
     asked, focus, language = map(one_line, (planned.question, planned.focus, planned.language))
     english = await asyncio.to_thread(reads_as_english, question)
@@ -228,18 +227,18 @@ async def plan_by_chat(
 
 
 def with_embedded_plan(fallback: ModelFallback, by_chat: Planner, frame: Framer, expand: Expander) -> Planner:
-    """Asks the model first; the two others stand in for it."""
+    """Returns a planner that asks the model first; `frame` and `expand` replace it if it fails."""
 
     async def plan(question: str, earlier: Sequence[str], leads: Sequence[Sentence]) -> Plan:
         async def by_rules() -> Plan:
-            if not any(kind == "degraded" for kind, _ in current_log().notes):  # it was not asked at all
+            if not any(kind == "degraded" for kind, _ in current_log().notes):  # the model was not asked
                 check_question(question)
             english = await asyncio.to_thread(reads_as_english, question)
             framing = await frame(question, earlier) if english else await frame("", [])
             return framing, await expand(framing, [lead.passage for lead in leads]), ""
 
         planned, failure = await fallback.call(lambda: by_chat(question, earlier, leads), by_rules)
-        if planned[0]["form"] == "none" and failure:  # rules read English, and not every wording
+        if planned[0]["form"] == "none" and failure:  # rules do not read every wording
             raise ProviderDownError(f"{failure} It could not read the question.")
         served = current_log().served
         served["expand"] = served.get(fallback.stage, "")
@@ -249,12 +248,14 @@ def with_embedded_plan(fallback: ModelFallback, by_chat: Planner, frame: Framer,
 
 
 async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str) -> Kind:
-    """The kind that the model gives, or the classifier's where the model overlooked that its question asks for a side.
-    Raises ProviderReplyError where a question that does became another one. asked: empty where it is not English."""
+    """Returns the model's kind of question, or the classifier's if the model overlooked that its question has sides.
+
+    Raises ProviderReplyError if a question with sides became another kind. asked: empty if it is not English.
+    """
     if planned.form not in ("open", "plain", "none"):
         return planned.form
     read, kind = (found.kind for found in await models.read_questions([planned.question, asked]))
-    # The classifier may take 'hey, …, so how should it be paid for?' for a question of yes or no.
+    # The classifier may call 'hey, …, so how should it be paid for?' a yes/no question.
     sided = kind in ("polar", "choice") and bare_word(asked.split()[0]) in AUXILIARIES
     if planned.form == "plain" and planned.focus and not sided:
         return "plain"  # its question is the thread's
@@ -265,15 +266,18 @@ async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str
     return planned.form
 
 
-_SHORT = 3  # words; of so few the first sentence is none
+_SHORT = 3  # words; a shorter first sentence is not one
 _LEADING = re.compile(r"^(?:yes|no)\s*[,.:;!–—-]+\s+(?!\d)", re.IGNORECASE)
 
 
 async def _sides(
     model: ChatModel, models: Models, framing: FramingState, planned: Sequence[PlannedSide]
 ) -> list[Perspective]:
-    """The perspectives, each once. A question of yes or no has first, of those that say yes and of those that say no,
-    the one nearest to it, since the others are reasons; what the model did not bring is the bare answer."""
+    """Returns each planned perspective once.
+
+    A yes/no question starts with the planned yes and no nearest to it, since the others are reasons; a missing one
+    is the bare answer.
+    """
     worded: dict[str, PlannedSide] = {}
     for side in map(_cleaned_side, planned):
         worded.setdefault(side.statement.rstrip(".").casefold(), side)
@@ -283,8 +287,8 @@ async def _sides(
     chosen: list[Perspective] = []
     for answer in sides_of_question(framing):
         mine = [i for i, s in enumerate(sides) if s.stance == answer["stance"] and near[i] >= ANSWERS_QUESTION]
-        said = sides[max(mine, key=lambda i: float(near[i]))] if mine else None
-        chosen.append(_perspective(answer["id"], said, answer["contrary"]) if said else answer)
+        nearest = sides[max(mine, key=lambda i: float(near[i]))] if mine else None
+        chosen.append(_perspective(answer["id"], nearest, answer["contrary"]) if nearest else answer)
     kept: list[int] = []
     for i, side in enumerate(sides):
         same = (same_polarity(side.statement, sides[j].statement) for j in kept if vectors[i] @ vectors[j] >= SAME_SIDE)
@@ -297,7 +301,8 @@ async def _sides(
 
 
 async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[Passage]) -> list[Perspective]:
-    """The one side that contradicts what a follow-up argues with. Raises ProviderReplyError for its echo."""
+    """Returns the side that contradicts a follow-up's claim. Raises ProviderReplyError if the model repeats the
+    claim."""
     claim = framing.get("claim", "")
     reply = await ask_model(
         model,
@@ -314,14 +319,14 @@ async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[P
 
 
 def _perspective(number: str, side: PlannedSide, contrary: str = "") -> Perspective:
-    name, said, stance = side.name or side.statement, side.statement, side.stance
-    return Perspective(id=number, name=name, statement=said, stance=stance, contrary=contrary, origin="model")
+    name, statement, stance = side.name or side.statement, side.statement, side.stance
+    return Perspective(id=number, name=name, statement=statement, stance=stance, contrary=contrary, origin="model")
 
 
 def _cleaned_side(side: PlannedSide) -> PlannedSide:
-    """The side without control characters, its statement one sentence without a yes or no in front."""
+    """Returns the side without control characters; its statement is one sentence without a leading yes or no."""
     statement = _LEADING.sub("", one_line(side.statement))
-    first = next(iter(split_sentences(statement)), "")  # what follows it gives reasons
+    first = next(iter(split_sentences(statement)), "")  # further sentences are reasons
     statement = first if len(first.split()) > _SHORT else statement
     return PlannedSide.model_construct(
         name=one_line(side.name), statement=statement[:1].upper() + statement[1:], stance=side.stance
@@ -329,7 +334,7 @@ def _cleaned_side(side: PlannedSide) -> PlannedSide:
 
 
 SIDE_ID = re.compile(r"[A-Za-z0-9_-]{1,20}")
-"""The ids of sides: they become part of addresses and of names on the page."""
+"""Ids of sides: parts of addresses and of names on the page."""
 SIDE_ID_RULE = "The id of a side has up to 20 letters, digits, - and _; 'rest' is taken."
 
 
@@ -337,7 +342,7 @@ async def review(_: Providers, state: RunState, runtime: Runtime[RunOptions]) ->
     if not run_options(runtime).review:
         return RunState()
     asked: dict[str, object] = {"sides": [dict(p) for p in state["perspectives"]]}
-    while True:  # each wait is answered once and for all; what cannot be searched for is asked for again
+    while True:  # each interrupt has one reply; an invalid one is asked for again
         try:
             return RunState(perspectives=reviewed_perspectives(interrupt(asked), state["perspectives"]))
         except InputError as exc:
@@ -345,9 +350,10 @@ async def review(_: Providers, state: RunState, runtime: Runtime[RunOptions]) ->
 
 
 def reviewed_perspectives(edited: object, planned: Sequence[Perspective] = ()) -> list[Perspective]:
-    """Perspectives as a person left them; raises InputError for a list that cannot be searched for.
+    """Returns the perspectives as a person edited them. Raises InputError for an invalid list.
 
-    planned: those that the person was shown; one that says something else now is the person's own."""
+    planned: the perspectives that the person saw. A changed one becomes the person's own.
+    """
     if not isinstance(edited, list) or not edited:
         raise InputError("at least one side is needed to search for. Send a list of sides, each with a statement.")
     if len(edited) > MOST_REVIEWED_SIDES:
@@ -356,19 +362,19 @@ def reviewed_perspectives(edited: object, planned: Sequence[Perspective] = ()) -
         )
     named = {str(given.get("id")) for given in edited if isinstance(given, dict)}
     perspectives = [_reviewed_perspective(i, given, named) for i, given in enumerate(edited, start=1)]
-    said = {p["id"]: (p["name"], p["statement"]) for p in planned}
+    shown_texts = {p["id"]: (p["name"], p["statement"]) for p in planned}
     for s in perspectives:
-        if s["id"] in said and said[s["id"]] != (s["name"], s["statement"]):
+        if s["id"] in shown_texts and shown_texts[s["id"]] != (s["name"], s["statement"]):
             s["origin"] = "person"
     known = [s["id"] for s in perspectives]
     if twice := [i for i in known if known.count(i) > 1]:
         raise InputError(f"two sides have the id '{twice[0]}'. Give each its own, or leave the ids out.")
-    perspectives.sort(key=lambda side: get_args(Stance).index(side["stance"]))  # Yes stands before No
+    perspectives.sort(key=lambda side: get_args(Stance).index(side["stance"]))  # Yes before No
     return [Perspective(**{**s, "contrary": s["contrary"] if s["contrary"] in known else ""}) for s in perspectives]
 
 
 def _reviewed_perspective(number: int, edited: object, named: set[str]) -> Perspective:
-    """The side of that number, from 1; one without an id gets an id that is not `named`."""
+    """Returns the perspective of that number, from 1. Without an id it gets one that is not in `named`."""
     given = edited if isinstance(edited, dict) else {}
     statement = " ".join(str(given.get("statement") or "").split())
     if not statement:

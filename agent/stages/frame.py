@@ -1,6 +1,6 @@
-"""Frame: what kind of question it is, and whether a follow-up needs its thread.
+"""Frame: classifies the question, and decides whether a follow-up needs its thread.
 
-A small classifier tells this. Where a chat model is set it plans the run here, its perspectives too.
+A small classifier does this. A chat model, if one is set, also plans the perspectives here.
 """
 
 import asyncio
@@ -45,9 +45,10 @@ async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 
 async def _as_sample_question(providers: Providers, framing: FramingState, options: RunOptions) -> FramingState:
-    """The framing of the samples' question on the same topic: the embedded judge reads its wording best, and the answer
-    says how the question was read. Without such a question the framing as it is. A question that names alternatives or
-    has open answers stays as it is too."""
+    """Returns the framing of the sample question on the same topic, if there is one; the answer reports this.
+
+    The embedded judge reads the samples' wording best. Choices and open questions stay as they are.
+    """
     if not providers.sample_question or framing["form"] not in ANSWERS:
         return framing
     try:
@@ -61,8 +62,8 @@ async def _as_sample_question(providers: Providers, framing: FramingState, optio
 
 
 async def _plan_update(providers: Providers, plan: Planner, state: RunState, options: RunOptions) -> RunState:
-    """The framing and the perspectives that a chat model plans, and what the question found where it searched for the
-    same words."""
+    """Returns the chat model's framing and perspectives, and the results of the question's search if the query is
+    the same."""
     question, earlier = state["question"], state.get("earlier", [])
     query = asked_query(await providers.frame(question, earlier))
     leads, ids = list[Sentence](), list[int]()
@@ -75,12 +76,12 @@ async def _plan_update(providers: Providers, plan: Planner, state: RunState, opt
     framing, perspectives, language = await in_time(plan(question, earlier, leads))
     if language:
         current_log().note("skipped", f"The question was read from {language}, and is answered in English.")
-    same = asked_query(framing) == query  # else expand searches for it
+    same = asked_query(framing) == query  # otherwise expand searches
     return RunState(framing=framing, perspectives=perspectives, question_results=ids[: options.pool] if same else [])
 
 
 async def _search_leads(providers: Providers, query: str, options: RunOptions) -> tuple[list[Sentence], list[int]]:
-    """A lead for each document, and the passages found, best first."""
+    """Returns a lead for each document, and the ids of the passages found, best first."""
     found, passages = await search_store(providers, query, replace(options, pool=max(LEAD_POOL, options.pool)))
     return await document_leads(providers.models, query, [passages[i] for i in found.ids]), found.ids
 
@@ -89,19 +90,21 @@ _PROPOSES = re.compile(
     r"\b(?:should|ought|must|instead|rather than|better|best|propos\w+|suggest\w*|recommend\w*|prefer\w*|options?)\b",
     re.IGNORECASE,
 )
-_PROPOSING = 0.2  # what a sentence that proposes something may be farther from the question
+_PROPOSING = 0.2  # bonus of a proposing sentence, as cosine
 
 
 async def document_leads(models: Models, query: str, passages: Sequence[Passage]) -> list[Sentence]:
-    """Of the best passages of each document the sentence nearest to the query, those that propose something before
-    others; the passages are the best first."""
+    """Returns each document's sentence nearest to the query, and sentences that propose something before others.
+
+    passages: best first; only the best of each document are read.
+    """
     best: dict[tuple[str, str], list[Passage]] = {}
     for passage in passages:
         best.setdefault(passage.document, []).append(passage)
     read = [p for found in [*best.values()][:MOST_LEADS] for p in found[:LEAD_PASSAGES]]
     sentences = [s for p in read for s in passage_sentences(p) if not is_no_prose(s.text)]
     vectors, asked = await models.encode_sentences(sentences), (await models.encode([query]))[0]
-    # The encoder reads English: for another language it takes what is typical of the documents.
+    # The encoder reads English. For other languages, typical sentences of the documents lead.
     nearness = vectors @ (asked if await asyncio.to_thread(reads_as_english, query) else vectors.sum(axis=0))
     proposing = np.array([bool(_PROPOSES.search(s.text)) for s in sentences])
     nearest = {(s := sentences[int(i)]).passage.document: s for i in np.argsort(nearness + _PROPOSING * proposing)}
@@ -109,14 +112,14 @@ async def document_leads(models: Models, query: str, passages: Sequence[Passage]
 
 
 async def frame_by_classifier(models: Models, question: str, earlier: Sequence[str]) -> FramingState:
-    """Tells the kind of a question by its words and its vector.
+    """Classifies a question by its words and its vector.
 
-    In a thread a question with sides of its own is asked as it stands. Anything else that is typed there is looked up,
-    as the focus of the thread's question.
+    In a thread, a question with sides of its own is asked as it is. Any other text becomes the focus of the thread's
+    question and is looked up.
     """
     read = (await models.read_questions([question]))[0]
     if earlier and (read.kind != "none" or question.endswith("?")) and not is_standalone_question(question, read.kind):
         topic = await models.thread_question(earlier)
-        if topic != read.text:  # else the thread's question is asked again
+        if topic != read.text:  # otherwise it repeats the thread's question
             return FramingState(form="plain", question=topic, alternatives=[], focus=question)
     return FramingState(form=read.kind, question=read.text, alternatives=list(read.options), focus="")

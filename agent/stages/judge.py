@@ -1,7 +1,7 @@
-"""Judge: each passage is read once for all sides, and from the verdicts follows how well each side is covered.
+"""Judge: scores each passage once for all perspectives, and derives how well each is covered.
 
-A small collection is read whole. Of a larger one the passages that were found are read, those of all sides united by
-rank. A second round reads only what is new.
+A small collection is judged whole. Of a larger one the retrieved passages are judged, interleaved by perspective. A
+second round judges only new passages.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from tools.models.judges.judge import JudgedSide, PassageVerdicts
 from tools.net.http import is_local
 from tools.passages import Passage, interleave
 
-_SOON = 1.0  # seconds within which no more would have been judged
+_SOON = 1.0  # seconds; less time left counts as none
 
 
 @stage("judge")
@@ -56,7 +56,7 @@ async def judge(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 
 async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[RunOptions], name: str) -> RunState:
-    """What the judge of that name makes of the passages; scores of another judge are left behind."""
+    """Returns the update by the judge of that name. Scores of another judge are discarded."""
     options, judge = run_options(runtime), providers.models.judge(name)
     state, afresh = _with_other_ways(judge, state), state.get("scored_by", name) != name
     perspectives = state["perspectives"]
@@ -99,14 +99,14 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
 def _unjudged(
     ids: Sequence[int], originals: Mapping[int, int], known: Mapping[str, Mapping[int, float]], limit: int
 ) -> tuple[list[int], list[int]]:
-    """The passages without a verdict, copies once; and as many of them as the budget allows."""
+    """Returns the passages without a verdict, copies once, and those of them that the budget allows."""
     done = {originals.get(i, i) for scores in known.values() for i in scores}
     wanted = [i for i in dict.fromkeys(originals[i] for i in ids if i in originals) if i not in done]
     return wanted, wanted[: max(0, limit - len(done))]
 
 
 def _report(runtime: Runtime[RunOptions], coverage: dict[str, Coverage], late: int) -> None:
-    """late: passages without a verdict. With time left it was the replies that gave none."""
+    """late: passages without a verdict. If time is left, the judge's replies lacked them."""
     if late and current_budget().seconds_left() < _SOON:
         current_log().note("late", f"{count(late, 'passage')} could not be read in time.", NOT_ALL_JUDGED)
     for side, found in coverage.items():
@@ -114,36 +114,41 @@ def _report(runtime: Runtime[RunOptions], coverage: dict[str, Coverage], late: i
 
 
 def _with_other_ways(judge: CachedJudge, state: RunState) -> RunState:
-    """The state with a perspective of whatever else the passages propose, for a judge that can tell: a plan from a
-    sentence of each document cannot know all of it."""
+    """Adds a perspective for other proposals of the passages, if the judge reads documents.
+
+    A plan from one sentence per document cannot name every proposal.
+    """
     planned = [p for p in state["perspectives"] if p["id"] != OTHER_WAYS]
     holds = "should be done" if "should" in state["framing"]["question"].casefold() else "is the answer"
-    told = f"Something other than these {holds}: {'; '.join(p['name'] for p in planned)}."
-    ways = Perspective(id=OTHER_WAYS, name="Other ways", statement=told, stance="other", contrary="", origin="sources")
+    message = f"Something other than these {holds}: {'; '.join(p['name'] for p in planned)}."
+    ways = Perspective(
+        id=OTHER_WAYS, name="Other ways", statement=message, stance="other", contrary="", origin="sources"
+    )
     asked = [*planned, ways] if judge.reads_documents and "against" not in state else planned
     return RunState(**{**state, "perspectives": asked})
 
 
 def _active_judge(providers: Providers, state: RunState, options: RunOptions) -> str:
-    """The name of the judge to ask; a distant one is not asked where nothing may leave this machine."""
+    """Returns the name of the judge to ask. A remote one is not asked if requests must stay on this machine."""
     remote, name = providers.models.remote_judge, state.get("judge", "")
     if remote is not None and not name and not options.web and not is_local(remote.address):
-        told = f"The judge {remote.name} was not asked, since nothing was to leave this machine."
-        current_log().note("skipped", told)
+        message = f"The judge {remote.name} was not asked, since nothing was to leave this machine."
+        current_log().note("skipped", message)
         return providers.models.own_judge.name
     return name
 
 
 def _passage_budget(judge: CachedJudge, perspectives: Sequence[Perspective], options: RunOptions) -> int:
-    """Passages to judge in the run at most. The embedded judge's time goes by readings: it reads a passage once for two
-    contrary sides, and once more for each other side."""
+    """Returns the number of passages to judge in the run.
+
+    The embedded judge reads a passage once per pair of contrary perspectives and once per other perspective.
+    """
     readings = 1 if judge.address else len({min(p["id"], p["contrary"] or p["id"]) for p in perspectives})
     return max(1, options.max_passages // readings)
 
 
 def _small_collections(providers: Providers, options: RunOptions, statement: str, limit: int) -> FilteredPassages:
-    """The passages of the run's collections that may speak in the answer, kept for the run; none where they are more
-    than are read whole."""
+    """Returns the collections' passages, stored with the run; none if there are more than WHOLE_COLLECTION."""
     store, most = providers.store, min(limit, WHOLE_COLLECTION)
     ids = store.passage_ids(options.collections, most + 1)
     if len(ids) > most:
@@ -155,14 +160,14 @@ def _small_collections(providers: Providers, options: RunOptions, statement: str
 
 
 def _to_search(providers: Providers, state: RunState, options: RunOptions) -> Literal["web", "nothing"]:
-    """What is left to search once the collections were read whole."""
+    """Returns what remains to be searched after the collections were judged whole."""
     pages_left = options.pages > state.get("counts", {}).get("pages", 0)
     return "web" if providers.web and options.web and pages_left else "nothing"
 
 
 async def _read(judge: CachedJudge, state: RunState, passages: Sequence[Passage], again: bool) -> PassageVerdicts:
-    """The verdicts, as far as the deadline allows; the other passages stay unjudged and are counted. again: the judge
-    gave verdicts in an earlier round. They stand where it fails on the new passages."""
+    """Returns the verdicts that came in time. again: earlier rounds have verdicts, which stay valid if the judge
+    fails now."""
     contrary = contrary_statements(state)
     sides = [JudgedSide(p["statement"], contrary[p["id"]], judge_form(p)) for p in state["perspectives"]]
     try:
@@ -178,7 +183,7 @@ async def _read(judge: CachedJudge, state: RunState, passages: Sequence[Passage]
 def _by_side(
     perspectives: Sequence[Perspective], ids: Sequence[int], scores: NDArray[np.float32]
 ) -> dict[str, dict[int, float]]:
-    """Probabilities by perspective and passage, without those that are not known."""
+    """Returns known probabilities by perspective and passage."""
     return {
         p["id"]: {i: float(v) for i, v in zip(ids, row, strict=True) if not math.isnan(v)}
         for p, row in zip(perspectives, scores, strict=True)
@@ -207,8 +212,10 @@ async def _coverage(
 async def _off_question(
     providers: Providers, state: RunState, ids: Sequence[int], verdicts: PassageVerdicts, threshold: float
 ) -> list[int]:
-    """The passages that are about something else: by the judge's verdict, or where it tells no difference by their
-    cosine to the question. None that takes a side is."""
+    """Returns the passages about something else, by the judge's verdict, or by cosine if it gives none.
+
+    A passage that takes a side is never off the question.
+    """
     off, models = verdicts.on_question < 1, providers.models
     if len(ids) and np.isnan(verdicts.on_question).any() and models.retrieval_encoder is models.encoder:
         near = await similarity_to(providers, [state["framing"]["question"]], ids)

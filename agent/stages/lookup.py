@@ -1,8 +1,7 @@
-"""Lookup: what has no sides is answered by the sources' own sentences, the best first. A chat model chooses them where
-one is set; it is shown more of them before it may say that none answers.
+"""Lookup: answers a text without sides with the sources' own sentences, best first.
 
-Three kinds of text come here: a question of fact, a follow-up that is no question with sides, and a follow-up for whose
-sides nothing was found.
+A chat model picks the sentences, if one is set; it sees more of them before it may answer that none fits. Three
+kinds of text come here: a question of fact, a follow-up without sides, and a follow-up whose sides found nothing.
 """
 
 import asyncio
@@ -46,9 +45,9 @@ from tools.selection import FactQuote, distinct, figures_asked, quotable_parts, 
 
 
 class _Ranking(NamedTuple):
-    """Weights beside a sentence's cosine to the typed words: its passage's cosine to them, the logarithm of its length
-    in words, the share of the typed words that it holds, and a figure if one is asked for; and how many sentences of a
-    passage are shown."""
+    """Weights beside a sentence's cosine to the typed words: its passage's cosine to them, the logarithm of its
+    length in words, the share of the typed words that it holds, and a figure if one is asked for. most: sentences
+    shown per passage."""
 
     passage: float
     length: float
@@ -62,7 +61,8 @@ _FOLLOW_UP, _FACT = _Ranking(0.43, 0.085, 0.2, 0.1, most=1), _Ranking(0.5, 0.0, 
 
 
 class _LookupResult(NamedTuple):
-    """The sentences to show, best first; all that were compared, or shown to a model; and the passages found."""
+    """parts: sentences to show, best first. read: all that were compared or shown to a model. left: the passages
+    found."""
 
     parts: list[FactQuote]
     read: list[FactQuote]
@@ -73,7 +73,7 @@ class _LookupResult(NamedTuple):
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     found = _LookupResult([], [], FilteredPassages([], {}))
     options, framing = run_options(runtime), state["framing"]
-    if state.get("earlier") and not framing["focus"]:  # it stands alone, and may still be about the thread's subject
+    if state.get("earlier") and not framing["focus"]:  # needs no context, and may still be on the thread's subject
         thread = await providers.models.thread_question(state["earlier"])
         framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
     try:
@@ -91,7 +91,7 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
 
 async def _look_up(providers: Providers, framing: FramingState, options: RunOptions) -> _LookupResult:
-    """The sentences that a chat model chooses, or the best ranked."""
+    """Returns the sentences that a chat model picks, or the best ranked."""
     read = list[FactQuote]()
     for pool in (LOOKUP_POOL, LOOKUP_SECOND_POOL):
         ranked = await _rank_sentences(providers, framing, options, pool)
@@ -111,13 +111,13 @@ async def _look_up(providers: Providers, framing: FramingState, options: RunOpti
 
 
 class PickedSentences(BaseModel):
-    """What the model is asked for."""
+    """A model's reply."""
 
     sentences: list[int] = Field(default_factory=list, max_length=LOOKUP_SHOWN)
 
 
 async def pick_by_chat(model: ChatModel, framing: FramingState, sentences: Sequence[Passage]) -> list[int]:
-    """The places of the sentences that answer, best first; each is shown as a passage of its own."""
+    """Returns the positions of the answering sentences, best first. Each sentence is shown as a passage."""
     numbered = {str(n): sentence for n, sentence in enumerate(sentences, 1)}
     reply = await ask_model(
         model,
@@ -132,14 +132,14 @@ async def pick_by_chat(model: ChatModel, framing: FramingState, sentences: Seque
 
 
 async def pick_none(_: FramingState, sentences: Sequence[Passage]) -> None:
-    """Stands in for the model: what ranks best is shown."""
+    """Replaces the model: the best ranked sentences are shown."""
 
 
 async def _rank_sentences(providers: Providers, framing: FramingState, options: RunOptions, pool: int) -> _LookupResult:
-    """The sentences of the passages found, best first, and those of them to show.
+    """Returns the sentences of the retrieved passages, best first, and those to show.
 
-    Both the typed words and the thread's question with them are searched for. The typed words weigh more, so that
-    'and what would it cost?' finds the cost on the thread's subject.
+    Both the typed words and the thread's question with them are searched. The typed words weigh more, so that 'and
+    what would it cost?' finds the cost on the thread's subject.
     """
     typed, whole = framing["focus"] or framing["question"], asked_query(framing)
     found, passages = await _search_queries(providers, list(dict.fromkeys([typed, whole])), options, pool)
@@ -156,7 +156,7 @@ async def _rank_sentences(providers: Providers, framing: FramingState, options: 
     by = _FOLLOW_UP if framing["focus"] else _FACT
     fit = cosine + by.passage * to_typed + by.length * lengths + by.words * held + by.figure * figures
     fit += np.minimum(to_whole, LOOKUP_SAME_SUBJECT)
-    listed = to_whole >= min(LOOKUP_RELATED, to_whole.max() / 2)  # another encoder's cosines may all be small
+    listed = to_whole >= min(LOOKUP_RELATED, to_whole.max() / 2)  # other encoders may have only small cosines
     order = [int(at) for at in np.argsort(-fit, kind="stable")]
     fitting = (parts[at] for at in order if listed[at] and (known or cosine.max() >= LOOKUP_NEAR))
     return _LookupResult(distinct(fitting, LOOKUP_SENTENCES, by.most), [parts[at] for at in order], found)
@@ -165,9 +165,11 @@ async def _rank_sentences(providers: Providers, framing: FramingState, options: 
 async def more_like(
     providers: Providers, question: str, words: str, options: RunOptions, stand: QuotedStance | None, judge: str | None
 ) -> list[tuple[str, Passage]]:
-    """Sentences near to a quotation of an answer to the question, the nearest first, with their passages. The quotation
-    itself and what stands next to it in its sentence are left out. stand: what it is quoted for, which they must argue
-    for too; judge: the name of the run's, if that is known."""
+    """Returns sentences near a quotation, nearest first, with their passages, without the quotation and its neighbours.
+
+    stand: what the quotation argues for; the sentences must argue for it too. judge: the name of the run's judge, or
+    None.
+    """
     models = providers.models
     found, passages = await search_store(providers, words, replace(options, pool=LOOKUP_POOL))
     parts = [part for i in found.ids for part in quotable_parts(passages[i]) if words not in part.text]
@@ -188,16 +190,15 @@ async def more_like(
 async def _agreeing(
     models: Models, question: str, parts: list[FactQuote], stand: QuotedStance, judge: CachedJudge
 ) -> list[FactQuote]:
-    """The sentences that a judge of documents finds to argue for what the words are quoted for; by the embedded judge
-    those that are as sure as the quotations of a side."""
-    said, contrary = stand
+    """Returns the sentences that argue for what is quoted: by a judge of documents, or by the rule for quotations."""
+    perspective, contrary = stand
     if judge.reads_documents:
         with suppress(JudgeError):
-            stances = await stances_to(judge, *with_denial(said, contrary), [p.shown or p.text for p in parts])
+            stances = await stances_to(judge, *with_denial(perspective, contrary), [p.shown or p.text for p in parts])
             return [p for p, (own, other) in zip(parts, stances, strict=True) if own >= judge.threshold and own > other]
         judge = models.judge(models.own_judge.name)
     framing = FramingState(form="polar", question=question, alternatives=[], focus="")
-    brief = Brief(said, contrary, framing, [p.passage for p in parts], {}, limit=MORE_LIKE, judge=judge)
+    brief = Brief(perspective, contrary, framing, [p.passage for p in parts], {}, limit=MORE_LIKE, judge=judge)
     reading = (await score_sentences(models, [brief]))[0]
     sure = [(unit.passage.id, unit.text) for unit, case in zip(reading.units, reading.case, strict=True) if case]
     return [p for p in parts if any(i == p.passage.id and (text in p.text or p.text in text) for i, text in sure)]
@@ -216,7 +217,7 @@ async def _search_queries(
 
 
 async def _keep(providers: Providers, passages: list[Passage]) -> None:
-    """Keeps the passages that the answer quotes with the run."""
+    """Stores the quoted passages with the run."""
     stored = await asyncio.to_thread(providers.store.vectors, [p.id for p in passages])
     await asyncio.to_thread(providers.store.kept.put, run_id(), [p for p in passages if p.id in stored], stored)
 

@@ -1,4 +1,4 @@
-"""Requery: new queries for the perspectives that are not covered, and for no other."""
+"""Requery: new queries for uncovered perspectives."""
 
 import asyncio
 import re
@@ -35,14 +35,14 @@ async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOpt
 
     await run_within([partial(plan, p) for p in uncovered], max(1, len(uncovered)))
     for late in (p["name"] for p in uncovered if p["id"] not in planned):
-        told = f"No second search for '{late}': the time for it was used up."
-        current_log().note("late", told, "Some sides were not searched a second time.")
+        message = f"No second search for '{late}': the time for it was used up."
+        current_log().note("late", message, "Some sides were not searched a second time.")
     report(runtime, "again", sides={k: len(v) for k, v in planned.items()})
     return RunState(next_queries=planned, round=state.get("round", 0) + 1)
 
 
 def _best(state: RunState, perspective: Perspective) -> list[int]:
-    """The passages that support the perspective best, and better than its contrary."""
+    """Returns the passages that support the perspective best, and better than its contrary."""
     support = state.get("support", {})
     own = favouring_passages(support.get(perspective["id"], {}), support.get(perspective["contrary"], {}))
     return sorted(own, key=lambda i: (-own[i], i))[:REQUERY_PASSAGES]
@@ -53,21 +53,23 @@ _WORD = re.compile(r"[\w'-]+")
 _DENIALS = NEGATORS | {"nor", "without"}
 _ANGLES: tuple[str, ...] = ("evidence that {statement}", "reasons why {statement}", "{keywords}")
 _ASKED = ("{keywords} {found}", "{keywords}")
-"""Of a question with the word that answers it."""
+"""Angles of a side that is an answer word."""
 _COUNTERS = ("{topic}", "doubts and evidence against {topic}")
-_POINT = 12  # words of what is argued against that make a query
-_SHORTEST = 4  # letters of a word of the best passages that may make a query
+_POINT = 12  # words of the claim in a query
+_SHORTEST = 4  # letters of a word taken from passages
 
 
 async def queries_by_rules(
     perspective: Perspective, framing: FramingState, tried: Sequence[str], found: Sequence[str]
 ) -> list[str]:
-    """Queries by angle, each with the side's whole statement: its topic alone would look for either side, or for the
-    wrong one ('benefits of smoking bans' where the side is that smoking should not be banned)."""
-    said, angles, topic = perspective["statement"], _ANGLES, ""
-    if answers := is_answer(perspective["name"], said):
-        said, angles = framing["question"], _ASKED
-    statement = _REASON.split(said)[0].rstrip(" .?!")
+    """Returns queries by angle, each with the perspective's whole statement.
+
+    The topic alone would find the other side, as 'benefits of smoking bans' does for 'smoking should not be banned'.
+    """
+    claim, angles, topic = perspective["statement"], _ANGLES, ""
+    if answers := is_answer(perspective["name"], claim):
+        claim, angles = framing["question"], _ASKED
+    statement = _REASON.split(claim)[0].rstrip(" .?!")
     words = keywords(statement)
     if framing["form"] == "counter":
         angles, topic = (words, *_COUNTERS), " ".join(keywords(framing["focus"]).split()[:_POINT])
@@ -80,13 +82,13 @@ async def queries_by_rules(
 
 
 def keywords(statement: str) -> str:
-    """The statement's content words in their order, and what denies them."""
+    """Returns the statement's content words and negations, in order."""
     words = _WORD.findall(statement)
     return " ".join(w for w in words if w.lower() in _DENIALS or w.lower() not in KEYWORD_STOP_WORDS)
 
 
 def _frequent(texts: Sequence[str], known: str) -> list[str]:
-    """The words that most of the texts have and the query has not (pseudo-relevance feedback, Rocchio 1971)."""
+    """Returns the words that most texts have and the query lacks (pseudo-relevance feedback, Rocchio 1971)."""
     asked = {w.lower() for w in known.split()}
     counts = Counter(w for text in texts for w in dict.fromkeys(map(str.lower, _WORD.findall(text))))
     left_out = asked | KEYWORD_STOP_WORDS | LIGHT_WORDS
@@ -99,7 +101,7 @@ _LETTER = re.compile(r"\w")
 
 
 class PlannedQueries(BaseModel):
-    """What the model is asked for."""
+    """A model's reply."""
 
     queries: list[str] = Field(max_length=12)
 
@@ -107,7 +109,7 @@ class PlannedQueries(BaseModel):
 async def queries_by_chat(
     model: ChatModel, perspective: Perspective, framing: FramingState, tried: Sequence[str], _: Sequence[str]
 ) -> list[str]:
-    """Asks a model for queries that were not tried."""
+    """Returns a model's queries that were not tried."""
     planned = await ask_model(
         model,
         "requery",

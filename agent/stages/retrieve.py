@@ -1,4 +1,4 @@
-"""Retrieve: one branch a perspective, its queries in the store and on the web side by side, fused into one ranking."""
+"""Retrieve: a branch per perspective searches the store and the web in parallel and fuses the rankings."""
 
 import asyncio
 import math
@@ -16,13 +16,13 @@ from tools.budget import NoteKind, current_log, in_time
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError
 from tools.store.hybrid import fuse
 
-_TITLES = 4  # of what was found, told while the run goes on
+_TITLES = 4  # titles shown during the run
 
 
 @dataclass
 class _BranchResult:
-    """What a branch found: passage ids best first, the first documents' titles, what went wrong in the store, what the
-    web had, and the documents in other languages that were left out."""
+    """A branch's results. ids: best first. titles: of the first documents. problems: failures of the store's
+    searches. foreign: documents left out, with their language."""
 
     ids: list[int] = field(default_factory=list)
     titles: list[str] = field(default_factory=list)
@@ -41,7 +41,7 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
     except SteelmanError as exc:
         found.problems = [exc]
     if not found.ids and (busy := next((p for p in found.problems if isinstance(p, StoreBusyError)), None)):
-        raise busy  # 'not found' would say that the store was searched
+        raise busy  # 'not found' would imply that the store was searched
     web = found.web
     report(runtime, "found", side=perspective["id"], passages=len(found.ids), pages=web.pages, titles=found.titles)
     failures = [
@@ -71,12 +71,12 @@ def _kind(problem: SteelmanError) -> NoteKind:
 
 
 def _new_queries(state: BranchState) -> list[str]:
-    """The queries that were not searched before."""
+    """Returns the queries that were not searched before."""
     return [q for q in state["queries"] if q not in state.get("known", {})]
 
 
 async def _search(providers: Providers, state: BranchState, options: RunOptions) -> _BranchResult:
-    """Passages from the queries that were answered in time, and what became of the others."""
+    """Returns the passages of the queries that were answered in time, and the failures of the others."""
     statement, queries = state["perspective"]["statement"], _new_queries(state)
     vectors = await in_time(providers.models.encode_queries([statement, *queries]))
     searches = (
@@ -94,7 +94,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
         elif not isinstance(hits, SteelmanError):
             raise hits
     ids = [i for i, _ in fuse(ranked)]
-    if web.ids:  # one ranking against one: else several queries would outvote the web
+    if web.ids:  # one ranking each: otherwise several queries outvote the web
         ids = [i for i, _ in fuse([ids, web.ids])]
     ids = ids[: 2 * options.pool]
     passages = await asyncio.to_thread(providers.store.passages, ids)
@@ -118,13 +118,13 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
     first = math.floor(left * FIRST_ROUND_PAGES / share) if options.max_rounds and not read else 0
     if (pages := first or math.floor(left / share)) < 1:
         if options.pages and not read:
-            told = f"The web was not searched: too few pages ({options.pages}) for {share} sides."
-            current_log().note("skipped", told)
+            message = f"The web was not searched: too few pages ({options.pages}) for {share} sides."
+            current_log().note("skipped", message)
         return WebResults()
     search = providers.web.find(run_id(), _new_queries(state), pages, options.pool, options.domains)
     try:
         return await in_time(search)
-    except ProviderError as exc:  # it fails or is late: what the store had still counts
+    except ProviderError as exc:  # the store's results still count
         return WebResults(problems=[exc])
 
 

@@ -1,8 +1,7 @@
-"""What the stages share: progress reported as events, time recorded as an interval, a budget and a log put in force;
-and how a stage asks a chat model, with the embedded provider as its fallback.
+"""Code that all stages share: events, time and budget of a node, and requests to a chat model with a fallback.
 
-Under `auto` a model that fails is replaced by the embedded provider, and the answer says so. A model that the user
-named explicitly has no fallback: its failure is the run's error. A server that is down is asked once a run.
+Under `auto` the embedded provider replaces a model that fails, and the answer reports it. A model that the user
+requires has no fallback: its failure ends the run. A server that is down is asked once per run.
 """
 
 import time
@@ -29,24 +28,24 @@ T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 S = TypeVar("S", bound=Mapping[str, Any])
 Stage = Callable[[Providers, S, Runtime[RunOptions]], Awaitable[RunState]]
-"""A node of the graph: from the providers, the state and the run's options to what it adds to the state."""
+"""A node of the graph. Inputs: providers, state, the run's options. Returns the update."""
 _REPORT_SECONDS = 0.5
 
 
 def report(runtime: Runtime[RunOptions], kind: str, **data: Any) -> None:
-    """Sends one event to whoever follows the run."""
+    """Sends an event to the run's followers."""
     runtime.stream_writer({"kind": kind, **data})
 
 
 def run_id() -> str:
-    """What the run's own passages are kept under."""
+    """Returns the id under which the run stores its passages."""
     return str(get_config().get("configurable", {}).get("thread_id", ""))
 
 
 def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
-    """Decorates a node: its start is reported, its interval recorded under `name`, its budget and log put in force.
+    """Decorates a node: reports its start, records its interval under `name`, and sets its budget and log.
 
-    What was spent of the budget, and what the log has to tell, becomes part of the node's update.
+    The budget that was spent and the notes of the log become part of the node's update.
     """
 
     def decorate(node: Stage[S]) -> Stage[S]:
@@ -73,7 +72,7 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
 
 
 def budget_of(state: Mapping[str, Any], options: RunOptions, name: StageName) -> Budget:
-    """The stage's budget: its deadline, and its share of the remaining calls, tokens and money of the run."""
+    """Returns the stage's budget: its deadline, and its share of the run's remaining calls, tokens and dollars."""
     spent, share = state.get("counts") or {}, state.get("share", 1)
     return Budget(
         deadline_at=stage_deadline(options, name),
@@ -85,7 +84,7 @@ def budget_of(state: Mapping[str, Any], options: RunOptions, name: StageName) ->
 
 
 def _reply_reporter(runtime: Runtime[RunOptions], name: StageName) -> Callable[[int], None]:
-    """Reports now and then how much of a reply has come."""
+    """Returns a callback that reports the length of a growing reply twice a second at most."""
     reported = time.monotonic()
 
     def on_reply(characters: int) -> None:
@@ -98,7 +97,8 @@ def _reply_reporter(runtime: Runtime[RunOptions], name: StageName) -> Callable[[
 
 
 async def ask_model(model: ChatModel, prompt: str, shape: type[M], **values: str) -> M:
-    """The reply to a prompt of `prompts/` with its variables filled in. Raises ProviderError, PromptError."""
+    """Returns a model's reply to a prompt of `prompts/` with its variables filled in. Raises ProviderError,
+    PromptError."""
     system, user = load_prompt(prompt).render(**values)
     return await model.ask(system, user, shape)
 
@@ -108,16 +108,18 @@ EMBEDDED = "embedded"
 
 @dataclass(frozen=True)
 class ModelFallback:
-    """A chat model that serves a stage, and whether the embedded provider `stands_in` for it where it fails. `stage` is
-    what the answer calls the stage."""
+    """A chat model that serves a stage. stands_in: the embedded provider replaces it if it fails. stage: the stage's
+    name in the answer."""
 
     stage: str
     model: ChatModel
     stands_in: bool = True
 
     async def call(self, primary: Callable[[], Awaitable[T]], embedded: Callable[[], Awaitable[T]]) -> tuple[T, str]:
-        """What the model made, or the embedded provider, with a note in the answer; and how the model failed, empty
-        where it did not or was not asked. Raises ProviderError where nothing stands in, and JudgeError as it is."""
+        """Returns the model's or the embedded provider's result, and the model's failure, empty if it did not fail.
+
+        Adds a note for the replacement. Raises ProviderError if no replacement is allowed, and JudgeError unchanged.
+        """
         failure, name, log = "", self.model.name, current_log()
         if current_budget().offline and not self.model.local:
             log.note("skipped", f"{name} was not asked, since nothing was to leave this machine.")
@@ -144,7 +146,7 @@ class ModelFallback:
         return result, failure
 
     def record(self, name: str) -> None:
-        """Adds the name to those that served the stage; one that is called for each perspective may have two."""
+        """Adds the provider to those of the stage, which may have two if it is called per perspective."""
         served = current_log().served
         names = {*filter(None, served.get(self.stage, "").split(" and ")), name}
         served[self.stage] = " and ".join(sorted(names, key=lambda n: (n == EMBEDDED, n)))
@@ -162,7 +164,7 @@ class ModelFallback:
 def with_fallback(
     fallback: ModelFallback, primary: Callable[P, Awaitable[T]], embedded: Callable[P, Awaitable[T]]
 ) -> Callable[P, Awaitable[T]]:
-    """The way of a stage that asks the model first."""
+    """Returns a function that asks the model first."""
 
     async def served(*args: P.args, **kwargs: P.kwargs) -> T:
         return (await fallback.call(lambda: primary(*args, **kwargs), lambda: embedded(*args, **kwargs)))[0]
@@ -171,7 +173,8 @@ def with_fallback(
 
 
 def fall_back_to_own_judge(providers: Providers, failure: JudgeError) -> RunState:
-    """The run goes on with the embedded judge, and says so; raises the failure where nothing may stand in."""
+    """Returns an update that continues with the embedded judge and a note. Raises the failure if the judge is
+    required."""
     if providers.models.judge_required:
         raise failure
     stood_in = "the one that is built in read everything again."

@@ -1,9 +1,11 @@
-"""Verify: every claim is in the passage that it cites, and serves the perspective that it stands under.
+"""Verify: every claim is in the passages that it cites and serves its perspective.
 
-A quoted claim has to stand there word for word; a written one has to be said there (`agent.stages.verify`). What
-fails is dropped and counted; quotations stand in for a perspective of which nothing written holds
-(`agent.evidence.cases`). What the dispute turns on is written from the claims that hold, and checked as they are.
-Nothing is rewritten after this stage.
+A quoted claim must be there word for word, and the judge reads which side it is on. A chat model checks all written
+claims in one call. A second call asks about each claim that the first refused, and about each accepted claim that
+words (`tools.language.grounding`) or the embedded judge contradict. Every call has one planted claim that cites a
+wrong passage: if the model accepts it, doubtful claims are dropped. Dropped claims are counted. Quotations replace a
+perspective's written claims if none holds. The crux is written from the claims that hold and checked like them. No
+later stage changes a text.
 """
 
 import asyncio
@@ -68,7 +70,7 @@ from tools.passages import Passage
 
 @stage("verify")
 async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    if "drafts" not in state:  # nothing was to be written
+    if "drafts" not in state:  # the run ends with its passages
         coverage, same = await _coverage(providers, state, None)
         return RunState(coverage=coverage, duplicate_of=same)
     options = run_options(runtime)
@@ -83,7 +85,7 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         quoted = await in_time(add_quotations(checks, held, dropped, options.claims_per_side))
     except DeadlineError as exc:
         current_log().note("failed", f"What could not be checked was left out: {exc}")
-        with suppress(TimeoutError):  # what was read before is there at once
+        with suppress(TimeoutError):  # cached verdicts come at once
             async with asyncio.timeout(VERIFY_GRACE_SECONDS):
                 quoted = await add_quotations(checks, held, dropped, options.claims_per_side)
     except JudgeError as exc:
@@ -114,8 +116,11 @@ def claim_identity(claim: Claim) -> Key:
 
 @dataclass
 class _Draft:
-    """A written claim while it is checked; document: gives all text of what documents it cites, with what is known of
-    them. votes: what the model said of it. opposed: the embedded judge clearly takes it for the other side's."""
+    """A written claim while it is checked.
+
+    document: returns the text of the cited documents. votes: the model's verdicts. opposed: the embedded judge
+    clearly puts it on the other side.
+    """
 
     claim: Claim
     side: str
@@ -127,7 +132,7 @@ class _Draft:
     votes: list[ClaimVerdict] = field(default_factory=list)
 
     def _texts(self, claim: str) -> tuple[str, str]:
-        """What is cited, and all text of its documents: that is long, and read only where what is cited lacks words."""
+        """Returns the cited text, and its documents' whole text if the cited text lacks words of the claim."""
         shown = "\n".join(f"{'. '.join(document_attributes(p).values())}. {passage_line(p)}" for p in self.passages)
         return shown, self.document(self.passages) if word_hints(claim, shown) else shown
 
@@ -135,13 +140,13 @@ class _Draft:
         text, cited = self.claim["text"], "\n".join(p.text for p in self.passages)
         shown, document = self._texts(text)
         self.hints = () if self.is_verbatim else tuple(word_hints(text, document))
-        self.denied = not (self.is_verbatim or self.is_crux) and is_denied(text, cited)  # a crux says what two hold
+        self.denied = not (self.is_verbatim or self.is_crux) and is_denied(text, cited)  # a crux states both views
         lacking = set(missing_facts(text, document))
         self.elsewhere = tuple(f for f in missing_facts(text, shown) if f not in lacking)
 
     @property
     def originals(self) -> tuple[Passage, ...]:
-        """The passages that it cites, without copies of each other."""
+        """The cited passages without copies."""
         firsts = dict.fromkeys(copy_groups([p.text for p in self.passages]))
         return tuple(self.passages[n] for n in firsts)
 
@@ -151,12 +156,12 @@ class _Draft:
 
     @property
     def is_at_fault(self) -> bool:
-        """Whether it cannot stand, whatever a model says of it."""
+        """Whether no verdict can save the claim."""
         return not self.passages or bool(claim_intrusions(self.claim["text"]))
 
     @property
     def is_crux(self) -> bool:
-        """What a dispute turns on is checked in one call: an answer is complete without."""
+        """Whether it is the crux, which is checked in one call, because the answer is complete without it."""
         return self.claim["role"] == "crux"
 
     @property
@@ -164,21 +169,20 @@ class _Draft:
         return self.opposed or self.denied or bool(self.hints)
 
     def take(self, vote: ClaimVerdict) -> None:
-        """Adds a vote. What is said in part is corrected where the facts of the correction are in its documents."""
+        """Adds a vote. A correction replaces the text if its facts are in the documents."""
         text = vote.corrected if any(map(str.isalnum, vote.corrected)) else ""
         if text and not (missing_facts(text, self._texts(text)[1]) or claim_intrusions(text)):
             self.claim = Claim(**{**self.claim, "text": text})
-            self.__post_init__()  # looks the new words up
+            self.__post_init__()  # checks the new words
             vote = replace(vote, said=1.0)
         self.votes.append(vote)
 
     def accepted_by(self, vote: ClaimVerdict) -> bool:
-        said = 1.0 if vote.answered and self.is_verbatim else vote.said
-        return said >= ACCEPTED and (not self.side or vote.serves >= ACCEPTED)
+        support = 1.0 if vote.answered and self.is_verbatim else vote.said
+        return support >= ACCEPTED and (not self.side or vote.serves >= ACCEPTED)
 
     def verdict(self, trusted: bool) -> "Claim | FailedCheck":
-        """The claim as it holds, or the check that it failed: one acceptance is enough for a claim that nothing speaks
-        against, any other needs two."""
+        """Returns the claim that holds, or the failed check. A doubtful claim needs two acceptances, any other one."""
         answered = [v for v in self.votes if v.answered]
         accepting = [v for v in answered if self.accepted_by(v)]
         if not answered or (self.doubtful and trusted and len(answered) == len(accepting) == 1 and not self.is_crux):
@@ -194,8 +198,8 @@ class _Draft:
 
 
 def _passages_saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
-    """The passages without those that a model cites for the same view in other words, where one says the claim itself:
-    readers would look there for what it says."""
+    """Returns the passages that say the claim, if one does. Models also cite passages for the same view in other
+    words."""
     overlaps = [content_overlap(claim, p.text) for p in passages]
     says = max(overlaps, default=0.0) >= SAYS_CLAIM
     return [p for p, overlap in zip(passages, overlaps, strict=True) if not says or overlap >= BARELY_SAYS_CLAIM]
@@ -203,10 +207,8 @@ def _passages_saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
 
 @dataclass
 class ClaimVerifier:
-    """What the checks need: the passages' texts, the perspectives' statements, the judge in force.
-
-    failed: the model that checks failed, and is not asked again. trusted: it has accepted no planted claim.
-    """
+    """Checks claims. failed: the checking model failed and is not asked again. trusted: it accepted no planted
+    claim."""
 
     providers: Providers
     state: RunState
@@ -216,12 +218,12 @@ class ClaimVerifier:
 
     @property
     def _reader(self) -> CachedJudge:
-        """The judge that reads single sentences: one of documents is for those."""
+        """The judge of single sentences."""
         models = self.providers.models
         return models.judge(models.own_judge.name) if self.judge.reads_documents else self.judge
 
     async def verify_claims(self, claims: Sequence[Claim]) -> tuple[list[Claim], list[DroppedClaim]]:
-        """The claims that hold, with the evidence of written ones filled in, and those that do not."""
+        """Returns the claims that hold, written ones with their evidence, and those that do not."""
         passages = await asyncio.to_thread(self.providers.passages, {i for c in claims for i in c["passages"]})
         quoted = [c for c in claims if not c.get("written") and passages.keys() & c["passages"][:1]]
         serving = await self._serving([c for c in quoted if c["role"] not in OF_NO_PERSPECTIVE], passages)
@@ -263,7 +265,8 @@ class ClaimVerifier:
         return made
 
     def _documents(self, cited: Sequence[Passage]) -> str:
-        """The question and the documents' texts, each with its heading, of a long one those near to what is cited."""
+        """Returns the question and the cited documents' texts with headings; of a long one the passages nearest to
+        the citation."""
         texts = [self.state["framing"]["question"]]
         for document in dict.fromkeys(p.document for p in cited):
             mine = [p for p in cited if p.document == document]
@@ -275,7 +278,7 @@ class ClaimVerifier:
         return "\n".join(texts)
 
     async def _vote(self, drafts: Sequence[_Draft], among: Sequence[_Draft]) -> None:
-        """Asks the model once about the claims, with a planted one of those `among` which they are."""
+        """Asks the model once about the drafts. among: drafts from which the planted claim is made."""
         checker = self.providers.models.checker
         if checker is None or self.failed or not drafts:
             return
@@ -301,7 +304,7 @@ class ClaimVerifier:
             current_log().note("degraded", FOOLED)
 
     async def _find_opposed(self, drafts: Sequence[_Draft]) -> None:
-        """Marks the claims that the embedded judge clearly takes for the contrary side's."""
+        """Marks the claims that the embedded judge clearly puts on the contrary side."""
         contrary = contrary_statements(self.state)
         for perspective in self.state.get("perspectives", []):
             mine = [d for d in drafts if d.claim["perspective"] == perspective["id"] and not d.claim.get("objection")]
@@ -309,13 +312,11 @@ class ClaimVerifier:
                 texts, opposed = [d.claim["text"] for d in mine], contrary[perspective["id"]]
                 stances = await stances_to(self._reader, perspective, opposed, texts, closely=True)
                 for draft, lean in zip(mine, stance_log_odds(stances)[0], strict=True):
-                    draft.opposed = bool(lean < CLEARLY_OPPOSED)  # never of what was not judged, which is NaN
+                    draft.opposed = bool(lean < CLEARLY_OPPOSED)  # False for unjudged texts, which are NaN
 
     async def _serving(self, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> set[Key]:
-        """The quotations that serve their perspective, by how the judge reads them as they are shown.
-
-        What was read before is not read again: this refuses what no reading by this judge bears out.
-        """
+        """Returns the quotations that serve their perspective as they are shown. Earlier verdicts come from the
+        cache."""
         found, contrary = set[Key](), contrary_statements(self.state)
 
         async def of(perspective: Perspective) -> None:
@@ -330,8 +331,8 @@ class ClaimVerifier:
 
 
 async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck | None:
-    """One of the claims with a passage of another document, those two that are least alike; None where all cite the
-    same documents, or even those two say the same."""
+    """Returns the claim and the passage of another document that are least alike; None if every claim cites the same
+    documents or these two agree."""
     passages = list({p.id: p for d in drafts for p in d.passages}.values())
     claims = await models.encode([d.claim["text"] for d in drafts])
     alike = claims @ (await models.encode([p.text for p in passages])).T
@@ -346,8 +347,8 @@ async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck 
 
 
 def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) -> "Claim | FailedCheck":
-    """The claim, if every passage that it cites holds it word for word, it gives the answer's writer no orders, and it
-    serves its perspective."""
+    """Returns the claim if every cited passage has it word for word, it contains no instructions, and it serves its
+    side."""
     held = [i in passages and verbatim(claim["text"], passages[i].text) for i in claim["passages"]]
     if not held or not all(held) or has_prompt_injection(claim["text"]):
         return "source"
@@ -360,7 +361,7 @@ def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) ->
 async def add_quotations(
     checks: ClaimVerifier, held: Sequence[Claim], dropped: Sequence[DroppedClaim], limit: int
 ) -> list[Claim]:
-    """Up to `limit` quotations for each perspective of whose written claims none held; the log says so."""
+    """Returns up to `limit` quotations for each perspective without a written claim that holds, and notes it."""
     state, shown = checks.state, {c["perspective"] for c in held if not c.get("objection")}
     passed = await checks.verify_claims([q for q in state.get("quotations", []) if q["perspective"] not in shown])
     lost = {d["perspective"] for d in dropped if d["check"] != "unchecked"}
@@ -379,7 +380,7 @@ async def add_quotations(
 
 
 def _unwritten(checks: ClaimVerifier, perspective: Perspective) -> str:
-    """That a model wrote nothing from a perspective's passages; empty where no other note tells that already."""
+    """Returns a message that the model wrote nothing from a perspective's passages; empty if another note says so."""
     state, own = checks.state, perspective["id"]
     covered = {*state["coverage"][own]["ids"]}.intersection(state.get("selected", {}).get(own, ()))
     drafted = own in {c["perspective"] for c in state.get("drafts", []) if not c.get("objection")}
@@ -390,7 +391,7 @@ def _unwritten(checks: ClaimVerifier, perspective: Perspective) -> str:
 
 
 async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
-    """One sentence of a model on what the dispute of two sides with a case turns on, if it holds and comes in time."""
+    """Returns the crux of two sides with a case, if it holds and comes in time."""
     write, framing, sides = checks.providers.crux, checks.state["framing"], opposed_sides(checks.state, claims)
     if not sides or write is None or checks.failed:
         return []
@@ -401,9 +402,11 @@ async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def opposed_sides(state: RunState, claims: Sequence[Claim]) -> list[tuple[Perspective, list[Claim]]]:
-    """The two strongest perspectives that oppose each other, each with the claims of its case; none where there
-    are no two with a case. They are the contrary ones. Of an open question they are the two that most passages speak
-    for and against; among equals those with the most independent sources."""
+    """Returns the two strongest opposing perspectives with the claims of their cases, or none.
+
+    Contrary perspectives come first. Of an open question they are the two with most passages for one and against the
+    other; ties go to the most independent sources.
+    """
     planned = (p for p in state.get("perspectives", []) if p["id"] != OTHER_WAYS)
     known, coverage = {p["id"]: p for p in planned}, state.get("coverage", {})
     cases = {p: [c for c in claims if c["perspective"] == p and in_case(c)] for p in known}
@@ -429,8 +432,7 @@ def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
 async def _coverage(
     providers: Providers, state: RunState, claims: Sequence[Claim] | None
 ) -> tuple[dict[str, Coverage], dict[int, int]]:
-    """The coverage by what was read, and by what the verified claims cite, where there was anything to write; and which
-    of all that is counted, or what a document answers, says the same."""
+    """Returns the coverage by judged sentences and by cited passages, and by passage the first with the same text."""
     judged, read = state.get("coverage", {}), state.get("sentence_evidence", {})
 
     def cited_by(perspective: str) -> list[int] | None:
@@ -450,7 +452,7 @@ async def _coverage(
 
 
 def with_theses(claims: list[Claim]) -> list[Claim]:
-    """Each perspective's first claim, the best of its writer's that holds, is its one-line summary."""
+    """Makes each perspective's first claim its thesis."""
     first = {c["perspective"]: c for c in reversed(claims) if in_case(c)}
 
     def marked(claim: Claim) -> Claim:
@@ -460,8 +462,10 @@ def with_theses(claims: list[Claim]) -> list[Claim]:
 
 
 async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]:
-    """The claims; one that says in other words what an earlier one of its perspective says is merged into that one,
-    which then cites the passages of both. Claims with different numbers differ."""
+    """Merges claims of one perspective that say the same in other words; the first then cites the passages of both.
+
+    Claims with different numbers differ.
+    """
     vectors = await models.encode([c["text"] for c in claims])
     kinds = [(c["perspective"], c["role"], in_case(c), number_values([plain_text(c["text"])])) for c in claims]
     merged = dict[int, Claim]()
@@ -473,7 +477,7 @@ async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]
 
 
 def _citing_both(one: Claim, other: Claim) -> Claim:
-    """The first claim, citing what the other one cites too; it answers what either does."""
+    """Returns the first claim with the citations of both, and the answer of either."""
     cited: dict[int, str] = {}
     for c in (other, one):
         cited |= zip(c["passages"], c.get("evidence") or [c["text"]] * len(c["passages"]), strict=True)

@@ -1,7 +1,7 @@
-"""Write: each perspective's claims from its chosen passages.
+"""Write: each perspective's claims from its selected passages, and sentences of no side.
 
-Without a model they are quotations (`agent.evidence.cases`). A chat model writes finished sentences, each with the
-passages that say it, in its own order; verification decides what stays, and nothing else does.
+Without a model the claims are quotations (`agent.evidence.cases`). A chat model writes sentences with the passages
+that say them, in its own order; only verification drops any.
 """
 
 import asyncio
@@ -72,8 +72,8 @@ from tools.store.store import SAMPLES
 
 @stage("write")
 async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    """The passages of all perspectives are read sentence by sentence: for a writer that quotes before it writes, and
-    beside a model that writes, by the judge of this process."""
+    """Judges all perspectives' passages sentence by sentence: before quoting, or in parallel with a model that
+    writes."""
     claims, quotations = list[Claim](), list[Claim]()
     read, note = dict[str, SentenceEvidence](), partial(current_log().note, "failed")
     stances, options = dict[str, list[int]](), run_options(runtime)
@@ -114,21 +114,23 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 
 async def _also(providers: Providers, state: RunState, briefs: Sequence[Brief], claims: Sequence[Claim]) -> list[Claim]:
-    """Sentences of no side: of the passages that were read, or of those that a judge of documents put on no side."""
+    """Returns sentences of no side, from the judged passages, or from those without a side by a judge of documents."""
     if "against" in state:
         return []
     passages = {p.id: p for brief in briefs for p in brief.passages}
     if any(brief.passage_scores_trusted for brief in briefs):
         passages = await asyncio.to_thread(providers.passages, sideless_passages(state))
-    asked = asked_query(state["framing"]), "" if providers.plan else state["question"]  # a model may have translated it
+    asked = asked_query(state["framing"]), "" if providers.plan else state["question"]  # a model may translate it
     return await also_claims(providers.models, *asked, list(passages.values()), [c["text"] for c in claims])
 
 
 async def _read_and_write(
     providers: Providers, state: RunState, options: RunOptions
 ) -> tuple[list[Brief], list[list[Claim] | BaseException]]:
-    """The briefs with what was read, unless a model wrote and that was late; for each its case, or that it was late.
-    Raises DeadlineError, JudgeError."""
+    """Returns the briefs, with scores if they came in time, and for each its case or its DeadlineError.
+
+    Raises DeadlineError, JudgeError.
+    """
     briefs = await briefs_of(providers, state, options.claims_per_side)
     with share_of_time(SENTENCE_READING_SHARE):
         reading = asyncio.create_task(_read(providers.models, briefs))
@@ -139,7 +141,7 @@ async def _read_and_write(
         cases = await asyncio.gather(*writing, return_exceptions=True)
         if failed := [c for c in cases if isinstance(c, BaseException) and not isinstance(c, DeadlineError)]:
             raise failed[0]
-        with suppress(DeadlineError):  # what a model wrote stands without what was read beside it
+        with suppress(DeadlineError):  # written claims do not need the scores
             briefs = await in_time(reading)
         return briefs, cases
     finally:
@@ -147,7 +149,7 @@ async def _read_and_write(
 
 
 async def _read(models: Models, briefs: Sequence[Brief]) -> list[Brief]:
-    """The briefs with the scores of their sentences and what their documents answer."""
+    """Returns the briefs with the scores of their sentences and their documents' responses."""
     readings = await score_sentences(models, briefs)
     return [
         replace(brief, reading=found, responses=await asyncio.to_thread(document_responses, brief, found))
@@ -161,28 +163,28 @@ _LEAD = re.compile(
 
 
 class WrittenClaim(BaseModel):
-    """One claim as the model is asked for it. answers: the number of an opposing passage, 0 for none."""
+    """A claim in a model's reply. answers: the number of an opposing passage, 0 for none."""
 
-    passages: list[int] = Field(min_length=1, max_length=12)  # first, so that a model writes what it has chosen
+    passages: list[int] = Field(min_length=1, max_length=12)  # first, so that a model chooses passages before it writes
     reason: str = Field(default="", max_length=LONGEST_CLAIM)
     text: str = Field(min_length=1, max_length=LONGEST_CLAIM)
     answers: int = 0
 
 
 class WrittenCase(BaseModel):
-    """What the model is asked for."""
+    """A model's reply."""
 
     claims: list[WrittenClaim] = Field(max_length=24)
 
 
 class CaseAndObjections(WrittenCase):
-    """The same for a side that no other side is the contrary of."""
+    """A model's reply for a side without a contrary."""
 
     objections: list[WrittenClaim] = Field(default_factory=list, max_length=12)
 
 
 class WrittenCrux(BaseModel):
-    """What the model is asked for on the dispute as a whole."""
+    """A model's reply on the whole dispute."""
 
     text: str = Field(default="", max_length=LONGEST_CLAIM)
     claims: list[int] = Field(default_factory=list, max_length=12)
@@ -234,17 +236,17 @@ def _claims_wanted(brief: Brief) -> int:
 async def crux_by_chat(
     model: ChatModel, framing: FramingState, sides: Sequence[tuple[Perspective, Sequence[Claim]]]
 ) -> Claim | None:
-    """A sentence from the numbered claims of both sides, which cites their passages."""
+    """Returns a sentence from both sides' numbered claims, citing their passages; None if it cites only one side."""
     numbers = count(1)
     shown = [(p["statement"], {next(numbers): claim for claim in claims[:CRUX_CLAIMS]}) for p, claims in sides]
-    told = (
+    sections = (
         "\n".join([as_data("side", side), *(as_data("claim", decontextualised(c), number=n) for n, c in own.items())])
         for side, own in shown
     )
     reply = await ask_model(
-        model, "crux", WrittenCrux, question=as_data("question", framing["question"]), sides="\n\n".join(told)
+        model, "crux", WrittenCrux, question=as_data("question", framing["question"]), sides="\n\n".join(sections)
     )
-    # One passage of each claim before another of any.
+    # One passage per claim before a second of any.
     named = [[own[n]["passages"] for n in dict.fromkeys(reply.claims) if n in own] for _, own in shown]
     cited = [interleave(passages)[:CRUX_PASSAGES] for passages in named]
     if not reply.text.strip() or not all(cited):
@@ -261,7 +263,7 @@ async def crux_by_chat(
 
 
 def _new_sources_first(claims: Sequence[Claim], source_of: Mapping[int, str]) -> list[Claim]:
-    """The claims in their order; only those of one reason change places, so that what cites a new source is first."""
+    """Returns the claims in order; among claims of one reason, those that cite a new source come first."""
     keys = [claim.get("reason", "").casefold() or str(n) for n, claim in enumerate(claims)]
     waiting = {key: [c for k, c in zip(keys, claims, strict=True) if k == key] for key in keys}
     ordered, known = list[Claim](), set[str]()
@@ -284,20 +286,20 @@ def _focus(framing: FramingState) -> str:
 
 
 def _by_document(passages: Sequence[Passage]) -> list[Passage]:
-    """The passages of each document together, in its order; documents in the order of their first passage here."""
+    """Returns the passages grouped by document, in its order; documents in the order of their first passage."""
     rank = {p.document: n for n, p in reversed(list(enumerate(passages)))}
     return sorted(passages, key=lambda p: (rank[p.document], p.position))
 
 
 def _claim_sentences(text: str) -> list[str]:
-    """The sentences of what was to be one, without a lead that only says that a passage says it."""
+    """Splits the text into sentences and removes 'The passage says that'."""
     points = (_LEAD.sub("", sentence) for sentence in split_sentences(one_line(text)))
     return [point[:1].upper() + point[1:] for point in points if any(map(str.isalnum, point))]
 
 
 def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passage], mine: int) -> Claim:
-    """The claim with passage ids for numbers, copies included; numbers that were never given cite nothing, and
-    verification drops it. mine: how many of the passages shown, the first ones, are for the side."""
+    """Returns the claim with passage ids for numbers, copies included. Unknown numbers cite nothing, so that
+    verification drops the claim. mine: how many of the passages shown, the first ones, are for the side."""
     numbers = [n for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:CITED_PASSAGES]
     own = [shown[n - 1].id for n in numbers]
     claim = Claim(
@@ -321,10 +323,12 @@ _BY_PASSAGE, _BY_WORDS = 0.5, 0.3  # weights beside the sentence's own cosine
 async def also_claims(
     models: Models, searched: str, typed: str, passages: Sequence[Passage], quoted: Sequence[str] = ()
 ) -> list[Claim]:
-    """Returns up to MOST_ALSO sentences of no side, none of which repeats another or a `quoted` text.
+    """Returns up to MOST_ALSO sentences of no side, best fit to the question first, none of which repeats another or a
+    `quoted` text; none if the documents are not on the question.
 
-    Returns none if the documents are not on the question. searched: the question as it was read. typed: as it was
-    asked.
+    A sentence fits by its cosine to the question, by that of the nearest sentence of its passage, and by the
+    question's words in it, weighted by inverse document frequency over the sentences. searched: the question as it
+    was read. typed: as it was asked.
     """
     question = with_focus(searched, typed)
     parts = [part for passage in passages for part in quotable_parts(passage) if part.clear]
@@ -335,28 +339,28 @@ async def also_claims(
     if not _on_question(near, held, samples=all(passage.collection == SAMPLES for passage in passages)):
         return []
     fit = near + _BY_PASSAGE * best_of_passage(parts, near) + _BY_WORDS * shared
-    said, documents, chosen = list(known[1:]), Counter[tuple[str, str]](), list[Claim]()
+    used, documents, chosen = list(known[1:]), Counter[tuple[str, str]](), list[Claim]()
     for i in (int(i) for i in np.argsort(-fit, kind="stable") if near[i] >= ALSO_ON_QUESTION):
         part = parts[i]
-        repeats = any(float(vectors[i] @ other) >= REPEATS for other in said)
+        repeats = any(float(vectors[i] @ other) >= REPEATS for other in used)
         if len(chosen) < MOST_ALSO and documents[part.passage.document] < ALSO_PER_DOCUMENT and not repeats:
             documents[part.passage.document] += 1
-            said.append(vectors[i])
+            used.append(vectors[i])
             claim = Claim(perspective="", text=part.text, passages=[part.passage.id], support=0.0, role="also")
             chosen.append(Claim(**{**claim, "shown": part.shown}))
     return chosen
 
 
 def _on_question(near: NDArray[np.float32], held: float, *, samples: bool) -> bool:
-    """Whether the documents are on the question. near: its cosine to each sentence, (n,); held: the share of its words
-    that they hold."""
+    """Whether the documents are on the question. near: cosine of each sentence, (n,). held: share of the question's
+    words."""
     nearest = float(np.sort(near)[-NEAREST_SENTENCES:].mean())
     known = nearest + WORDS_WEIGHT * held >= ON_QUESTION_SUM and (nearest >= ON_QUESTION_SAMPLES or not samples)
     return known or bool(near.max() >= SURELY_ON_QUESTION)
 
 
 def sideless_passages(state: RunState) -> set[int]:
-    """The passages that the judge found on the question and for no side."""
+    """Returns the passages that the judge found on the question and for no side."""
     support, sides = state.get("support", {}), {p["id"]: p["contrary"] for p in state["perspectives"]}
     against = (s for p, s in state.get("opposition", {}).items() if sides.get(p) not in sides)
     argued = {i for scores in (*support.values(), *against) for i, s in scores.items() if s >= state["threshold"]}
@@ -364,8 +368,7 @@ def sideless_passages(state: RunState) -> set[int]:
 
 
 def _shared_words(question: str, parts: Sequence[QuotablePart]) -> tuple[NDArray[np.float64], float]:
-    """The share of the question's words that each part has, (n,), and that all parts together have; rare ones count
-    more."""
+    """Returns the weighted share of the question's words in each part, (n,), and in all parts together."""
     asked, texts = set(analyzer().analyze(question)), [set(analyzer().analyze(part.text)) for part in parts]
     weights = {w: math.log(1 + len(texts) / (1 + sum(w in t for t in texts))) for w in asked}
     total, known = max(sum(weights.values()), 1e-9), asked & set().union(*texts)
