@@ -295,7 +295,6 @@ class Settings(NetworkSettings):
         "in front: anthropic:NAME, google_genai:NAME, ollama:NAME."
     )
     model_expand: str = _text("The model that reads the question and plans the perspectives.")
-    model_frame: str = ""
     model_queries: str = _text("The model that thinks of queries for uncovered sides.")
     model_write: str = _text("The model that writes the claims.")
     temperature: float | None = Field(default=None, ge=0.0, le=2.0, description="Sent where it is set.")
@@ -397,7 +396,6 @@ class Settings(NetworkSettings):
         """Returns conditions of invalid chat model and judge settings, with messages."""
         chat_judge = self.judge in ("batch", "chat") and self.chat_is_set
         return (
-            (self.model_frame, "STEELMAN_MODEL_FRAME is no setting any more: set STEELMAN_MODEL_EXPAND in its place"),
             (
                 self.provider == "chat" and not self.chat_is_set,
                 "STEELMAN_PROVIDER is 'chat': set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, or "
@@ -518,8 +516,6 @@ def env_example() -> str:
     """Returns the text of `.env.example`."""
     lines = [_OPENING]
     for name, field in Settings.model_fields.items():
-        if not field.description:  # removed; setting it is an error
-            continue
         if heading := _HEADINGS.get(name):
             lines += ["", f"# --- {heading}"]
         default = "~/.local/share/steelman" if name == "data_dir" else field.default

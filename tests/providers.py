@@ -72,7 +72,7 @@ class ReadingWriter:
     """Quotes of each passage the first sentence that is of a side's case."""
 
     async def write(self, brief: Brief) -> list[Claim]:
-        reading = brief.reading
+        reading = brief.sentence_scores
         assert reading is not None
         first: dict[int, Claim] = {}
         for quote in (reading.quote(int(i)) for i in np.flatnonzero(reading.case)):

@@ -3,7 +3,7 @@
 from test_followups import CON, PRO, answer
 from written_answers import cited
 
-from agent.answer.followups import CommandReply, run_command
+from agent.answer.followups import CommandReply, run_slash_command
 from agent.answer.model import Answer, DocumentResponse, ResponseGroup, ResponseSentence
 
 
@@ -20,7 +20,7 @@ GIVEN = answer(PRO, OTHERS, citations=DATED)
 
 
 def told(typed: str, given: Answer = GIVEN) -> str:
-    reply = run_command(typed, given)
+    reply = run_slash_command(typed, given)
     assert isinstance(reply, CommandReply)
     return reply.text
 

@@ -15,7 +15,7 @@ from agent.answer.followups import counter_target
 from agent.answer.model import AnswerClaim
 from agent.answer.outline import side_as_text, to_terminal
 from agent.answer.retrieved import Retrieved
-from agent.answer.words import document_facts, source_line
+from agent.answer.words import source_line, stored_document_facts
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.state import Claim
@@ -99,7 +99,7 @@ async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None
 
 
 async def test_the_stored_documents_tell_author_date_and_speakers(runs: Runs) -> None:
-    assert [document_facts(row) for row in runs.store.documents("mine")] == [
+    assert [stored_document_facts(row) for row in runs.store.documents("mine")] == [
         ["20 March 2025 (heading)", "3 speakers"],
         ["by Ana Lindqvist (PDF metadata)", "14 March 2025 (byline)"],
     ]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from agent.answer.followups import CommandReply, CommandSearch, run_command
+from agent.answer.followups import CommandReply, CommandSearch, run_slash_command
 from agent.answer.model import Answer
 from agent.options import EXAMPLE, Depth
 from agent.samples import FOLDER, sample_questions
@@ -139,7 +139,7 @@ def ask(service: PageService, typed: str, thread: str | None, options: dict[str,
         begin(service, typed, thread=thread, **options)
         return
     with permissions.told():
-        carry_out(service, before, typed, run_command(typed, before), **options)
+        carry_out(service, before, typed, run_slash_command(typed, before), **options)
 
 
 def carry_out(

@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from agent.answer.words import document_facts
+from agent.answer.words import stored_document_facts
 from agent.runs.bootstrap import USER_COLLECTION
 from tools.documents.readers import READERS
 from tools.language.lexicon import count
@@ -123,7 +123,7 @@ def _line(service: PageService, collection: str, row: dict[str, object], own: bo
     name, number = str(row["shown_id"]), str(row["number"])
     kind, passages = str(row["kind"]).replace("unknown", ""), count(int(str(row["passages"])), "passage")
     with st.container(horizontal=True, vertical_alignment="center", key=f"document-{number}"):
-        told = " · ".join(filter(None, [label(name, 60), kind, *map(label, document_facts(row)), passages]))
+        told = " · ".join(filter(None, [label(name, 60), kind, *map(label, stored_document_facts(row)), passages]))
         st.html(f'<b>{text(label(str(row["title"]) or name, 90))}</b><p class="sm-small">{text(told)}</p>')
         if st.button("Open", key=f"open-document-{number}", type="tertiary"):
             source_view.open_document(str(row["title"]) or name, service.store.passages_of(int(number)))

@@ -234,7 +234,7 @@ class CommandSearch:
     depth: Depth | None = None
 
 
-def run_command(typed: str, answer: Answer) -> CommandReply | CommandSearch:
+def run_slash_command(typed: str, answer: Answer) -> CommandReply | CommandSearch:
     """Runs a slash command. Raises QuestionError for an unknown command, number or side."""
     word, _, what = typed.strip().partition(" ")
     if word.casefold() == "/help":

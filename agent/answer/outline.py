@@ -163,7 +163,7 @@ def note_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
 
 
 def _claim_block(answer: Answer, kind: BlockKind, claim: AnswerClaim) -> OutlineBlock:
-    text = words.decontextualised(claim) if claim.quoted else claim.text
+    text = words.shown_sentence(claim) if claim.quoted else claim.text
     why = words.CRUX_LABEL if kind == "crux" else words.reason_label(claim)
     speaker = attribution.short_attribution(answer, claim)
     said_by = () if kind == "crux" else attribution.numbered_source_lines(answer, claim)  # a crux shows only numbers

@@ -144,7 +144,7 @@ def how_to_get_sides(answer: Answer) -> str:
 def claim_text(claim: AnswerClaim, speaker: str | None = None) -> str:
     """Returns the claim, in quotation marks with its speaker if it is a quotation. speaker: another form, or empty."""
     who = claim.speaker if speaker is None else speaker
-    return with_speaker(in_quotes(decontextualised(claim)), who) if claim.quoted else claim.text
+    return with_speaker(in_quotes(shown_sentence(claim)), who) if claim.quoted else claim.text
 
 
 def in_quotes(text: str) -> str:
@@ -162,7 +162,7 @@ def with_speaker(words: str, speaker: str) -> str:
     return " – ".join(filter(None, (words, shorten(speaker, _LONGEST_SPEAKER, placeholder=" …"))))
 
 
-def decontextualised(sentence: AnswerClaim | ResponseSentence) -> str:
+def shown_sentence(sentence: AnswerClaim | ResponseSentence) -> str:
     """Returns the sentence with changes in square brackets."""
     return sentence.shown or sentence.text
 
@@ -292,7 +292,7 @@ def provider_name(name: str) -> str:
     return _VERSION.sub("", name)
 
 
-def document_facts(row: Any) -> list[str]:
+def stored_document_facts(row: Any) -> list[str]:
     """Returns ['by A. Moen (PDF metadata)', '14 March 2025 (byline)', '3 speakers'] of a row of `Store.documents`."""
     read = dict(note.split(": ", 1) for note in row["provenance"].split("; ") if ": " in note)
     values = {"author": row["author"] and f"by {row['author']}", "date": format_date(row["date"])}

@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
 from agent.answer.files import check_ending, write_answer
-from agent.answer.followups import HELP, CommandReply, CommandSearch, run_command
+from agent.answer.followups import HELP, CommandReply, CommandSearch, run_slash_command
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
 from agent.answer.summary import search_completed
@@ -178,7 +178,7 @@ async def _reply(runs: Runs, typed: str, args: argparse.Namespace, thread: str |
         before = await asyncio.to_thread(runs.run_store.thread_answers, thread) if thread else []
         if not before and typed != "/help":
             raise InputError("a command needs an answer to work on. Ask a question first; /help lists the commands.")
-        asked = run_command(typed, Answer.model_validate_json(before[-1])) if before else CommandReply(HELP)
+        asked = run_slash_command(typed, Answer.model_validate_json(before[-1])) if before else CommandReply(HELP)
     if isinstance(asked, CommandReply):
         print(asked.text)
         return thread

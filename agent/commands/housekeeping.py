@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import cast
 
 from agent.__main__ import FAILED, OK
-from agent.answer.words import document_facts, strip_control_characters
+from agent.answer.words import stored_document_facts, strip_control_characters
 from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
 from agent.settings import Settings, find_env_file, load_settings
@@ -25,7 +25,7 @@ def collections(args: argparse.Namespace) -> int:
     store, settings = open_store()
     if args.name:
         for row in store.documents(args.name):
-            about = ", ".join(filter(None, [row["title"], row["publisher"], *document_facts(row)]))
+            about = ", ".join(filter(None, [row["title"], row["publisher"], *stored_document_facts(row)]))
             print(strip_control_characters(f"{row['shown_id']} ({row['passages']} passages) {about}"))
         print(outdated_line(store, args.name), end="")
         return OK

@@ -121,7 +121,7 @@ def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
 
 async def quotations(models: Models, brief: Brief) -> list[Claim]:
     """Quotes the sentences that argue most clearly for a side."""
-    reading = brief.reading or (await score_sentences(models, [brief]))[0]
+    reading = brief.sentence_scores or (await score_sentences(models, [brief]))[0]
     return [_claim(brief, reading, i) for i in _pick(reading, _groups(reading, brief.responses), brief.limit)]
 
 

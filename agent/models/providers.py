@@ -76,7 +76,7 @@ class Brief:
     judge: CachedJudge
     opposing: dict[int, float] = field(default_factory=dict)
     responses: Sequence[ScoredResponse] = ()
-    reading: SentenceScores | None = None
+    sentence_scores: SentenceScores | None = None
     passage_scores_trusted: bool = False
     against: Sequence[Passage] = ()
     copies: Mapping[int, Sequence[int]] = field(default_factory=dict)

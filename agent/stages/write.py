@@ -85,7 +85,7 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     except DeadlineError as exc:
         note(f"{NOT_WRITTEN}: {exc}")
     for brief, case in zip(briefs, cases, strict=True):
-        name, reading = brief.perspective["name"], brief.reading
+        name, reading = brief.perspective["name"], brief.sentence_scores
         if isinstance(case, BaseException):
             note(f"The case for '{name}' was not written: {case}")
         else:
@@ -152,7 +152,7 @@ async def _read(models: Models, briefs: Sequence[Brief]) -> list[Brief]:
     """Returns the briefs with the scores of their sentences and their documents' responses."""
     readings = await score_sentences(models, briefs)
     return [
-        replace(brief, reading=found, responses=await asyncio.to_thread(document_responses, brief, found))
+        replace(brief, sentence_scores=found, responses=await asyncio.to_thread(document_responses, brief, found))
         for brief, found in zip(briefs, readings, strict=True)
     ]
 

@@ -107,12 +107,12 @@ async def _recorded(write: Writer, seen: dict[str, tuple[Brief, ...]], brief: Br
 
 def _question(case: Case, briefs: Sequence[Brief]) -> QuotableParts:
     """The parts read for the first of two contrary sides; empty without an answer or such sides."""
-    brief = next((b for b in briefs if b.contrary and b.reading), None)
-    if brief is None or brief.reading is None:
+    brief = next((b for b in briefs if b.contrary and b.sentence_scores), None)
+    if brief is None or brief.sentence_scores is None:
         none = np.zeros(0)
         empty = (np.zeros((0, 3)), np.zeros((0, RELEVANCE_FEATURES)), none, (), none.astype(int), none > 0)
         return QuotableParts(case.key, *empty, _kind(case))
-    reading = brief.reading
+    reading = brief.sentence_scores
     sign = -1.0 if brief.perspective["stance"] == "opposes" else 1.0
     told = np.flatnonzero(reading.on_topic & ~np.isnan(reading.confidence))
     first, second = (case.gold[side] - case.gold[SIDES[1 - i]] for i, side in enumerate(SIDES))
