@@ -11,7 +11,7 @@ from providers import side
 
 from agent.answer.assemble import assemble
 from agent.answer.model import Answer, AnswerDocument, DocumentStance
-from agent.answer.summary import SEARCH_INCOMPLETE, summarise
+from agent.answer.summary import SEARCH_INCOMPLETE, summarise, summary_of
 from agent.state import Claim, Coverage, FramingState, RunState, StageName, StageNote
 from tools.passages import Passage
 
@@ -114,6 +114,12 @@ def test_time_that_ran_out_is_the_headline_of_nothing(stage: StageName, headline
     state = RunState(framing=FRAMING, perspectives=[], coverage={}, claims=[], notes=failures)
     said = summarise("nothing_found", state, [])
     assert said.startswith(f"Time ran out before all was {headline}. Nothing was found by then, which does not say")
+
+
+@pytest.mark.parametrize("stage", ["retrieve", "judge"])
+def test_a_corrected_answer_still_says_what_time_ran_out_for(stage: StageName) -> None:
+    answer = made(state([], notes=[{"stage": stage, "message": "the time for it was used up.", "kind": "late"}]))
+    assert summary_of(answer) == answer.summary
 
 
 def test_the_published_schema_is_the_models() -> None:

@@ -209,7 +209,7 @@ class _CorrectedParts:
         return citation.model_copy(update={**dict(first), "more": more})
 
     def line(self, line: CoverageLine, side: AnswerPerspective) -> CoverageLine:
-        """Returns the side's line, recounted if its claims changed."""
+        """Returns the side's line, with its counts changed as its claims have."""
         if not any(side.id in (m.place.side, m.to.side) for m in self.moved):
             return line
         before = next(s for s in self.answer.perspectives if s.id == side.id)

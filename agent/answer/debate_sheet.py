@@ -60,7 +60,7 @@ def _diverse(claims: Sequence[OutlineBlock], most: int) -> list[OutlineBlock]:
 
 
 def _with_quotes(answer: Answer, block: OutlineBlock) -> OutlineBlock:
-    """Adds the sources' own words below a written claim, if each source has one quotation."""
+    """Adds each source's words below a written claim, if one quotation of the source is behind it."""
     said, sources = _unnumbered(block), {c.number: c for c in answer.citations}
     claim = next((c for s in answer.perspectives for c in s.claims if c.text == block.text), None)
     if block.quoted or claim is None:

@@ -73,7 +73,7 @@ def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | 
 
 
 def _named(answer: Answer, what: str) -> CounterTarget | None:
-    """Returns the claim of a number, or a side."""
+    """Returns the claim of a number or of quoted words, or a side."""
     if match := _NUMBER.fullmatch(what):
         return _claim_target(answer, int(match[1]))
     if match := _CLAIM.fullmatch(what):
