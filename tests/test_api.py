@@ -5,9 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 import pytest
@@ -29,7 +27,6 @@ from api.callers import CallerRuns
 from api.events import KINDS
 from api.schemas import RunDetails
 from tools.store.database import Database
-from tools.store.index_sync import index_lock
 
 pytest_plugins = ["api_on_loopback"]
 
@@ -320,76 +317,6 @@ def test_a_run_that_was_killed_twice_is_left_to_its_caller(settings: Settings, m
     assert [e.event for e in events] == ["resumed", "problem"]
     assert events[-1].data["type"].endswith(":run-stopped")
     assert "/resume continues it." in events[-1].data["detail"]
-
-
-TEXT = "A bridge of stone carries a town. It stands for years."
-
-
-def put_documents(client: httpx.Client, name: str, *documents: dict[str, Any]) -> httpx.Response:
-    return client.post(f"/v1/collections/{name}/documents", json={"documents": documents})
-
-
-def upload(client: httpx.Client, name: str, *files: tuple[str, bytes], **columns: Any) -> httpx.Response:
-    return client.post(f"/v1/collections/{name}/files", files=[("files", file) for file in files], data=columns)
-
-
-def listed(client: httpx.Client, name: str) -> dict[str, dict[str, Any]]:
-    reply = client.get(f"/v1/collections/{name}/documents", params={"limit": 1000})
-    return {document.pop("id"): document for document in reply.json()["documents"]}
-
-
-def test_the_next_question_uses_new_documents(client: httpx.Client) -> None:
-    given = {"title": "Of stone", "url": "https://stone.example/d", "publisher": "Stone Press", "author": "A. Moen"}
-    given |= {"kind": "news", "date": "2026-03"}
-    assert put_documents(client, "seen", {"id": "d", "text": TEXT, **given}).json()["stored"] == 1
-    made = {"provenance": "", "speakers": 0, "passages": 1, "language": "en"}
-    assert listed(client, "seen")["d"] == {**given, **made, "number": listed(client, "seen")["d"]["number"]}
-    answer = client.post("/v1/ask", json={"question": QUESTION, "collections": ["seen"]}).json()
-    cited = {(c["document_id"], c["collection"], c["url"]) for c in answer["citations"]}
-    assert cited == {("d", "seen", "https://stone.example/d")}
-    assert put_documents(client, "seen", {"id": "d", "text": "Another text about towns."}).json()["replaced"] == 1
-    assert listed(client, "seen")["d"]["title"] == ""
-    problem = problem_of(client.delete("/v1/collections/seen/documents/none"), 404, "unknown-document")
-    assert "GET /v1/collections/seen/documents lists them." in problem["detail"]
-
-
-UNREADABLE = {
-    "broken.pdf": (b"%PDF-1.4 and then nothing", "broken.pdf: this PDF is damaged"),
-    "picture.png": (b"\x89PNG", "picture.png: files ending in '.png' cannot be read"),
-    "a\u202etxt.txt": (b"Bridges.", "'a\\u202etxt.txt': no document can have this name"),
-}
-
-
-def test_unreadable_files_are_named_with_the_reason(client: httpx.Client) -> None:
-    files = [(name, content) for name, (content, _) in UNREADABLE.items()]
-    alone = problem_of(upload(client, "unreadable", *files), 422, "unreadable-document")
-    beside = upload(client, "beside", *files, ("good.txt", TEXT.encode())).json()
-    assert beside["stored"] == 1
-    for problems in ([error["message"] for error in alone["errors"]], beside["problems"]):
-        assert all(p.startswith(says) for p, (_, says) in zip(problems, UNREADABLE.values(), strict=True)), problems
-
-
-def test_a_files_name_is_an_id_and_never_a_path(client: httpx.Client, tmp_path: Path) -> None:
-    for name in ("../../etc/passwd.txt", "a;b&c?.txt", "/e//f%2F#g.txt"):
-        assert upload(client, "names", (name, f"{TEXT} {name}".encode())).json()["stored"] == 1
-        assert set(listed(client, "names")) == {name}
-        removed = client.delete("/v1/collections/names/documents/" + quote(name, safe="").replace(".", "%2E"))
-        assert removed.json() == {"passages": 1}
-    assert not list(tmp_path.rglob("*.txt"))
-
-
-def test_a_store_that_another_process_holds_is_a_503_and_nothing_is_lost(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tools.store.index_sync.INDEX_LOCK_SECONDS", 0.2)
-    with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
-        with index_lock(settings.index_dir / "dense.lock", exclusive=True, timeout=5):
-            busy = put_documents(client, "busy", {"id": "d", "text": TEXT})
-            problem_of(busy, 503, "store-busy")
-            assert int(busy.headers["retry-after"]) > 0
-        assert put_documents(client, "busy", {"id": "d", "text": TEXT}).json()["unchanged"] == 1
-        answer = client.post("/v1/ask", json={"question": QUESTION, "collections": ["busy"]}).json()
-        assert [c["document_id"] for c in answer["citations"]] == ["d"]
 
 
 RUN = "/v1/runs/aaaaaaaaaaaa"
