@@ -112,7 +112,7 @@ test: check
 
 # Where that is allowed; where it is not, the tests that need a browser say how to get one.
 browser: $(DEV)
-	@$(BIN)/python -m tests.page_server >/dev/null 2>&1 || ! command -v apt-get >/dev/null || { \
+	@PYTHONPATH=. $(BIN)/python tests/page_server.py >/dev/null 2>&1 || ! command -v apt-get >/dev/null || { \
 	  echo "Installing Chromium (a minute, once) …" >&2; become=$$(test "$$(id -u)" = 0 || echo sudo -n); \
 	  $$become apt-get update -qq && $$become env DEBIAN_FRONTEND=noninteractive apt-get install -qqy \
 	    --no-install-recommends chromium fonts-liberation fonts-dejavu-core >/dev/null; } || true

@@ -47,8 +47,6 @@ def api(
 
 
 class Held:
-    """Lets no search through until it is opened."""
-
     def __init__(self) -> None:
         self.open, self.reached = threading.Event(), threading.Event()
 
@@ -58,14 +56,11 @@ class Held:
 
 
 class Door:
-    """A server that is shared, and a client of it."""
-
     def __init__(self, address: str, http: httpx.Client) -> None:
         self.address, self.http = address, http
 
     @contextmanager
     def held(self) -> Iterator[Held]:
-        """Until it is opened, or the test is over, no search of the server goes on."""
         held = _HOOK[0] = Held()
         try:
             yield held
@@ -79,7 +74,6 @@ _HOOK: list[Callable[[str], object]] = [lambda _: None]
 
 @pytest.fixture(scope="module")
 def standing(module_settings: Settings) -> Iterator[Door]:
-    """One server for the tests of a module."""
     made = build(before_search=lambda query: _HOOK[0](query))
     with api(module_settings, made) as address, httpx.Client(base_url=address, timeout=30) as http:
         yield Door(address, http)

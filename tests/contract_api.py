@@ -30,6 +30,7 @@ def _settings(bench: Bench, **changes: object) -> Settings:
 
 def slow_sender(given: Sequence[bytes], bench: Bench) -> Outcome:
     """The first part is sent, and then the second one without end, three times a second."""
+    bench.patch.setattr(connections, "_TICK", 0.1)
     bench.patch.setattr(connections, "HEAD_SECONDS", 1)
     bench.patch.setattr(connections, "_BODY_SECONDS", 1.0)
     with api(_settings(bench)) as address, connected(address) as connection:
@@ -88,7 +89,6 @@ def sent_at_once(given: int, bench: Bench) -> Outcome:
 
 
 def resume_in_the_graph(given: object, _: Bench) -> Outcome:
-    """The sides as LangGraph's server and the page hand them over."""
     try:
         return Outcome("taken", reviewed_perspectives([given])[0]["id"])
     except InputError as exc:
@@ -118,8 +118,7 @@ _BODIES = {
     "chunks that drip": (head("POST", "/mcp", JSON, "Transfer-Encoding: chunked"), b"1\r\nx\r\n"),
     "an upload that drips": (_UPLOAD + _FILE, b"x"),
 }
-_IDS = ["<script>alert(1)</script>", "a'", "é", "x" * 21, "rest"]
-_MANY = f"<p {' '.join(f'a{n}=1' for n in range(200_000))}>{WORDS}"
+_IDS = ["<script>alert(1)</script>", "x" * 21, "rest"]
 _MARKED = "more than 20,000,000 bytes of markup, or 750,000 tags in a part"
 _ENTITY = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
 
@@ -131,13 +130,7 @@ def _with_entity(path: Path) -> None:
 
 _FILES: list[tuple[str, str, object, str, str, str]] = [
     ("a million empty paragraphs", "a.docx", lambda p: word(p, "<w:p></w:p>" * 1_000_000), "refused", _MARKED, "Split"),
-    ("a million paragraphs", "a.html", "<p>a" * 1_000_000, "refused", "the 512 MB of memory", "_READ_MEGABYTES"),
     ("an entity that names a file", "a.odt", _with_entity, "read", f"{WORDS}\n\nAnd more.", ""),
-    ("front matter of brackets", "a.md", f"---\na: {'[' * 1_000_000}\n---\n{WORDS}", "read", WORDS, ""),
-    ("one quotation mark", "a.csv", '"', "refused", "the file has no rows", ""),
-    ("arrays in arrays", "a.json", "[" * 1_000_000, "refused", "not valid JSON", ""),
-    ("groups in groups", "a.rtf", "{\\rtf1 " + "{" * 1_000_000, "refused", "its braces do not match", "Save it anew"),
-    ("tags without end", "a.html", f"{'<b>' * 500_000}{WORDS}", "read", WORDS, ""),
 ]
 
 ROWS = (
@@ -152,9 +145,6 @@ ROWS = (
     Row("all are open, and a probe asks", many_open, (1, "/healthz"), 200, "ok"),
     Row("requests that wait for no reply", sent_at_once, 300, 1, "ok"),
     *(Row(f"the id {i!r}", resume_in_the_graph, _SIDE | {"id": i}, "refused", _ID, _ID_DO, ("<script",)) for i in _IDS),
-    Row("a plain id", resume_in_the_graph, _SIDE | {"id": "p_1-B"}, "taken", "p_1-B"),
-    Row("an element of many attributes", read_file, ("a.html", _MANY, {"read_seconds": 1.0}), "refused",
-        "takes too long to read (over 1 seconds)", "STEELMAN_READ_SECONDS allows more"),
     *(Row(f"{what} ({name})", read_file, (name, made, {}), status, cause, remedy)
       for what, name, made, status, cause, remedy in _FILES),
 )  # fmt: skip

@@ -1,7 +1,12 @@
-"""Rows of the contract table: what chat apps send, what settings hold, and in which languages people ask."""
+"""Rows of the contract table: what chat apps, people and assistants send, what settings hold, and in which languages
+people ask."""
 
+import io
 import json
+import sys
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
+from importlib.util import find_spec
 from io import StringIO
 from typing import Any
 
@@ -9,10 +14,14 @@ import httpx
 import pytest
 from agent_fixtures import QUESTION
 from contract_table import Bench, Outcome, Row
+from mcp import Client
+from providers import build
+from test_api_mcp import words
 
 from agent.__main__ import main as agent_line
-from agent.models.from_settings import build_chat_models
 from agent.options import check_question
+from agent.runs import service as session
+from agent.runs.service import Runs
 from agent.settings import load_settings
 from api.__main__ import main as api_line
 from evals.__main__ import main as evals_line
@@ -61,9 +70,9 @@ async def settings(given: bytes | dict[str, str], bench: Bench) -> Outcome:
         bench.patch.setenv(name, value)
     heard: dict[str, int] = {}
     measured = ["answers", "--limit", "1", "--out", str(bench.folder / "answers.jsonl")]
-    for enter, words in ((agent_line, ["runs"]), (api_line, ["keys", "list"]), (evals_line, measured)):
+    for enter, typed in ((agent_line, ["runs"]), (api_line, ["keys", "list"]), (evals_line, measured)):
         with redirect_stderr(StringIO()) as told, redirect_stdout(StringIO()):
-            status = enter(words)
+            status = enter(typed)
         heard.setdefault(told.getvalue().partition(": ")[2], status)
         if not status:
             return Outcome(status, f"{load_settings().openai_api_key.get_secret_value()} is read")
@@ -73,10 +82,12 @@ async def settings(given: bytes | dict[str, str], bench: Bench) -> Outcome:
     return Outcome(next(iter(heard.values())), str(shown.value))
 
 
-async def models(given: dict[str, str], bench: Bench) -> Outcome:
-    with pytest.raises(SettingsError) as told:
-        build_chat_models(load_settings(**given))
-    return Outcome("failed", str(told.value))
+def chosen(given: dict[str, str], bench: Bench) -> Outcome:
+    for name, value in {**given, "STEELMAN_DATA_DIR": str(bench.folder)}.items():
+        bench.patch.setenv(name, value)
+    with redirect_stderr(StringIO()) as told:
+        status = agent_line(["ask", QUESTION])
+    return Outcome(status, told.getvalue())
 
 
 async def question(given: str, bench: Bench) -> Outcome:
@@ -123,30 +134,111 @@ SETTINGS: tuple[tuple[str, bytes | dict[str, str], str, str], ...] = (
     ("a login", {"CHROMA_URL": "http://me:secret/secret@h:1/v1"}, "CHROMA_URL cannot be 'http://h:1/v1'", "http:// or"),
     ("docker's quotes", {"OPENAI_BASE_URL": '"http://a.example"'}, "OPENAI_BASE_URL holds quotation", "leave them out"),
 )
-# Each line: situation, settings, cause, remedy
+NO_JUDGE = (
+    ("no model of that name on this machine", "Download it: `hf download team/judge`")
+    if find_spec("torch")
+    else ("the judge team/judge needs the extra 'models'", "pip install torch")
+)
+# Each line: situation, variables, cause, remedy
 MODELS: tuple[tuple[str, dict[str, str], str, str], ...] = (
-    ("no key", {"model": "anthropic:m"}, "STEELMAN_MODEL is 'anthropic:m'", "set ANTHROPIC_API_KEY, or ANTHROPIC_BASE"),
-    ("one stage only", {"model_write": "ollama:m"}, "no model is named for every stage", "set STEELMAN_MODEL"),
-    ("unknown vendor", {"model": "mistralai:m"}, "'mistralai' is not offered by name", "set OPENAI_BASE_URL"),
-    (
-        "no address",
-        {"model": "ollama:m", "ollama_host": "ftp://h"},
-        "OLLAMA_HOST is 'ftp://h'",
-        "as http:// or https://",
-    ),
+    ("no key", {"STEELMAN_MODEL": "anthropic:m"}, "STEELMAN_MODEL is 'anthropic:m'", "set ANTHROPIC_API_KEY, or"),
+    ("one stage only", {"STEELMAN_MODEL_WRITE": "ollama:m"}, "no model is named for every stage", "set STEELMAN_MODEL"),
+    ("unknown vendor", {"STEELMAN_MODEL": "mistralai:m"}, "'mistralai' is not offered by name", "set OPENAI_BASE_URL"),
+    ("no such judge", {"STEELMAN_JUDGE": "larger"}, "STEELMAN_JUDGE cannot be 'larger'", "hub: and the name"),
+    ("a judge that is not here", {"STEELMAN_JUDGE": "hub:team/judge"}, *NO_JUDGE),
 )
-LANGUAGES = (
-    *(("Arabic", "هل الطاقة النووية آمنة؟"), ("Russian", "Нужны ли зоопарки?"), ("German", "Ist Atomkraft gut?")),
-)
-FOREIGN = ("Is the 君が代 a fit national anthem?", "is AI art realy art??", "Should Sinn Féin enter government?")
-ROWS = (
+LANGUAGES = (("Arabic", "هل الطاقة النووية آمنة؟"), ("German", "Ist Atomkraft gut?"))
+FOREIGN = ("Is the 君が代 a fit national anthem?", "is AI art realy art??")
+APP_ROWS = (
     *(Row(what, chat_app, sent, 200, shown, runs) for what, sent, shown, runs in APPS),
     Row("asks nothing", chat_app, said("Write a poem."), 400, "question was found in", "Ask something that"),
     *(Row(what, settings, given, 2, cause, do, ("secret",)) for what, given, cause, do in SETTINGS),
     Row("UTF-16 of PowerShell", settings, "OPENAI_API_KEY=sk-1\r\n".encode("utf-16"), 0, "sk-1 is read"),
     Row("UTF-8 with its mark", settings, b"\xef\xbb\xbfOPENAI_API_KEY=sk-1", 0, "sk-1 is read"),
     Row("a mounted secret", settings, {"OPENAI_API_KEY": "sk-1\r\n"}, 0, "sk-1 is read"),
-    *(Row(what, models, given, "failed", cause, do) for what, given, cause, do in MODELS),
+    *(Row(what, chosen, given, 2, cause, do) for what, given, cause, do in MODELS),
     *(Row(name, question, text, "refused", f"but as {name}", "Ask it in English, or set") for name, text in LANGUAGES),
     *(Row("English with foreign words", question, text, "answered") for text in FOREIGN),
 )
+
+
+def in_chat(given: str, bench: Bench) -> Outcome:
+    bench.patch.setenv("STEELMAN_DATA_DIR", str(bench.folder / "data"))
+    bench.patch.setattr(session, "Runs", partial(Runs, build=build()))
+    bench.patch.setattr("agent.runs.bootstrap.index_samples", lambda *_: None)
+    bench.patch.setattr(sys, "stdin", io.StringIO(given))
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        status = agent_line(["chat", "--no-web"])
+    return Outcome(status, out.getvalue() + err.getvalue())
+
+
+def http(given: str, bench: Bench) -> Outcome:
+    with httpx.Client(base_url=bench.standing(), timeout=60) as client:
+        first = client.post("/v1/ask", json={"question": QUESTION, "depth": "quick"}).json()
+        reply = client.post("/v1/ask", json={"question": given, "depth": "quick", "thread": first["run_id"]})
+    told = reply.json()
+    return Outcome(reply.status_code, told.get("detail") or f"{told['question']} / {told['neutral_question']}")
+
+
+def conversation(given: str, bench: Bench) -> Outcome:
+    """What a chat app shows for a conversation of these messages, without our own replies."""
+    messages = [{"role": "user", "content": text} for text in (QUESTION, given)]
+    with httpx.Client(base_url=f"{bench.standing()}/v1", timeout=60) as client:
+        reply = client.post("/chat/completions", json={"model": "steelman-quick", "messages": messages})
+    return Outcome(reply.status_code, reply.json()["choices"][0]["message"]["content"])
+
+
+FIRST = f"{QUESTION}\n"
+LISTED = "/summarise, /more, /against, /newer, /only and /help"
+TITLE = f"Goes on from: {QUESTION}"
+TYPED = [
+    Row("an unknown command", in_chat, f"{FIRST}/shout\n", 0, "there is no command /shout", LISTED),
+    Row("a command before any answer", in_chat, "/newer\n", 0, "needs an answer to work on", "Ask a question first"),
+    Row("a source that the answer lacks", in_chat, f"{FIRST}/only 99\n", 0, "needs the number of a source", "1, 2"),
+    Row("a greeting", in_chat, "Hello!\n", 0, "Hello! Ask something that people disagree on", "ban smartphones?"),
+    Row("thanks", conversation, "Thank you!", 200, "You are welcome! Ask something"),
+    Row("a follow-up's title", in_chat, f"{FIRST}and the arches?\n", 0, "\nand the arches?\n", TITLE),
+    Row("a question of its own", http, "Should ferries run at night?", 200, "at night? / Should ferries run at night?"),
+    Row("a claim that does not exist", http, "/against 99", 422, "no '99' to argue against", "1 to "),
+    Row("a command of the chat", http, "/newer", 422, "is no question, but a command", "on the page or in the chat"),
+]
+
+
+PAIR = {"statement": "Bridges help towns.", "passage": "A bridge brings trade."}
+PAIRS = json.dumps([PAIR])
+
+
+async def assistant(given: tuple[str, dict[str, Any]], bench: Bench) -> Outcome:
+    tool, arguments = given
+    usual = {} if tool == "judge" else {"question": QUESTION, "depth": "quick"}
+    async with Client(f"{bench.standing()}/mcp") as client:
+        reply = await client.call_tool(tool, usual | arguments)
+    return Outcome("refused" if reply.is_error else "done", words(reply))
+
+
+# Each line: situation, tool, arguments
+READ: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("false as a text", "ask", {"web": "false"}),
+    ("a list as a text", "ask", {"collections": '["samples"]'}),
+    ("one entry of a list", "retrieve", {"collections": "samples"}),
+    ("an empty list as a text", "ask", {"domains": "[]", "collections": "[]"}),
+    ("null as texts", "retrieve", dict.fromkeys(("web", "thread", "depth", "domains", "deadline_seconds"), "null")),
+    ("pairs as a text", "judge", {"pairs": PAIRS}),
+    ("one pair", "judge", {"pairs": PAIR}),
+)
+# Each line: situation, tool, arguments, cause
+REFUSED: tuple[tuple[str, str, dict[str, Any], str], ...] = (
+    ("neither true nor false", "ask", {"web": "maybe"}, "web: Input should be a valid boolean"),
+    ("an unknown collection", "ask", {"collections": "mine"}, "There is no collection 'mine'. There are: samples."),
+    ("no domain", "ask", {"domains": '["not a domain"]'}, "domains.0: "),
+    ("a deep list", "ask", {"domains": "[" * 5000}, "domains.0: String should have at most 253 characters"),
+    ("an unknown argument", "ask", {"command": "ls"}, "The arguments are: collections, web, domains"),
+    ("no question", "ask", {"question": "Write a song about bridges"}, "question was found in"),
+)
+HTTP_WORDS = ("python -m", "GET /", "POST /")
+ASSISTANTS = [
+    *(Row(said, assistant, (tool, sent), "done") for said, tool, sent in READ),
+    *(Row(said, assistant, (tool, sent), "refused", cause, "", HTTP_WORDS) for said, tool, sent, cause in REFUSED),
+]
+
+ROWS = (*APP_ROWS, *TYPED, *ASSISTANTS)

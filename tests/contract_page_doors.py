@@ -38,7 +38,6 @@ def visited(visit: Visit, bench: Bench) -> Iterator[tuple[Pages, Settings]]:
 
 
 def settings_view(visit: Visit, bench: Bench) -> Outcome:
-    """Opens the settings."""
     with visited(visit, bench) as (pages, settings):
         app = pages(visit.claims, view="settings")
         assert not app.exception
@@ -56,16 +55,6 @@ class Refusing(Silent):
         self.send_error(418, SAID, SAID)
 
     do_GET = do_POST  # noqa: N815
-
-
-def failing_judge(visit: Visit, bench: Bench) -> Outcome:
-    """The same, where the judge refuses what it is asked; it is not asked for those who may only look."""
-    Refusing.heard = []
-    with serving(Refusing) as server:
-        given = {"judge": "chat", "judge_url": server, "judge_model": "/srv/models/tiny"}
-        came = settings_view(replace(visit, settings=given), bench)
-        assert (came.status, bool(Refusing.heard)) in (("may look", False), ("may set", True))
-        return replace(came, text=came.text.replace(server.partition("//")[2], PLACE))
 
 
 def settings_form(visit: Visit, bench: Bench) -> Outcome:
@@ -100,18 +89,6 @@ def answer_page(visit: Visit, bench: Bench) -> Outcome:
             runs.finish("a" * 12, "a test", "done", {}, told.model_copy(update={"run_id": "a" * 12}).model_dump_json())
         app = pages(run="a" * 12)
         return Outcome("failed" if app.exception else "answered", html(app))
-
-
-def failed_run(visit: Visit, bench: Bench) -> Outcome:
-    """Reads what became of a run that ended with an error."""
-    with visited(visit, bench) as (pages, settings):
-        pages(view="documents")
-        with closing(Database(settings.database_path)) as database:
-            runs, error = RunStore(database), f"tiny at {ADDRESS} refused the key (status 403: {SAID})."
-            runs.create("a" * 12, "a" * 12, "Is it?", RunOptions.of().to_dict(), "a test")
-            failure = {"kind": "ProviderDownError", "error": error, "hint": ""}
-            runs.finish("a" * 12, "a test", "failed", failure, error=error)
-        return Outcome("failed", html(pages(run="a" * 12)))
 
 
 def address(visit: Visit, bench: Bench) -> Outcome:
@@ -156,14 +133,11 @@ _PEOPLE: tuple[tuple[str, dict[str, object], str, str], ...] = (
 )
 _FORMS: tuple[tuple[str, dict[str, str], dict[str, str], str, str], ...] = (
     ("another address for a stored key", STORED, {"OPENAI_BASE_URL": "SERVER"}, "unchanged", _OTHER),
-    ("the first address beside a key for OpenAI", STORED | {"openai_base_url": "", "provider": "embedded"},
-     {"OPENAI_BASE_URL": "SERVER"}, "unchanged", _OTHER),
     ("another address of the judge", JUDGE, {"STEELMAN_JUDGE_URL": "SERVER"}, "unchanged", _OTHER),
     ("another address and its key", STORED, {"OPENAI_BASE_URL": "SERVER", "OPENAI_API_KEY": "sk-typed"},
      "changed, asked", "Bearer sk-typed"),
     ("a judge without a key beside a stored one of OpenAI", STORED,
      {"STEELMAN_JUDGE_URL": "SERVER/score", "STEELMAN_JUDGE_MODEL": "tiny"}, "changed, asked", "judge"),
-    ("a search engine of one's own", STORED, {"SEARXNG_URL": "SERVER"}, "changed", "SearXNG"),
 )  # fmt: skip
 ROWS: tuple[Row, ...] = (
     Row("a browser at this machine", settings_view, Visit(settings=STORED), "may set", FOLDER, OFF, ("sk-stored",)),
@@ -181,15 +155,13 @@ ROWS: tuple[Row, ...] = (
     *(
         Row(f"{what}, seen by a visitor", door, Visit(LAN), status, cause, remedy, (*_INTERNAL, "/srv"))
         for what, door, status, cause, remedy in (
-            ("a failing judge", failing_judge, "may look", "<b>on</b><span>judge</span><span>tiny</span>", ""),
             ("notes with internals", answer_page, "answered", "The model tiny failed.", ""),
-            ("a failed run", failed_run, "failed", "a provider cannot be reached", "Try again later"),
         )
     ),
     *(
         Row("the same, seen at this machine", door, Visit(), status, place, SAID)
         for door, status, place in (
-            (failing_judge, "may set", PLACE), (answer_page, "answered", ADDRESS), (failed_run, "failed", ADDRESS),
+            (answer_page, "answered", ADDRESS),
         )
     ),
     *(

@@ -109,33 +109,8 @@ async def visit(given: Sequence[Mapping[str, Any]], bench: Bench) -> Outcome:
         return Outcome(" ".join(f.name for f in server.data.iterdir()), f"{session.text} {told}")
 
 
-async def empty_the_cache(given: int, bench: Bench) -> Outcome:
-    """Messages `clear_cache`, each with a page after it. status: how many services were opened."""
-    server = _page(logins=False)
-    async with page_session(server.port) as session:
-        await session.until(lambda: "Documents" in session.buttons, "the page")
-        before = _loops(server)
-        for _ in range(given):
-            await session.send(BackMsg(clear_cache=True))
-            await session.go("view=documents")
-            await session.until(lambda: "What you add is searched" in session.text, "the documents")
-            await session.go("")
-            await session.until(lambda: "sm-lead" in session.text, "the page")
-        return Outcome(_loops(server) - before + 1, session.text)
-
-
-def _loops(server: PageServer) -> int:
-    """Threads of services, by the connections that each keeps open to its database of checkpoints."""
-    opened = 0
-    for each in Path(f"/proc/{server.pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
-            opened += "checkpoints.db" in str(each.readlink())
-    return opened
-
-
 async def send_file(given: str, bench: Bench) -> Outcome:
-    """A file for the upload address, as `given` says."""
-    server, unasked = _page(logins=given == "before the login"), given.startswith("before")
+    server, unasked = _page(logins=given == "before the login"), given == "before the login"
     async with page_session(server.port) as session, httpx.AsyncClient(trust_env=False) as client:
         token = (await client.get(f"{server.url}/_stcore/health")).cookies["_streamlit_xsrf"]
         client.cookies.clear()
@@ -152,10 +127,9 @@ async def send_file(given: str, bench: Bench) -> Outcome:
         if given in ("one id twice", two):
             assert (await client.put(first, **sent)).status_code == 204
         target = {"an id of its own": unknown, two: second}.get(given, first)
-        if given in ("without a length", "two lengths"):
-            sent = {"content": _endless(), "headers": {"Content-Type": "multipart/form-data; boundary=a"}}
         if given == "two lengths":
-            sent["headers"] |= {"Content-Length": "1", "Transfer-Encoding": "chunked"}
+            lengths = {"Content-Length": "1", "Transfer-Encoding": "chunked"}
+            sent = {"content": _endless(), "headers": {"Content-Type": "multipart/form-data; boundary=a", **lengths}}
         reply = await client.put(target, **sent)
         return Outcome(reply.status_code, reply.text)
 
@@ -202,9 +176,8 @@ ROWS = [
     Row("variables that open it", start_beside_a_configuration, _ELSEWHERE, "closed", "(Ctrl-C stops it)"),
     Row("before the login", visit, [], "secrets.toml", "by nobody else who logs in", hidden=("vote",)),
     Row("odd messages before it", visit, _ODD, "secrets.toml", "by nobody else who logs in", hidden=("git_info",)),
-    Row("an emptied cache", empty_the_cache, 3, 1, "sm-lead"),
     *(Row(what, send_file, what, 403, _NOT_ASKED, _CHOOSE) for what in
-      ("before the login", "before the field", "an id of its own", "one id twice", "without a length", "two lengths")),
+      ("before the login", "an id of its own", "one id twice", "two lengths")),
     *(Row(what, send_file, what, 413, "One upload holds 25 MB at most (STEELMAN_API_UPLOAD)", "Send fewer at once")
       for what in ("too large", "two that are too much together")),
     Row("more windows than it serves", open_windows, 130, 503, "As many windows are open", "Come back in a moment"),

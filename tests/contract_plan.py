@@ -4,21 +4,22 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from agent_fixtures import ingest
 from answering_model import QUESTION, SIDES, STAGES, answering, run, stand_in, store_library
 from contract_table import Bench, Outcome, Row
-from model_server import ModelServer, Reply
+from model_server import ModelServer
 
 import agent.answer.followups
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
 from agent.options import RunOptions
+from agent.runs.bootstrap import default_options
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from tools.errors import RunError
+from tools.passages import SourceDocument
 
 
 def prepared(server: ModelServer, bench: Bench) -> Settings:
-    """The settings of a chat model over the library on compulsory voting."""
     store_library(bench.folder / "data")
     stand_in(bench.patch)
     return load_settings(
@@ -40,19 +41,7 @@ async def ask(given: tuple[str, Sequence[str], dict[str, Any]], bench: Bench) ->
     return Outcome(answer.outcome, f"{told} {' '.join(more)} PLANS {plans}")
 
 
-async def ask_failing(given: str, bench: Bench) -> Outcome:
-    """Asks where the model's server fails."""
-    with ModelServer(strict=False) as server:
-        server.on(STAGES["expand"], Reply("oh dear", status=500))
-        try:
-            answer = await run(prepared(server, bench), 20, given, web=False)
-        except RunError as exc:
-            return Outcome("failed", str(exc))
-    return Outcome(answer.outcome, " ".join(n.text for n in answer.notes if n.kind == "degraded"))
-
-
 async def resume_of_older(given: None, bench: Bench) -> Outcome:
-    """Stops a run that an older version began, and goes on with it."""
     with ModelServer(strict=False) as server:
         server.on(STAGES["expand"], SIDES)
         async with Runs(prepared(server, bench)) as runs:
@@ -71,15 +60,42 @@ async def resume_of_older(given: None, bench: Bench) -> Outcome:
 
 
 GERMAN = "Sollte man wählen müssen?"
-COST = "Does compulsory voting cost any money?"
-FACT = {"form": "plain", "question": "How many people voted in 1924?", "perspectives": []}
-ROWS = (
+PLANNED = (
     Row("a question in German", ask, (GERMAN, (), {"language": "German"}), "answered", "from German, and is answered"),
-    Row("a focus that the question names", ask, ("And money?", (COST,), {"question": COST, "focus": "money"}),
-        "answered", "On money, of", hidden=("money? money",)),
-    Row("a question of fact", ask, ("How many people voted in 1924?", (), FACT), "no_sides", "What the sources say",
-        "PLANS 1"),
-    Row("a failing model", ask_failing, QUESTION, "answered", "failed (status 500", "stood in for it (frame)."),
     Row("a run that an older version began", resume_of_older, None, "answered", "Make it easy",
         "An older version of Steelman began this run. It was started again from the beginning."),
 )  # fmt: skip
+
+
+MARKET = "Should the market be moved to Sundays?"
+STAY = "The market should stay on Saturdays, because families from the villages come to town on that day."
+MOVE = "The market should be moved to Sundays, since the square is empty then and traders would sell more."
+CLOSE = "The market should be closed for good, since it costs the town more than the stalls pay."
+
+
+async def own_sides(given: list[dict[str, str]], bench: Bench) -> Outcome:
+    """Asks over three letters, replaces the planned sides, and reads the answer on the terminal."""
+    async with Runs(Settings(data_dir=bench.folder)) as runs:
+        documents = [SourceDocument(f"d{n}", text, publisher=f"P{n}") for n, text in enumerate((STAY, MOVE, CLOSE))]
+        ingest(runs, documents, "letters")
+        run = await runs.start(MARKET, default_options(runs, "quick", review=True))
+        async for _ in runs.events(run):
+            pass
+        await runs.resume(run, given)
+        answer = await runs.answer(run)
+    by_side = [f"{side.statement} > {' '.join(c.text for c in side.claims)};" for side in answer.perspectives]
+    return Outcome(answer.outcome, " ".join([*by_side, to_terminal(answer, 104, bold=False)]))
+
+
+KEEP_IT, MOVE_IT, CLOSE_IT = "Keep the market on Saturdays", "Move it to Sundays", "Close the market for good"
+OWN_SIDES = (
+    Row(
+        "three wishes",
+        own_sides,
+        [{"statement": said} for said in (KEEP_IT, MOVE_IT, CLOSE_IT)],
+        "answered",
+        f"{KEEP_IT} > {STAY}; {MOVE_IT} > {MOVE}; {CLOSE_IT} > {CLOSE};",
+    ),
+)
+
+ROWS = (*PLANNED, *OWN_SIDES)

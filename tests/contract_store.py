@@ -2,7 +2,6 @@
 in their own processes, which are killed."""
 
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -13,15 +12,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from contract_table import Bench, Outcome, Row
-from instant_providers import instant_providers
 from toys import House, text
 
 from agent.runs.bootstrap import open_parts
-from agent.runs.store import RunStore
-from agent.runs.threads import ThreadStore
 from agent.settings import Settings
-from tools.store.database import Database
-from tools.store.store import Store
 
 INDEXES = ("dense", "lexical")
 MANY = 1100  # passages: enough for Chroma to write its vector files
@@ -47,7 +41,6 @@ def makings(folder: Path) -> list[str]:
 
 
 def process(code: str, *arguments: object, data: Path) -> Outcome:
-    """What Python on the code prints, and its exit status."""
     paths = os.pathsep.join(map(str, (_ROOT, _ROOT / "tests")))
     command, environment = [sys.executable, "-c", code, *map(str, arguments)], {"PYTHONPATH": paths}
     environment = {**os.environ, **environment, "STEELMAN_DATA_DIR": str(data)}
@@ -64,16 +57,7 @@ def cut(keep: float) -> Callable[[Path], object]:
     return lambda file: file.write_bytes(file.read_bytes()[: int(keep * file.stat().st_size)])
 
 
-def overwrite(file: Path) -> object:
-    return file.write_bytes(random.Random(7).randbytes(file.stat().st_size))
-
-
-def zero(file: Path) -> object:
-    return file.write_bytes(bytes(file.stat().st_size))
-
-
 def each(pattern: str, how: Damage) -> Damage:
-    """Damage to the files of that pattern below the indexes."""
     return lambda index: [how(file) for file in index.glob(pattern)]
 
 
@@ -96,15 +80,8 @@ async def damaged(given: Damage, bench: Bench) -> Outcome:
 
 
 _VECTORS = "dense/chroma/*/data_level0.bin"
-_HEAD = "dense/chroma/*/header.bin"
-_LINKS = "dense/chroma/*/link_lists.bin"
 _DAMAGED: dict[str, tuple[str, Damage]] = {
     "the vectors cut": ("dense", each(_VECTORS, cut(0.5))),
-    "the graph's head cut": ("dense", each(_HEAD, cut(0.5))),
-    "the upper links zeroed": ("dense", each(_LINKS, zero)),
-    "Chroma's database cut": ("dense", each("dense/chroma/chroma.sqlite3", cut(0.1))),
-    "the number overwritten": ("dense", each("dense/NUMBER", overwrite)),
-    "a file of the words gone": ("lexical", each("lexical/tantivy/*.idx", Path.unlink)),
     "the words' head cut": ("lexical", each("lexical/tantivy/meta.json", cut(0.5))),
 }
 
@@ -140,51 +117,12 @@ async def next_command(given: tuple[str, str], bench: Bench) -> Outcome:
 _GONE = "Nothing of that name is left, in the store or in the indexes"
 _REMOVALS: dict[str, tuple[tuple[str, str], int | str, str]] = {
     "a deletion was killed, and is given again": (("delete c", "delete c"), 0, _GONE),
-    "a document's was killed, and is given again": (("delete c d1", "delete c d1"), 0, _GONE),
     "a deletion was killed": (("delete c", "collections"), 0, "A removal that an earlier command began is finished"),
     "a deletion was killed, and a server or the page starts": (("delete c", ""), "opened", ""),
-}
-
-# Runs whose process was killed
-
-_COMMAND = """
-import os, signal, sys
-from functools import partial
-from agent.__main__ import main
-from agent.runs import bootstrap, service
-from providers import build
-killed = lambda query: os.kill(os.getpid(), signal.SIGKILL) if sys.argv[1] == "killed" else None
-service.Runs = partial(service.Runs, build=build(before_search=killed))
-bootstrap.index_samples = lambda *_: None
-sys.exit(main(sys.argv[2:]))
-"""
-
-
-async def after_a_killed_run(then: str, bench: Bench) -> Outcome:
-    """A batch is killed in its run. then: the words of the next command, if any."""
-    settings, questions = Settings(data_dir=bench.folder / "data"), bench.folder / "q.jsonl"
-    database = Database(settings.database_path)
-    instant_providers(settings, Store(database)).search.close()
-    questions.write_text('{"question": "Should towns build bridges?"}\n')
-    batch = f"batch {questions} --out {bench.folder / 'a.jsonl'}"
-    assert process(_COMMAND, "killed", *batch.split(), data=settings.data_dir).status == -9
-    came = Outcome("looked at", "")
-    if then:
-        came = process(_COMMAND, "", *then.replace("BATCH", batch).split(), data=settings.data_dir)
-    rows = RunStore(database).latest(9)
-    states = f"\nruns: {[r.state for r in rows]} stored: {[r.status for r in rows]} history: "
-    return Outcome(came.status, came.text + states + str([t.state for t in ThreadStore(database).latest(9)]))
-
-
-_RUNS: dict[str, tuple[str, int | str, str, str]] = {
-    "a batch was killed, and is given again": ("BATCH", 0, "1 answered, 0 failed", "stored: ['done', 'cancelled']"),
-    "runs are listed after a batch was killed": ("runs", 0, "  interrupted  ", "ask --resume"),
-    "the history is looked at": ("", "looked at", "runs: ['interrupted']", "history: ['interrupted']"),
 }
 
 _AGAIN = "made again from the store"
 ROWS: tuple[Row, ...] = (
     *(Row(name, damaged, how, 0, f"The {index} index was damaged", _AGAIN) for name, (index, how) in _DAMAGED.items()),
     *(Row(name, next_command, *row, "unfinished: False") for name, row in _REMOVALS.items()),
-    *(Row(name, after_a_killed_run, *row) for name, row in _RUNS.items()),
 )

@@ -1,6 +1,6 @@
-"""The one contract table: what goes wrong, through which door, and what the user is told.
+"""The contract table: what goes wrong, through which door, and what the user is told.
 
-Modules named `contract_AREA.py` hold rows in `ROWS`; `test_contract_table.py` runs all of them.
+Modules named `contract_AREA.py` hold rows in `ROWS`; `test_contract.py` runs all of them.
 """
 
 import asyncio
@@ -14,8 +14,7 @@ import pytest
 
 @dataclass(frozen=True)
 class Bench:
-    """What a door may use: a folder of its own, the means to change the environment, and the address of a server for
-    programs that all rows share, over the instant documents."""
+    """folder: the row's own. standing: the address of an API server over instant documents that all rows share."""
 
     folder: Path
     patch: pytest.MonkeyPatch
@@ -31,17 +30,12 @@ class Outcome:
 
 
 Door = Callable[[Any, Bench], Awaitable[Outcome] | Outcome]
-"""Has the real product meet the situation, and returns what the user sees, in a thread unless it is a coroutine.
-`given` is the row's own input."""
+"""Brings the real product into the situation; `given` is the row's input. Runs in a thread unless it is a coroutine."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A situation, the door at which a user meets it, and what must come of it.
-
-    cause: our words for what is wrong. remedy: our words for what the user can do. Both stand in the text that the
-    user sees. hidden: texts that never stand there, such as keys and tracebacks.
-    """
+    """The user's text holds `cause` and `remedy`, and never `hidden` (keys, tracebacks)."""
 
     situation: str
     door: Door
@@ -50,15 +44,13 @@ class Row:
     cause: str = ""
     remedy: str = ""
     hidden: tuple[str, ...] = ()
+    slow: bool = False
 
     def __str__(self) -> str:
         return f"{getattr(self.door, '__name__', '')}: {self.situation}"
 
     async def check(self, bench: Bench) -> None:
         came = await asyncio.to_thread(self.door, self.given, bench)
-        if not isinstance(came, Outcome):
-            came = await came
-        assert came.status == self.status, came
-        assert self.cause in came.text, came
-        assert self.remedy in came.text, came
+        came = came if isinstance(came, Outcome) else await came
+        assert (came.status, self.cause in came.text, self.remedy in came.text) == (self.status, True, True), came
         assert not [text for text in ("Traceback", *self.hidden) if text in came.text], came

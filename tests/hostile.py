@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from toll_run import toll_answer
 from visitors import Visitor
-from written_answers import answer, cited, stands
 
-from agent.answer.model import Answer, AnswerClaim, DocumentResponse, Note, Quotation, ResponseGroup, ResponseSentence
+from agent.answer.model import Answer, Note
 from tools.passages import SourceDocument
 
 MARKUP = (
@@ -24,11 +24,6 @@ STREAMLIT = (
 )
 HIDDEN = "\u202etfel ot thgir\u202c \u2066\u200b\u0007"
 HOSTILE = f"{MARKUP} {MARKDOWN} {STREAMLIT} {HIDDEN}"
-SHORT = (
-    "<script>window.hacked=1</script> <img src=x onerror='window.hacked=1'> [go](javascript:alert(1)) www.evil.example "
-    ":red[red] :material/delete: $x^2$ <b>bold</b>"
-)
-"""Without a mark that ends a sentence, so that it can be quoted."""
 ADDRESSES = (
     "javascript:alert(1)",
     "JaVaScRiPt:alert(1)",
@@ -40,8 +35,11 @@ ADDRESSES = (
     "file:///etc/passwd",
 )
 SHOWN = ("<script>window.hacked=1", "![](https://evil.example/y.png)", ":red[red]", ":material/delete:", "$x^2$")
-"""Parts that have to be read on the page, letter by letter, wherever the whole of it stands."""
+"""Parts that the page has to show letter by letter."""
 
+_WORDED = set(
+    "text name statement title publisher date quote shown reason summary question focus neutral_question".split()
+)
 _LOOK = """() => {
   const app = document.body;  // cards and tooltips lie beside the page's own element
   const all = [...app.querySelectorAll('*')];
@@ -59,106 +57,37 @@ _LOOK = """() => {
     if (!/^https?:$/.test(e.protocol) || /evil/.test(e.hostname)) say('a link', e); });
   if (window.hacked) found.push('a script ran');
   if (/[\\u202a-\\u202e\\u2066-\\u2069\\u0007]/.test(app.innerText)) found.push('a direction or control mark');
-  const wide = document.documentElement.scrollWidth;
-  if (wide > innerWidth) found.push('the document is ' + wide + ' pixels wide');
-  for (const e of app.querySelectorAll('[data-testid=stMain], [data-testid=stSidebarContent]'))
-    if (e.clientWidth > 200 && e.scrollWidth > e.clientWidth + 1)
-      found.push(e.dataset.testid + ' is ' + e.scrollWidth + ' pixels wide');
+  for (const e of [document.documentElement, ...app.querySelectorAll('[data-testid=stMain]')])
+    if (e.scrollWidth > e.clientWidth + 1) found.push(`${e.tagName} is ${e.scrollWidth} pixels wide`);
   return found;
 }"""
 
 
-def what_it_did(visitor: Visitor) -> list[str]:
-    """What the text has become on the page that is not text; empty on a good day."""
-    return sorted({*visitor.page.evaluate(_LOOK), *visitor.complaints})
-
-
 def check_harmless(visitor: Visitor) -> None:
-    """Raises AssertionError with what the text did."""
-    did = what_it_did(visitor)
+    """Raises AssertionError with what the text has become on the page that is not text."""
+    did = sorted({*visitor.page.evaluate(_LOOK), *visitor.complaints})
     assert not did, "\n".join(did)
 
 
-def hidden(visitor: Visitor, parts: tuple[str, ...] = SHOWN) -> list[str]:
-    """Those of the parts that cannot be read on the page."""
-    said = visitor.page.get_by_test_id("stMain").inner_text()
-    return [part for part in parts if part not in said]
-
-
-def documents() -> list[SourceDocument]:
-    """Six sources, for and against in turns, hostile in every field."""
-    return [
-        SourceDocument(
-            f"<b>{n}</b>",
-            prose(n, name, SHORT),
-            title=f"Bridges for {name} <img src=x onerror='window.hacked=1'> :red[red]",
-            url=ADDRESSES[n % len(ADDRESSES)],
-            publisher=f"{name} {MARKUP} {STREAMLIT}",
-            date=f"2026-03-12{MARKUP}",
-        )
-        for n, name in enumerate("Arden Brill Corby Dunmow Ewell Frome".split())
-    ]
-
-
-def prose(number: int, name: str, words: str) -> str:
-    """Sentences on bridges, near enough to the question to be found, with the words in the first."""
-    sort = "stone iron timber steel rope brick chain swing lifting floating".split()[number]
-    return (
-        f"Towns should {'not ' * (number % 2)}build bridges {words} says the council of {name}. "
-        f"A {sort} bridge joins both banks of a town. Whether towns should build bridges is asked in {name} each May. "
-        f"Towns with a {sort} bridge in {name} county know what bridges cost, and what towns without bridges lose."
+def document() -> SourceDocument:
+    return SourceDocument(
+        "<b>1</b>", HOSTILE, title=HOSTILE, url=ADDRESSES[0], publisher=HOSTILE, date=f"2026-03-12{MARKUP}"
     )
 
 
-def answer_of(words: str, passages: list[int]) -> Answer:
+def hostile_answer(run: str, passage: int) -> Answer:
     """An answer that says these words wherever an answer says something."""
-    numbers = list(range(1, len(ADDRESSES) + 1))
-    everywhere = dict.fromkeys(("document_id", "collection", "quote", "publisher", "date"), words)
-    citations = [
-        cited(
-            number,
-            **everywhere,
-            passage_id=passages[number % len(passages)],
-            title=f"{number} {words}",
-            url=ADDRESSES[number - 1],
-            more=[Quotation(passage_id=passages[0], quote=words, support=0.8)],
-        )
-        for number in numbers
-    ]
-    reply: dict[str, Any] = {"reason": words, "answered_by": [f"1 {words}"]}
-    claims = [
-        AnswerClaim(
-            text=f"{n} {words}", citations=[n], quoted=n % 2 > 0, shown=f"{n} [{words}]" if n % 3 else "", **reply
-        )
-        for n in numbers
-    ]
-    sentence = ResponseSentence(text=words, shown=f"[{words}]", passage_id=passages[0], support=0.9)
-    response = DocumentResponse(
-        document_id="d",
-        collection="mine",
-        title=words,
-        publisher=words,
-        url=ADDRESSES[0],
-        citation=1,
-        thesis=ResponseSentence(text=words, passage_id=passages[0], support=0.9),
-        evidence=[sentence],
-    )
-    groups = [ResponseGroup(sources=2, responses=[response])]
-    sides = [
-        stands("p1", "supports", words, *claims, name=words, groups=groups),
-        stands("p2", "opposes", words, claims[0], name=words, status="thin"),
-        stands("p3", "other", words, name=words, status="not_found"),
-    ]
-    return answer(
-        words,
-        *sides,
-        run_id="0",
-        neutral_question=f"{words} at all",
-        focus=words,
-        summary=words,
-        also=[c.model_copy(update={"role": "also"}) for c in claims[:6]],
-        citations=citations,
-        notes=[Note(kind="failed", text=words)],
-        nearest_questions=[words],
-        providers={"write": words, "judge": words},
-    )
+    told = _worded(toll_answer().model_dump()) | {"run_id": run, "nearest_questions": [HOSTILE]}
+    for n, citation in enumerate(told["citations"]):
+        citation |= {"url": ADDRESSES[n % len(ADDRESSES)], "passage_id": passage}
+    told["notes"] = [Note(kind="failed", text=HOSTILE)]
+    told["providers"] = {"write": HOSTILE, "judge": HOSTILE}
+    return Answer.model_validate(told)
+
+
+def _worded(value: Any, field: str = "") -> Any:
+    if isinstance(value, dict):
+        return {name: _worded(part, name) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_worded(part, field) for part in value]
+    return HOSTILE if field in _WORDED and value else value

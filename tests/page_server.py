@@ -103,7 +103,6 @@ class PageServer:
         return self._process.pid
 
     def said(self) -> str:
-        """All that it wrote to its terminal."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def _wait(self) -> None:
@@ -119,6 +118,6 @@ class PageServer:
         raise ModelError(f"the page did not come up. It said:\n{self.said()[-2000:]}")
 
 
-if __name__ == "__main__":  # python -m tests.page_server: which one is used
+if __name__ == "__main__":  # the browser that is used
     print(find_chromium() or INSTALL)
     sys.exit(find_chromium() is None)

@@ -48,12 +48,10 @@ class PageSession:
         await self._socket.send(message.SerializeToString())
 
     async def closed(self) -> None:
-        """Until the server has closed the connection. Raises ConnectionClosed, which says why."""
         await self._socket.wait_closed()
         await self._socket.send(b"")
 
     async def file_ids(self, count: int) -> list[str]:
-        """The ids under which files may be sent."""
         asked = BackMsg()
         asked.file_urls_request.request_id, self._file_ids = "1", None
         asked.file_urls_request.file_names.extend(["a.txt"] * count)
@@ -73,7 +71,6 @@ class PageSession:
         await self.draw(widgets=pressed | ({self._of("text_input")[0].text_input.id: typed} if typed else {}))
 
     async def until(self, there: Callable[[], object], what: str) -> None:
-        """Looks again whenever something came."""
         began = time.monotonic()
         while not there():
             self._news.clear()
@@ -86,12 +83,10 @@ class PageSession:
 
     @property
     def text(self) -> str:
-        """All that the page says, as HTML."""
         return "\n".join(e.html.body for e in self._of("html"))
 
     @property
     def buttons(self) -> dict[str, str]:
-        """The ids of all buttons, by what stands on them."""
         return {e.button.label.replace("\\", ""): e.button.id for e in self._of("button")}
 
     def _of(self, kind: str) -> list[Any]:
@@ -144,7 +139,6 @@ class PageSession:
 
 @asynccontextmanager
 async def page_session(port: int) -> AsyncIterator[PageSession]:
-    """A visitor who has just opened the page."""
     address = f"ws://127.0.0.1:{port}/_stcore/stream"
     async with connect(address, subprotocols=["streamlit"], max_size=None, proxy=None) as socket:  # type: ignore[list-item]
         session = PageSession(socket)

@@ -27,7 +27,6 @@ def head(method: str, path: str, *headers: str) -> bytes:
 
 
 def read_to_end(connection: socket.socket) -> bytes:
-    """What comes until the server closes the connection."""
     parts = []
     try:
         while part := connection.recv(65536):
@@ -62,7 +61,6 @@ def problem_of(reply: httpx.Response, status: int, name: str) -> dict[str, Any]:
 
 
 def wait_until(condition: Any, seconds: float = 10.0) -> None:
-    """Waits for the condition; fails when it does not come to hold."""
     give_up = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < give_up, "waited in vain"

@@ -1,6 +1,8 @@
 """The calls over HTTP: questions, runs and the judge."""
 
 import json
+import re
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -9,7 +11,8 @@ import httpx
 import pytest
 from agent_fixtures import QUESTION
 from answering_model import QUESTION as VOTING
-from api_on_loopback import Door, Held, api, followed
+from api_on_loopback import Door, Held, Sent, api, followed, sent_events
+from conftest import ROOT
 from model_server import ModelServer, Reply
 from providers import build
 from raw_http import problem_of
@@ -20,7 +23,8 @@ from agent.options import RunOptions
 from agent.runs.build import build_providers
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
-from api.callers import CallerRuns, Keys
+from api.callers import CallerRuns
+from api.events import KINDS
 from api.schemas import RunDetails
 from tools.store.database import Database
 
@@ -67,17 +71,6 @@ def test_retrieve_returns_the_passages_and_writes_nothing(client: httpx.Client) 
     assert all(p.passages and p.strength == "strong" for p in found.perspectives)
     assert client.get(f"{path}/passages").json() == reply.json()
     assert client.get(path).json()["answer"]["outcome"] == "retrieved"
-
-
-def test_a_follow_up_belongs_to_the_thread(client: httpx.Client) -> None:
-    thread = last = client.post("/v1/ask", json=ASK).json()["run_id"]
-    for question in ("What about the cost?", "What about the time?"):
-        answer = client.post("/v1/ask", json={"question": question, "thread": last}).json()
-        last = answer["run_id"]
-        assert answer["focus"] == question
-        assert client.get(f"/v1/runs/{last}").json()["thread"] == thread
-    against = client.post("/v1/ask", json={"question": "strongest counter-argument to 1?", "thread": thread})
-    assert against.json()["against"]["number"] == 1
 
 
 def test_the_same_idempotency_key_is_the_same_run(client: httpx.Client) -> None:
@@ -197,8 +190,6 @@ def test_a_client_that_disconnects_does_not_lose_the_run(standing: Door, client:
 
 
 class Broken:
-    """An expander with a mistake in it."""
-
     async def expand(self, *_: Any) -> Any:
         raise ZeroDivisionError("a mistake")
 
@@ -229,20 +220,6 @@ def test_a_configured_provider_that_fails_is_a_problem() -> None:
             assert failed.data["error"] == client.get(problem["instance"]).json()["error"]
 
 
-@pytest.mark.usefixtures("library", "quick_retries")
-def test_a_configured_judge_that_fails_is_a_problem_and_one_by_default_is_replaced() -> None:
-    with ModelServer(strict=False) as server:
-        server.on("", Reply(status=503), path="/score")
-        replies = {}
-        for judge in ("score", "auto"):
-            given = load_settings(judge=judge, judge_url=f"{server.root}/score", judge_model="test-model")
-            with api(given, build_providers) as address:
-                replies[judge] = httpx.post(f"{address}/v1/judge", json=PAIRS, timeout=30)
-        problem_of(replies["score"], 502, "provider-failed")
-        assert replies["auto"].json()["judge"] == "quick"
-        assert "The built-in judge" in replies["auto"].json()["notes"][0]
-
-
 # The list of runs
 
 
@@ -252,15 +229,13 @@ def database(settings: Settings) -> Iterator[Database]:
         yield opened
 
 
-def stored(database: Database, run: int, key: str | None = None, second: int = 0) -> str:
-    """A finished run that began at that second, of a key or from the page."""
+def stored(database: Database, run: int, second: int) -> str:
+    """A finished run that began at that second."""
     run_id, runs = f"{run:012x}", RunStore(database)
     runs.create(run_id, run_id, f"{QUESTION} {run}", RunOptions.of().to_dict(), "owner")
     runs.finish(run_id, "owner", "done", {}, answer="{}")
     with database.write() as db:
         db.execute("UPDATE runs SET created_at = ? WHERE id = ?", (f"2026-11-22T05:45:{second:02}.500+00:00", run_id))
-    if key is not None:
-        CallerRuns(database).record(run_id, key, None)
     return run_id
 
 
@@ -273,29 +248,153 @@ def test_pages_hold_every_run_once_newest_first(settings: Settings, database: Da
     newest_first = [stored(database, n, second=n // 3) for n in range(7)][::-1]  # three of each second
     with api(settings) as address, httpx.Client(base_url=address) as client:
         assert page(client) == (newest_first, None)
-        for size in (1, 2, 3, 6):
-            after, found = None, list[str]()
-            while after or not found:
-                runs, after = page(client, limit=size, **({"after": after} if after else {}))
-                assert len(runs) == size or after is None
-                found += runs
-            assert found == newest_first
-        first, after = page(client, limit=3)
+        first, after = page(client, limit=4)
+        assert first == newest_first[:4]
         client.delete(f"/v1/runs/{first[-1]}")  # the cursor names it
         stored(database, 99, second=50)
-        assert page(client, after=after) == (newest_first[3:], None)
+        assert page(client, after=after, limit=3) == (newest_first[4:], None)
 
 
-def test_a_key_lists_its_own_runs_alone(settings: Settings, database: Database) -> None:
-    keys = Keys(database)
-    (mine, my_text), (other, other_text) = keys.make("mine"), keys.make("other")
-    own = [stored(database, n, mine.id, second=n) for n in range(4)]
-    theirs = stored(database, 10, other.id, second=20)
-    stored(database, 11, second=30)  # from this machine's page
-    with api(settings) as address, httpx.Client(base_url=address) as client:
-        client.headers["Authorization"] = f"Bearer {my_text}"
-        assert page(client) == (own[::-1], None)
-        assert page(client, thread=theirs) == ([], None)
-        assert page(client, thread=own[1], status="done")[0] == [own[1]]
-        client.headers["Authorization"] = f"Bearer {other_text}"
-        assert page(client) == ([theirs], None)
+STREAM = {"question": QUESTION, "stream": True}
+
+
+def test_an_answer_is_followed_and_reconnecting_misses_and_repeats_nothing(standing: Door) -> None:
+    client = standing.http
+    with client.stream("POST", "/v1/ask", json=STREAM) as reply:
+        assert reply.headers["content-type"].startswith("text/event-stream")
+        path, events = reply.headers["content-location"], list(sent_events(reply.iter_lines()))
+    kinds = [e.event for e in events]
+    assert [e.id for e in events] == list(range(1, len(events) + 1))
+    assert (kinds[0], kinds[-1]) == ("started", "done")
+    assert {"stage", "framed", "sides", "searching", "found", "judged", "written", "claim", "verified"} <= set(kinds)
+    assert set(kinds) <= set(KINDS)
+    answer = Answer.model_validate(events[-1].data["answer"])
+    assert client.get(path).json()["answer"] == events[-1].data["answer"]
+    verified = {(e.data["side"], e.data["text"]) for e in events if e.event == "claim"}
+    assert verified >= {(p.id, c.text) for p in answer.perspectives for c in p.claims}
+    for seen in range(len(events)):
+        assert followed(client, f"{path}/events", after=seen) == events[seen:]
+        assert followed(client, f"{path}/events?after={seen}") == events[seen:]
+    assert followed(client, f"{path}/events?after=1", after=len(events) - 1) == events[-1:]  # the header wins
+    reply = client.get(f"{path}/events", headers={"Last-Event-ID": str(len(events))})
+    assert (reply.status_code, reply.content) == (204, b"")
+
+
+def test_a_quiet_stream_sends_comments(standing: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.events.QUIET_SECONDS", 0.05)
+    with standing.held(), standing.http.stream("POST", "/v1/ask", json=STREAM) as reply:
+        assert ": waiting" in reply.iter_lines()
+
+
+def test_a_restarted_server_continues_and_a_client_misses_and_repeats_nothing(settings: Settings) -> None:
+    slow = build(before_search=lambda _: time.sleep(0.3))
+    got: list[Sent] = []
+    with api(settings, slow) as address, httpx.Client(base_url=address, timeout=30) as client:
+        path = client.post("/v1/ask", json={"question": QUESTION, "wait_seconds": 0}).headers["location"]
+        with client.stream("GET", f"{path}/events") as reply:
+            for event in sent_events(reply.iter_lines()):
+                got.append(event)
+                if event.event == "searching":
+                    break
+    with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
+        got += followed(client, f"{path}/events", after=len(got))
+    kinds = [e.event for e in got]
+    assert [e.id for e in got] == list(range(1, len(got) + 1))
+    assert "resumed" in kinds
+    assert kinds[-1] == "done"
+
+
+def test_a_run_that_was_killed_twice_is_left_to_its_caller(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("agent.runs.store", "api.recovery"):
+        monkeypatch.setattr(f"{module}.STALE_SECONDS", 1.0)
+    with closing(Database(settings.database_path)) as database:
+        runs = RunStore(database)
+        runs.create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), "a killed server")
+        CallerRuns(database).record("a" * 12, "", None)
+        runs.add_event("a" * 12, "a killed server", "resumed", {})  # and the server was killed again
+    with api(settings) as address, httpx.Client(base_url=address, timeout=10) as client:
+        events = followed(client, f"/v1/runs/{'a' * 12}/events")
+    assert [e.event for e in events] == ["resumed", "problem"]
+    assert events[-1].data["type"].endswith(":run-stopped")
+    assert "/resume continues it." in events[-1].data["detail"]
+
+
+RUN = "/v1/runs/aaaaaaaaaaaa"
+DOCUMENT = {"documents": [{"id": "d", "text": "Bridges help."}]}
+
+
+def body(content: bytes, kind: str = "application/json") -> dict[str, Any]:
+    return {"content": content, "headers": {"Content-Type": kind} if kind else {}}
+
+
+def asking(**more: Any) -> tuple[str, str, dict[str, Any]]:
+    return "POST", "/v1/ask", {"json": {**ASK, **more}}
+
+
+def sent(content: bytes, kind: str = "application/json") -> tuple[str, str, dict[str, Any]]:
+    return "POST", "/v1/ask", body(content, kind)
+
+
+GET: dict[str, Any] = {}
+LIST = "GET /openapi.json lists the calls."
+_JSON = "Send 'Content-Type: application/json'"
+PROBLEMS: list[tuple[tuple[str, str, dict[str, Any]], int, str, str]] = [
+    (sent(b'{"question": "x"'), 400, "unreadable-body", "Expecting ',' delimiter at character 16"),
+    (sent("{'q': 'ü'}".encode("latin-1")), 400, "unreadable-body", "can't decode byte 0xfc in position 7"),
+    (("GET", "/v1/runs", {"headers": {"Host": "evil.example"}}), 403, "unknown-host", "STEELMAN_API_HOSTS"),
+    (("GET", "/v1/runs", {"headers": {"Origin": "http://a.example"}}), 403, "unknown-origin", "STEELMAN_API_ORIGINS"),
+    (asking(collections=["samples", "nowhere"]), 404, "unknown-collection", "There are: samples. GET /v1/collections"),
+    (asking(thread="a" * 12), 404, "unknown-run", "GET /v1/runs lists your runs."),
+    (("GET", RUN, GET), 404, "unknown-run", "There is no run 'aaaaaaaaaaaa'. The reply that started a run has its id"),
+    (("GET", "/v1/jobs/jaaaaaaaaaaaa", GET), 404, "unknown-job", "week"),
+    (("GET", "/v1/models/gpt-6", GET), 404, "unknown-model", "GET /v1/models lists them."),
+    *((("GET", path, GET), 404, "not-found", f"nothing at {path}. {LIST}") for path in ("/", "/v1/ask/", f"{RUN}/x")),
+    (("PUT", RUN, GET), 405, "method-not-allowed", f"It supports GET, DELETE. {LIST}"),
+    (("POST", "/v1/collections/samples/documents", {"json": DOCUMENT}), 409, "collection-is-fixed", "another name"),
+    (sent(b" " * 8_000_001), 413, "body-too-large", "Send at most 8 MB at once."),
+    *((sent(b"{}", kind), 415, "unsupported-media-type", _JSON) for kind in ("", "text/plain", "nonsense")),
+    (("POST", "/v1/collections/a/files", body(b"{}")), 415, "unsupported-media-type", "multipart/form-data"),
+    (("POST", "/v1/ask", {"json": {}}), 422, "invalid-request", "body.question: Field required."),
+    (asking(dept="deep"), 422, "invalid-request", "body.dept: There is no such field; /openapi.json"),
+    (("GET", "/v1/runs/nonsense", GET), 422, "invalid-request", "12 characters"),
+    (asking(question="Hello!"), 422, "unanswerable-question", "Ask something"),
+    (asking(question="Ist Atomkraft gut?"), 422, "unanswerable-question", "Ask it in English"),
+]
+
+
+@pytest.mark.parametrize(("call", "status", "name", "says"), PROBLEMS, ids=[f"{p[1]} {p[3]}"[:60] for p in PROBLEMS])
+def test_a_problem_says_what_and_what_next(
+    standing: Door, call: tuple[str, str, dict[str, Any]], status: int, name: str, says: str
+) -> None:
+    method, path, more = call
+    reply = standing.http.request(method, path, **more)
+    problem = problem_of(reply, status, name)
+    assert says in problem["detail"]
+    if status in (405, 415):
+        assert reply.headers["allow" if status == 405 else "accept"] in problem["detail"]
+    if name == "invalid-request":
+        assert f"{problem['errors'][0]['field']}: {problem['errors'][0]['message']}" in problem["detail"]
+
+
+def test_the_guide_lists_every_kind_event_and_setting() -> None:
+    guide = (ROOT / "docs" / "api.md").read_text()
+    code = "".join(file.read_text() for file in (ROOT / "api").rglob("*.py"))
+    made = set(re.findall(r'\(\s*\d{3},\s*"([a-z-]+)"', code)) | {"key-missing", "key-wrong"}
+    assert made <= set(re.findall(r"`([a-z-]+)`", guide[guide.index("| status | `urn:") :]))
+    assert set(KINDS) <= set(re.findall(r"^\| `(\w+)`", guide[guide.index("| event | data") :], re.MULTILINE))
+    settings = {f"STEELMAN_{name.upper()}" for name in Settings.model_fields if name.startswith("api_")}
+    assert set(re.findall(r"`(STEELMAN_API_\w+)`", guide)) == settings
+
+
+def test_the_page_of_the_calls_needs_no_key_and_loads_nothing_from_elsewhere(standing: Door) -> None:
+    page = standing.http.get("/docs")
+    assert page.headers["content-security-policy"].startswith("default-src 'self'; ")
+    assert "://" not in page.text
+    loaded = re.findall(r"""(?:src|href|url: ?)=?["'](/[^"']+)""", page.text)
+    assert [standing.http.get(path).status_code for path in loaded] == [200] * 3
+
+
+def test_without_allowed_pages_only_the_servers_own_may_call(standing: Door) -> None:
+    own = standing.http.get("/v1/runs", headers={"Origin": standing.address})
+    assert own.status_code == 200
+    assert not [name for name in own.headers if "access-control" in name]

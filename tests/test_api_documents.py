@@ -36,19 +36,6 @@ def listed(client: httpx.Client, name: str) -> dict[str, dict[str, Any]]:
     return {document.pop("id"): document for document in reply.json()["documents"]}
 
 
-def test_columns_of_tables_are_reported_and_can_be_named(client: httpx.Client) -> None:
-    unclear = f"pro,con,who\n{TEXT},{TEXT} Not.,Ann\n".encode()
-    reply = upload(client, "tables", ("talk.csv", b"comment,stars\n" + TEXT.encode() + b",5\n"), ("a.csv", unclear))
-    [note], [problem] = reply.json()["notes"], reply.json()["problems"]
-    assert note.startswith("talk.csv: read 'comment' as the text")
-    assert "Send the form field text_column=pro with it." in problem
-    named = {"text_column": ["pro", "con"], "title_column": "who", "id_column": "who", "author_column": "who"}
-    reply = upload(client, "tables", ("a.csv", unclear), **named)
-    assert (reply.json()["stored"], reply.json()["problems"]) == (1, [])
-    ann = listed(client, "tables")["Ann"]
-    assert (ann["title"], ann["author"]) == ("Ann", "Ann")
-
-
 def test_the_next_question_uses_new_documents(client: httpx.Client) -> None:
     given = {"title": "Of stone", "url": "https://stone.example/d", "publisher": "Stone Press", "author": "A. Moen"}
     given |= {"kind": "news", "date": "2026-03"}
@@ -62,14 +49,6 @@ def test_the_next_question_uses_new_documents(client: httpx.Client) -> None:
     assert listed(client, "seen")["d"]["title"] == ""
     problem = problem_of(client.delete("/v1/collections/seen/documents/none"), 404, "unknown-document")
     assert "GET /v1/collections/seen/documents lists them." in problem["detail"]
-
-
-def test_the_name_of_a_new_collection(client: httpx.Client) -> None:
-    for name in (".hidden", "trailing ", "a" * 65, "ü", "a%00b"):
-        problem_of(store(client, name, {"id": "d", "text": TEXT}), 422, "invalid-request")
-    for name in ("a", "My sources 2", "v1.2_final-b"):
-        assert store(client, name, {"id": "d", "text": TEXT}).json()["stored"] == 1
-        assert client.delete(f"/v1/collections/{name}").json() == {"passages": 1}
 
 
 UNREADABLE = {

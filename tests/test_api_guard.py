@@ -1,11 +1,9 @@
 """The checks before a route: host names, pages, keys, rates, sizes, and slow connections."""
 
 import contextlib
-import json
 import socket
-import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -13,7 +11,7 @@ from agent_fixtures import QUESTION
 from api_on_loopback import Door, api
 from fastapi import FastAPI
 from raw_http import connected, head, problem_in, problem_of, read_to_end, wait_until
-from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.responses import PlainTextResponse
 
 from agent.settings import Settings
 from api.__main__ import main
@@ -49,20 +47,6 @@ def test_names_of_this_server(settings: Settings) -> None:
             assert httpx.get(f"{address}/v1/collections", headers={"Host": host}).status_code == 200
         for host in ("evil.example", "localhost.evil.example", "10.0.0.1", "", "a b"):
             problem_of(httpx.get(f"{address}/v1/collections", headers={"Host": host}), 403, "unknown-host")
-
-
-@pytest.mark.parametrize("probe", ["GET /readyz HTTP/1.0", "HEAD /readyz HTTP/1.1\r\nHost: 10.1.2.3:8000"])
-def test_a_probe_may_ask_under_any_name(standing: Door, probe: str) -> None:
-    with connected(standing.address) as connection:
-        connection.sendall(f"{probe}\r\nConnection: close\r\n\r\n".encode())
-        assert read_to_end(connection).startswith(b"HTTP/1.1 200 ")
-
-
-def test_a_probe_gets_no_reason_under_a_foreign_name(settings: Settings) -> None:
-    with api(settings) as address, contextlib.closing(sqlite3.connect(settings.database_path)) as database:
-        database.execute("ALTER TABLE collections RENAME TO others")
-        problem = problem_of(httpx.get(f"{address}/readyz", headers={"Host": "10.1.2.3:8000"}), 503, "not-ready")
-    assert not [word for word in ("collections", "store") if word in problem["detail"]]
 
 
 @pytest.mark.parametrize(
@@ -138,29 +122,16 @@ def test_a_huge_body_is_refused_before_it_is_sent(standing: Door) -> None:
         assert problem_in(connection.recv(65536))["status"] == 413
 
 
-def test_a_refused_body_that_continues_is_cut_off(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 1)
-    part = b"%x\r\n" % 100_000 + b"x" * 100_000 + b"\r\n"
-    with api(settings) as address, connected(address) as connection:
-        connection.sendall(head("POST", "/v1/ask", "Content-Type: application/json", "Transfer-Encoding: chunked"))
-        give_up = time.monotonic() + 10
-        with contextlib.suppress(ConnectionError):
-            while time.monotonic() < give_up:
-                connection.sendall(part)
-        assert time.monotonic() < give_up
-        assert problem_in(read_to_end(connection))["status"] == 413
-
-
 def test_uploads_have_their_own_limit(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.guard._MOST_BODIES", 1_000_000)  # which files do not count for
+    monkeypatch.setattr("api.guard._MOST_BODIES", 200_000)  # which files do not count for
 
     def upload(size: int) -> httpx.Response:
         text = b"Bridges carry people. " * (size // 22)
         return httpx.post(f"{address}/v1/collections/mine/files", files={"files": ("a.txt", text)}, timeout=60)
 
-    with api(with_(settings, api_upload=2)) as address:
-        assert "at most 2 MB" in problem_of(upload(2_100_000), 413, "body-too-large")["detail"]
-        assert upload(900_000).status_code == 200
+    with api(with_(settings, api_upload=1)) as address:
+        assert "at most 1 MB" in problem_of(upload(1_100_000), 413, "body-too-large")["detail"]
+        assert upload(220_000).status_code == 200
 
 
 # Connections
@@ -195,7 +166,6 @@ def is_open(connection: socket.socket) -> bool:
 
 
 def with_much(app: FastAPI) -> None:
-    """Adds a reply that is larger than a connection's buffers."""
     app.add_api_route("/much", lambda: PlainTextResponse(b"x" * 10_000_000))
 
 
@@ -208,57 +178,21 @@ def test_a_reply_that_nobody_reads_is_given_up(settings: Settings, monkeypatch: 
         assert len(read_to_end(unread)) < 10_000_000
 
 
-def test_a_slow_upload_and_a_slow_reader_are_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = {"_TICK": 0.1, "HEAD_SECONDS": 1, "_UNREAD_SECONDS": 1.0, "_BODY_SECONDS": 0.5, "_BODY_RATE": 1_000}
-    for name, value in limits.items():
-        monkeypatch.setattr(connections, name, value)
-    documents = json.dumps({"documents": [{"id": "a", "text": "Bridges carry people. " * 500}]}).encode()
-    served_by = api(settings, change=with_much)
-    with served_by as address, connected(address) as slow, connected(address, receive_buffer=300_000) as reader:
-        lines = "Content-Type: application/json", f"Content-Length: {len(documents)}", "Connection: close"
-        slow.sendall(head("POST", "/v1/collections/mine/documents", *lines))
-        reader.sendall(head("GET", "/much", "Connection: close"))
-        got = 0
-        for at in range(0, len(documents), 500):  # 5,000 bytes a second, for more than two seconds
-            slow.sendall(documents[at : at + 500])
-            got += len(reader.recv(250_000))
-            time.sleep(0.1)
-        assert read_to_end(slow).startswith(b"HTTP/1.1 200 ")
-        assert got + len(read_to_end(reader)) > 10_000_000
-
-
-def test_half_a_reply_does_not_look_complete(settings: Settings) -> None:
-    async def half() -> AsyncIterator[bytes]:
-        yield b"half"
-        raise RuntimeError("and no more")
-
-    def add(app: FastAPI) -> None:
-        app.add_api_route("/half", lambda: StreamingResponse(half()))
-
-    with api(settings, change=add) as address, pytest.raises(httpx.RemoteProtocolError):
-        httpx.get(f"{address}/half")
-
-
 # Keys
 
 
 def test_commands_make_list_and_revoke(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["keys", "make", "laptop"]) == 0
     made = capsys.readouterr()
-    text = made.out.strip()
-    assert text.startswith("sk-steelman-")
+    text = made.out.strip().removeprefix("sk-steelman-")
     assert text not in made.err
-    assert text[len("sk-steelman-") :].encode() not in b"".join(f.read_bytes() for f in settings.data_dir.glob("*.db*"))
-    assert main(["keys", "make", "laptop"]) == 2
-    assert "already" in capsys.readouterr().err
-    assert main(["keys", "revoke", "laptop"]) == 0
+    assert text.encode() not in b"".join(f.read_bytes() for f in settings.data_dir.glob("*.db*"))
+    for status, typed in ((2, "make laptop"), (0, "revoke laptop"), (2, "revoke nobody"), (0, "make laptop")):
+        assert main(["keys", *typed.split()]) == status, typed
     assert main(["keys", "list"]) == 0
-    key_id, name, _, revoked_at = capsys.readouterr().out.splitlines()[-1].split()
-    assert (name, revoked_at[:2]) == ("laptop", "20")
-    assert main(["keys", "revoke", key_id]) == 0  # twice does no harm
-    assert main(["keys", "revoke", "nobody"]) == 2
-    assert "keys list" in capsys.readouterr().err
-    assert main(["keys", "make", "laptop"]) == 0  # the name is free again
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[-2:]]
+    assert [row[1] for row in rows] == ["laptop"] * 2
+    assert [row[3][:2] for row in rows if len(row) > 3] == ["20"]  # when the first one was revoked
 
 
 def test_a_running_server_needs_a_key_once_one_was_made(settings: Settings, keys: Keys) -> None:
@@ -296,6 +230,7 @@ def test_keys_lock_everything_but_health_and_the_page_of_the_calls(settings: Set
         assert client.get("/mounted/x", headers={"authorization": f"bearer {mine}"}).text == "in"
         run = client.post("/v1/ask", json=ASK, headers=bearer(mine)).headers["content-location"]
         assert client.get(run, headers=bearer(mine)).json()["status"] == "done"
+        assert client.get("/v1/runs", headers=bearer(other)).json()["runs"] == []
         for method, path in (("GET", ""), ("GET", "/events"), ("POST", "/resume"), ("DELETE", "/corrections")):
             problem_of(client.request(method, f"{run}{path}", headers=bearer(other)), 404, "unknown-run")
 

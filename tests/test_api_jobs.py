@@ -2,7 +2,6 @@
 
 import contextlib
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,7 +18,6 @@ from agent.models.providers import Providers
 from agent.settings import Settings
 from api.callers import Keys
 from api.jobs import Job
-from tools.documents.sandbox import ReaderPool
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -79,7 +77,6 @@ def texts(count: int = MANY, words: str = "") -> dict[str, Any]:
 
 
 def begun(client: httpx.Client, name: str = "mine", **sent: Any) -> str:
-    """The address of a job that was just made."""
     reply = client.post(f"/v1/collections/{name}/documents", **{"json": texts(), "headers": LATER, **sent})
     assert reply.status_code == 202, reply.text
     return str(reply.headers["location"])
@@ -97,7 +94,6 @@ def stored(client: httpx.Client, name: str) -> int:
 
 
 def kept(settings: Settings) -> list[str]:
-    """The folders of uploads that are kept."""
     folder = settings.data_dir / "uploads"
     return [p.name for p in folder.iterdir() if p.is_dir()] if folder.is_dir() else []
 
@@ -125,20 +121,6 @@ def test_a_large_one_is_a_job(
     wait_until(lambda: kept(module_settings) == [])
 
 
-def test_a_caller_may_prefer_a_job(client: httpx.Client) -> None:
-    files = [("files", ("a.csv", b"pro,con\nA bridge.,No bridge.\n")), ("files", ("b.png", b"\x89PNG"))]
-    asked: dict[str, Any] = {
-        "files": files,
-        "data": {"text_column": ["pro", "con"]},
-        "headers": {"Prefer": "wait=5, Respond-Async"},
-    }
-    reply = client.post("/v1/collections/preferred/files", **asked)
-    assert (reply.status_code, reply.headers["preference-applied"]) == (202, "respond-async")
-    job = ended(client, reply.headers["location"])
-    assert (job["status"], job["added"], job["problems"]) == ("done", 1, job["result"]["problems"])
-    assert "b.png" in job["problems"][0]
-
-
 # Cancelled, counted, whose they are
 
 
@@ -159,22 +141,6 @@ def test_jobs_wait_their_turn_and_a_cancelled_one_keeps_what_it_stored(settings:
         assert [ended(client, path)["status"] for path in (first, second, third)] == ["cancelled", "cancelled", "done"]
         assert (stored(client, "two"), kept(settings)) == (0, [])
         assert 'steelman_jobs_ended_total{status="done"} 1.0' in client.get("/metrics").text
-
-
-def test_a_job_is_cancelled_within_a_file_that_is_slow_to_read(
-    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    readers = ReaderPool("tests.planted_readers", at_once=1)
-    monkeypatch.setattr("tools.documents.sandbox.FILE_READERS", readers)
-    with contextlib.closing(readers):
-        sent: dict[str, Any] = {"files": [("files", ("slow.txt", b"sleep"))], "headers": LATER}
-        path = client.post("/v1/collections/slow/files", **sent).headers["location"]
-        wait_until(lambda: client.get(path).json()["read"] == 1)
-        began = time.monotonic()
-        assert client.post(f"{path}/cancel").json()["stopped"] is True
-        assert time.monotonic() - began < 5
-        job = client.get(path).json()
-        assert (job["status"], job["problems"]) == ("cancelled", [])
 
 
 def test_a_job_belongs_to_its_key(settings: Settings) -> None:

@@ -1,13 +1,12 @@
-"""MCP by the official client: tools, resources, progress and cancelling. `contract_mcp.py` has refused arguments."""
+"""MCP by the official client: tools, resources, progress and cancelling. `contract_doors.py` has refused arguments."""
 
 import asyncio
 import contextlib
 import json
-import os
 import shlex
-import subprocess
+import sqlite3
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,22 +16,25 @@ import httpx2
 import pytest
 from agent_fixtures import QUESTION
 from api_on_loopback import Door, api
-from assistants import ERAS, goes_through, statuses, until, words
 from conftest import ROOT
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, TextContent, TextResourceContents
 from providers import build
 from raw_http import problem_of
 
+from agent.answer.model import Answer
+from agent.answer.retrieved import Retrieved
 from agent.settings import Settings
 from api.__main__ import configuration_help
 from api.callers import Keys
+from api.schemas import Judged
 from tools.store.database import Database
 
 pytest_plugins = ["api_on_loopback"]
 
 
-@ERAS
+@pytest.mark.parametrize("era", ["legacy", "auto"])  # with the handshake of 2025, and without
 async def test_an_assistants_session_over_http(standing: Door, era: str) -> None:
     async with Client(f"{standing.address}/mcp/", mode=era) as client:
         await goes_through(client)
@@ -122,29 +124,6 @@ async def test_an_assistant_goes_through_it_and_a_cancelled_request_stops_its_ru
         await until(lambda: list(statuses(settings).values()) == [*before, "cancelled", "cancelled"])
 
 
-@pytest.mark.slow
-def test_standard_output_carries_the_protocol_alone(settings: Settings, tmp_path: Path) -> None:
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
-    call = {"name": "ask", "arguments": {"question": QUESTION}}
-    sent: list[dict[str, object]] = [
-        {"id": 1, "method": "initialize", "params": hello},
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": call},
-    ]
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # a buffer is what leaks
-    environment, pipe = {**kept, "STEELMAN_DATA_DIR": str(settings.data_dir)}, subprocess.PIPE
-    command = [sys.executable, SERVER, "0"]
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment) as server:
-        assert server.stdin
-        assert server.stdout
-        server.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in sent))
-        server.stdin.flush()
-        lines = [server.stdout.readline(), server.stdout.readline()]
-        rest, said = server.communicate(timeout=30)
-    assert ([json.loads(line)["id"] for line in lines], rest) == ([1, 2], "")
-    assert "a line that a library prints" in said
-
-
 def configured() -> StdioServerParameters:
     """What the help says to put into an assistant's configuration."""
     text = configuration_help()
@@ -163,3 +142,79 @@ def test_the_configuration_quotes_paths_and_names_the_installed_command(monkeypa
     monkeypatch.setattr("api.__main__.is_checkout", lambda: False)
     monkeypatch.setattr(sys, "argv", ["/env/bin/steelman-api", "mcp", "--help"])
     assert (configured().command, configured().args, configured().env) == ("/env/bin/steelman-mcp", [], {})
+
+
+TOPIC = "Should cities build tunnels?"
+
+
+def words(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+def statuses(settings: Settings) -> dict[str, str]:
+    with sqlite3.connect(settings.database_path) as db:
+        found = dict(db.execute("SELECT id, status FROM runs ORDER BY rowid").fetchall())
+    db.close()
+    return found
+
+
+async def until(true: Callable[[], bool], seconds: float = 20) -> None:
+    async with asyncio.timeout(seconds):
+        while not true():
+            await asyncio.sleep(0.05)
+
+
+async def goes_through(client: Client) -> None:
+    """An assistant's session: look round, ask, follow up, read again what was answered."""
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == {"ask", "retrieve", "judge"}
+    for tool in tools.values():
+        assert tool.description is not None
+        assert "Use it" in tool.description
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint
+        assert tool.output_schema is not None
+        fields = tool.input_schema["properties"].values()
+        assert all(field.get("description") or field.get("items") for field in fields)
+
+    told: list[tuple[float, float | None, str | None]] = []
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total, message))
+
+    asked = await client.call_tool("ask", {"question": QUESTION}, progress_callback=tell)
+    answer = Answer.model_validate(asked.structured_content)
+    assert answer.outcome == "answered"
+    assert answer.question == QUESTION
+    text = words(asked)
+    assert all(claim.text in text for s in answer.perspectives for claim in s.claims)
+    assert "[1]" in text
+    assert f"thread={answer.run_id}" in text
+    assert "python -m" not in text
+    done = [d for d, _, _ in told]
+    assert done == sorted(set(done))
+    assert (done[-1], told[-1][1]) == (100.0, 100.0)
+    assert "For: 40 passages to read closely." in [m for _, _, m in told]
+
+    followed = await client.call_tool("ask", {"question": "What about the cost?", "thread": answer.run_id})
+    assert Answer.model_validate(followed.structured_content).focus == "What about the cost?"
+
+    found = await client.call_tool("retrieve", {"question": TOPIC, "depth": "quick", "web": False})
+    retrieved = Retrieved.model_validate(found.structured_content)
+    assert [p.stance for p in retrieved.perspectives] == ["supports", "opposes"]
+    assert retrieved.perspectives[0].passages[0].text.split(".")[0] in words(found)
+
+    pairs = [{"statement": "Bridges carry towns.", "passage": "A bridge carries a town.", "contrary": "They do not."}]
+    judged = await client.call_tool("judge", {"pairs": pairs * 2})
+    assert Judged.model_validate(judged.structured_content).probabilities == [0.9, 0.9]
+    assert "2. 0.90 supports: Bridges carry towns." in words(judged)
+
+    kept = (await client.list_resources()).resources
+    assert [r.title for r in kept[:2]] == ["What about the cost?", QUESTION]
+    assert kept[1].uri == f"steelman://answers/{answer.run_id}"
+    (page,) = (await client.read_resource(kept[1].uri)).contents
+    assert isinstance(page, TextResourceContents)
+    assert page.mime_type == "text/markdown"
+    assert text.startswith(page.text)

@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import logging
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,26 +109,6 @@ def test_a_failure_is_logged_by_its_place_and_not_by_its_message(settings: Setti
     assert "in crash" in failure["failure"]
     assert of_loop["failure"].index("RuntimeError") < of_loop["failure"].index("ValueError")
     assert asked not in logs.getvalue() + reply.text
-
-
-def test_the_settings_allow_questions_in_the_log(settings: Settings) -> None:
-    open_ = settings.model_copy(update={"api_log_questions": True})
-    with logs_of(open_, io.StringIO()) as logs, api(open_, change=add_crash) as address:
-        httpx.post(f"{address}/v1/ask", json=ASK, timeout=30)
-        httpx.get(f"{address}/crash", params={"text": "that"})
-    assert [(line["question"], len(line["run"])) for line in lines(logs) if "question" in line] == [(QUESTION, 12)]
-    assert "RuntimeError: cannot do that" in logs.getvalue()
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_terminal_gets_text(settings: Settings) -> None:
-    with logs_of(settings, Terminal()) as logs, api(settings) as address:
-        run = httpx.post(f"{address}/v1/ask", json=ASK, timeout=30).headers["content-location"]
-    assert re.search(rf"INFO POST /v1/ask 200 \d+ ms run {run.rpartition('/')[2]}$", logs.getvalue(), re.MULTILINE)
 
 
 def test_figures_of_requests_and_runs(settings: Settings) -> None:

@@ -89,19 +89,6 @@ def test_it_listens_for_other_machines_with_a_key_only(
 
 
 @pytest.mark.slow
-def test_a_stream_has_an_end_when_it_stops(settings: Settings, spawn: Spawn) -> None:
-    with served(spawn, pause=3.0) as (address, process):
-        asked: dict[str, Any] = {"json": {"question": QUESTION}, "headers": {"Accept": "text/event-stream"}}
-        with httpx.stream("POST", f"{address}/v1/ask", timeout=20, **asked) as reply:
-            lines = reply.iter_lines()
-            assert any(line == "event: searching" for line in lines)
-            process.send_signal(signal.SIGTERM)
-            assert "event: done" not in list(lines)  # which raises for one that breaks off
-        _, said = ended(process)
-        assert "ERROR" not in said
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGKILL])
 def test_runs_go_on_when_it_is_started_again(settings: Settings, spawn: Spawn, sig: signal.Signals) -> None:
     with served(spawn, pause=1.0) as (address, process):

@@ -1,6 +1,5 @@
 """The suite `berds`: corpora, rankings, verdicts, figures and the published format."""
 
-import importlib.util
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,23 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 from search_servers import Found, SearchServer
-from toys import House, ToyEncoder
+from toys import House
 from web_fixtures import by_word, prose, publish
 from web_server import WebServer, open_fetcher
 
 from evals.__main__ import main
-from evals.datasets.perspectives import GoldRow, load_perspectives
 from evals.models import PairJudge
-from evals.reports.records import Records
 from evals.retrievers import corpora
-from evals.retrievers.methods import Method
-from evals.retrievers.perspectives import methods_of, question_of
-from evals.retrievers.ranker import Corpora, Ranker
 from evals.suites import berds
-from tools.errors import InputError, SettingsError
-from tools.models.cache import VectorCache
 from tools.models.judges.judge import Pair
-from tools.passages import SourceDocument
 
 VIEWS = ["The {} bridge helps.", "The {} bridge does not help."]
 TOPICS = "stone iron road rail toll ferry harbour village market winter".split()
@@ -110,22 +101,6 @@ def test_a_given_ranking_is_measured_and_written_as_published(
     assert "exists already" in run(capsys, "--data", data, "--k", "1,3", "--write", tmp_path / "out", status=2)
 
 
-def test_the_judges_errors_are_in_the_corrected_interval(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]
-) -> None:
-    rows = {"precision": [["q", 3, 4]], "recall": [["q", 3, 5]]}
-    config = {"judge": "by-word", "threshold": 0.5, "contrary": True, "form": "statement"}
-    told = {"config": config, "items": rows, "metrics": {"pairs": 20}}
-    (tmp_path / "judge.json").write_text(json.dumps(told))
-    data = write(tmp_path / "own.jsonl", ranked())
-    result = run(capsys, "--data", data, "--judge-errors", tmp_path / "judge.json")
-    assert 0 < result["metrics"]["own"]["ctxs"]["precision@5 corrected"] < 1
-    assert len(result["intervals"]["own"]["ctxs"]["mrecall@5 corrected"]) == 2
-    (tmp_path / "judge.json").write_text(json.dumps(told | {"config": config | {"judge": "another"}}))
-    said = run(capsys, "--data", data, "--judge-errors", tmp_path / "judge.json", status=2)
-    assert "'judge' was 'another' and is 'by-word' here. Measure this judge with `python -m evals judge" in said
-
-
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[SearchServer, WebServer]]:
     """A page for each topic's bridge, one against every second, one that is missing; nothing at all for the last."""
@@ -168,13 +143,6 @@ def test_the_web_is_searched_once_and_a_stopped_run_resumes(
     assert sorted(q.split()[2] for q in engine.queries[-2:]) == ["iron", "winter"]
 
 
-def test_a_missing_engine_or_field_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: Any) -> None:
-    data = write(tmp_path / "a.jsonl", [line("stone")])
-    assert "no search engine is set" in run(capsys, "--data", data, status=2)
-    assert "has no 'expansions'" in run(capsys, "--data", data, "--methods", "bm25+expansion", status=2)
-    assert "a line 1 has no 'ctxs'" in run(capsys, "--data", data, "--corpus", "ctxs", status=2)
-
-
 def test_a_file_and_a_collection_are_shared_by_all_questions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]
 ) -> None:
@@ -189,55 +157,3 @@ def test_a_file_and_a_collection_are_shared_by_all_questions(
     stored = run(capsys, "--data", data, "--corpus", "collection:towns", "--methods", "bm25", "--k", "1")
     assert stored["metrics"]["two"]["bm25"] == of_file
     assert "no collection" in run(capsys, "--data", data, "--corpus", "collection:none", status=2).lower()
-
-
-def searched(
-    tmp_path: Path, methods: dict[str, Method], rows: Sequence[GoldRow], *texts: list[str]
-) -> dict[str, list[list[str]]]:
-    """By method the texts found for each row, of its own texts."""
-    documents = {row.key: [SourceDocument(t, t) for t in own] for row, own in zip(rows, texts, strict=True)}
-    parts = (methods, ToyEncoder(), VectorCache(tmp_path / "v.db"), None, Records(None, "berds", {}))
-    with Ranker(*parts) as made:
-        found = made.rank("s", [question_of(row) for row in rows], Corpora(documents.__getitem__), 5)
-    return {name: list(of.values()) for name, of in found.items()}
-
-
-def test_results_of_expanded_queries_are_interleaved(tmp_path: Path) -> None:
-    row = GoldRow("s", "Bridges?", ("a", "b"), 1, ("tolls", "ferries"))
-    texts = ["ferries again", "tolls again", "tolls and tolls", "snails"]
-    found = searched(tmp_path, methods_of(["bm25+expansion"], [row]), [row], texts)["bm25+expansion"][0]
-    assert found == ["tolls and tolls", "ferries again", "tolls again"]  # rank by rank, none twice
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"question": "Why?", "perspectives": []}, r"a\.jsonl line 1: 'perspectives'"),
-        (line("stone", expansions=[{"name": "x"}]), r"a\.jsonl line 1: 'expansions' item 1 'text'"),
-        (
-            line("stone", ctxs=[{"text": "x", "mistral-preds": [True]}]),
-            r"line 1: 'ctxs': a passage needs one",
-        ),
-    ],
-)
-def test_bad_data_is_named_by_file_line_and_field(tmp_path: Path, row: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        load_perspectives([str(write(tmp_path / "a.jsonl", [row]))], "test")
-
-
-def test_the_hub_is_read_by_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "towns").mkdir()
-    write(tmp_path / "towns" / "test.jsonl", [line("stone"), line("iron")])
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
-    place = f"hub:{tmp_path / 'towns'}"
-    if importlib.util.find_spec("datasets") is None:
-        with pytest.raises(SettingsError, match=r"needs the library 'datasets' .*`make evals`"):
-            load_perspectives([place], "test")
-        pytest.skip("the library `datasets` is not installed: `make evals`")
-    (rows,) = load_perspectives([place], "test").values()
-    assert [(row.key, row.gold[0]) for row in rows] == [
-        ("towns line 1", "The stone bridge helps."),
-        ("towns line 2", "The iron bridge helps."),
-    ]
-    with pytest.raises(InputError, match=r"cannot be loaded \(Unknown split.*Check the name, --split"):
-        load_perspectives([place], "nosplit")

@@ -9,13 +9,16 @@ import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from conftest import ROOT
-from hostile import HOSTILE, answer_of, check_harmless, documents, hidden
+from hostile import HOSTILE, SHOWN, check_harmless, document, hostile_answer
+from oidc_server import Provider, serving
 from page_server import PageServer
-from visitors import AGAIN, Visit, Visitor
+from visitors import AGAIN, FIRST, Visit, Visitor
 
 from agent.options import RunOptions
 from agent.runs.store import RunStore
@@ -25,6 +28,10 @@ from tools.store.database import Database
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+
 pytest_plugins = ["visitors"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -33,7 +40,6 @@ PHONES = "Should schools ban smartphones?"
 
 @pytest.fixture(scope="session")
 def phones(samples_page: PageServer) -> str:
-    """The address of an answer."""
     told = subprocess.run(
         [sys.executable, "-m", "agent", "ask", PHONES, "--json"],
         cwd=ROOT,
@@ -83,21 +89,7 @@ def test_a_question_is_asked_watched_read_and_followed_up(samples_page: PageServ
     visitor.answered(question)
 
 
-def test_a_quotation_is_moved_on_a_phone_and_put_back(samples_page: PageServer, phones: str, visit: Visit) -> None:
-    visitor = visit(samples_page, width=390).go(phones).answered(PHONES)
-    before = visitor.page.get_by_test_id("stMain").inner_text()
-    visitor.page.get_by_role("button", name="Wrong side?").first.click()
-    undo = visitor.page.get_by_role("button", name="Undo", exact=True)
-    undo.wait_for()
-    assert visitor.width()[0] <= 390
-    visitor.text("A reader changed 1 quotation.").wait_for()
-    visitor.until(lambda: undo.evaluate("e => e === document.activeElement"), "the focus on the way back", 5)
-    visitor.page.keyboard.press("Enter")
-    visitor.until(lambda: visitor.page.get_by_test_id("stMain").inner_text() == before, "the answer as it was", 10)
-
-
 def sidebar(visitor: Visitor) -> "Visitor":
-    """The visitor with the sidebar open."""
     if (closed := visitor.page.get_by_test_id("stExpandSidebarButton")).is_visible():
         closed.click()
     visitor.button("New question").wait_for()
@@ -105,38 +97,6 @@ def sidebar(visitor: Visitor) -> "Visitor":
 
 
 # The window
-
-
-def test_a_phone_shows_all_of_it(samples_page: PageServer, phones: str, visit: Visit) -> None:
-    visitor = visit(samples_page, width=390).arrive()
-    assert visitor.width()[0] <= 390
-    for name in ("Ask", "flat earth"):
-        box = visitor.page.get_by_test_id("stMain").get_by_text(name, exact=True).bounding_box()
-        assert box is not None
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 390
-    visitor.go(phones).answered(PHONES)
-    assert visitor.width()[0] <= 390
-    assert small_print(visitor) == []
-    visitor.cited.first.scroll_into_view_if_needed()
-    visitor.cited.first.click()
-    source = visitor.page.locator(".sm-source").first
-    source.wait_for()
-    box = source.bounding_box()
-    assert box is not None
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 390
-    assert visitor.width()[0] <= 390
-    visitor.button(re.compile("^Close")).click()
-    sidebar(visitor)
-
-
-def small_print(visitor: Visitor) -> list[str]:
-    """Words that are set smaller than 11 pixels."""
-    script = """() => [...document.querySelectorAll('[data-testid=stMain] :not(svg *)')].filter(e => e.checkVisibility()
-      && [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())
-      && parseFloat(getComputedStyle(e).fontSize) < 11).map(e => e.textContent.slice(0, 80))"""
-    return list(visitor.page.evaluate(script))
 
 
 def test_sides_wrap_beside_a_source_and_print_leaves_out_what_is_no_answer(
@@ -148,7 +108,6 @@ def test_sides_wrap_beside_a_source_and_print_leaves_out_what_is_no_answer(
     visitor.cited.first.click()
     mark = visitor.page.locator(".sm-source mark").first
     mark.wait_for()
-    assert contrast(*mark.evaluate("e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor]")) > 7
     sides = [box for card in visitor.page.locator("[class*=st-key-card-]").all() if (box := card.bounding_box())]
     assert len(sides) > 1
     assert min(box["width"] for box in sides) > 250
@@ -159,46 +118,6 @@ def test_sides_wrap_beside_a_source_and_print_leaves_out_what_is_no_answer(
         assert seen == dict.fromkeys(unseen, media == "screen")
         assert visitor.page.get_by_text(re.compile("^Documents: read ")).is_visible()
         assert visitor.page.locator("[class*=cite-list]").last.is_visible() is (media == "print")  # the list is folded
-
-
-def test_a_document_opens_at_its_surest_sentence_by_keyboard(
-    samples_page: PageServer, phones: str, visit: Visit
-) -> None:
-    visitor = visit(samples_page, width=390).go(phones).answered(PHONES)
-    yes, no = (
-        visitor.page.locator(f"[class*=st-key-card-{stance}]").bounding_box() for stance in ("supports", "opposes")
-    )
-    assert yes is not None
-    assert no is not None
-    assert yes["y"] + yes["height"] <= no["y"]
-    visitor.text(re.compile("^Documents: read ")).click()
-    title = visitor.page.locator("[class*=st-key-open-read-] button").last
-    title.wait_for()
-    title.focus()
-    visitor.page.keyboard.press("Enter")
-    mark = visitor.page.get_by_role("dialog").locator("mark").first
-    mark.wait_for()
-    seen = "e => { const r = e.getBoundingClientRect(); return r.top >= 0 && r.top < innerHeight }"
-    visitor.until(lambda: mark.evaluate(seen), "the sentence in view", 5)
-    visitor.page.keyboard.press("Escape")
-    visitor.until(lambda: visitor.page.get_by_role("dialog").count() == 0, "the document closed", 5)
-    visitor.button("Debate sheet").click()
-    visitor.page.get_by_role("heading", name="What is not known").wait_for()
-    assert visitor.width()[0] <= 390
-    visitor.button("Back to the answer").click()
-    visitor.answered(PHONES)
-
-
-def contrast(*colours: str) -> float:
-    """The ratio by WCAG 2 of two colours, each 'rgb(246, 226, 166)'."""
-
-    def light(colour: str) -> float:
-        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-        red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-    dark, bright = sorted(map(light, colours))
-    return (bright + 0.05) / (dark + 0.05)
 
 
 # While runs go on
@@ -226,7 +145,7 @@ def page(filled: Path, encoder: MiniLM, tmp_path_factory: pytest.TempPathFactory
     with closing(Database(home / "data" / "steelman.db")) as database:
         store = Store(database)
         search = HybridSearch(store, home / "data" / "index", encoder)
-        Ingester(store, search, encoder).ingest(documents(), "mine")
+        Ingester(store, search, encoder).ingest([document()], "mine")
         search.close()
     with PageServer(home) as server:
         yield server
@@ -237,10 +156,9 @@ def stored(home: Path) -> str:
     run = uuid.uuid4().hex[:12]
     with closing(Database(home / "data" / "steelman.db")) as database:
         runs = RunStore(database)
-        passages = [passage.id for _, passage in Store(database).scan(0, 10_000) if passage.collection == "mine"]
-        answer = answer_of(HOSTILE, passages).model_copy(update={"run_id": run})
+        passage = next(p.id for _, p in Store(database).scan(0, 10_000) if p.collection == "mine")
         runs.create(run, run, HOSTILE, RunOptions.of().to_dict(), "a test")
-        assert runs.finish(run, "a test", "done", {}, answer.model_dump_json())
+        assert runs.finish(run, "a test", "done", {}, hostile_answer(run, passage).model_dump_json())
     return f"/?run={run}"
 
 
@@ -250,7 +168,8 @@ def test_an_answer_that_is_hostile_throughout_shows_text(page: PageServer, visit
     visitor.cited.first.wait_for()
     visitor.page.wait_for_timeout(1000)  # what a picture would ask for is asked by now
     check_harmless(visitor)
-    assert hidden(visitor) == []
+    said = visitor.page.get_by_test_id("stMain").inner_text()
+    assert [part for part in SHOWN if part not in said] == []
     read = ""
     for number in range(visitor.cited.count()):
         visitor.cited.nth(number).click()
@@ -261,3 +180,228 @@ def test_an_answer_that_is_hostile_throughout_shows_text(page: PageServer, visit
         visitor.button(re.compile("^Close")).click()
         visitor.until(lambda: visitor.page.locator(".sm-source:visible").count() == 0, "the source closed", 5)
     assert "<script>window.hacked=1" in read
+
+
+LETTER = (
+    "Our town should sell the old pier, since repairs cost more each year than all the fees bring in. "
+    "The town should not sell the old pier, because whoever owns the pier decides who may fish from it."
+)
+
+
+def test_documents_are_added_asked_opened_and_deleted(samples_page: PageServer, visit: Visit, tmp_path: Path) -> None:
+    letter = tmp_path / "letter.txt"
+    letter.write_text(LETTER)
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"no pdf")
+    visitor = visit(samples_page).go("/?view=documents")
+    visitor.page.locator("input[type=file]").first.set_input_files([letter, broken])
+    visitor.text("letter.txt").wait_for()
+    visitor.button("Add").click()
+    visitor.text(re.compile("1 document stored in 'mine'")).wait_for()
+    assert "broken.pdf" in visitor.page.inner_text("[role=status]")  # what could not be read, and why
+    visitor.button("Open").first.click()
+    visitor.text("decides who may fish from it").wait_for()
+    visitor.page.keyboard.press("Escape")
+    visitor.arrive().ask("Should our town sell the old pier?")
+    visitor.answered("Should our town sell the old pier?")
+    assert "repairs cost more each year" in visitor.page.inner_text("body")
+    visitor.go("/?view=documents").button("Delete").first.click()
+    visitor.button("Delete for good").click()
+    visitor.text("0 documents, 0 passages.").wait_for()
+
+
+_LOSE = "it => it.addEventListener('focus', () => setTimeout(() => { it.blur(); it.id = 'lost' }, 100), {once: true})"
+"""The element loses the focus once, as where the page is still being drawn."""
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_source_has_the_focus_until_escape_closes_it(
+    samples_page: PageServer, phones: str, visit: Visit, width: int
+) -> None:
+    visitor = visit(samples_page, width).go(phones).answered(PHONES)
+    number, panel = visitor.cited.nth(1), visitor.page.locator(".st-key-source")
+    number.press("Enter")
+    visitor.until(lambda: focused(panel.get_by_role("button", name="Close")), "the focus in the source", 10)
+    number.evaluate(_LOSE)
+    visitor.page.keyboard.press("Escape")
+    panel.wait_for(state="detached")
+    lost = visitor.page.locator("#lost")
+    visitor.until(lambda: focused(lost) and focused(number), "the focus where it was", 10)
+
+
+def focused(place: "Locator") -> bool:
+    return place.count() == 1 and bool(place.evaluate("it => it === document.activeElement"))
+
+
+_SMALL = """() => [...document.querySelectorAll('button, input, summary, a[href]')]
+  .filter(e => e.checkVisibility({visibilityProperty: true, opacityProperty: true}))
+  .map(e => [e, e.getBoundingClientRect()]).filter(([e, box]) => box.width > 1 && box.height)
+  .filter(([e, box]) => Math.min(box.width, box.height) < 43.5)
+  .map(([e, box]) => `${e.ariaLabel || e.innerText} ${box.width} x ${box.height}`)"""
+_COLUMNS = "cards => new Set(cards.map(card => card.getBoundingClientRect().x)).size"
+
+
+def box(visitor: Visitor, place: str) -> dict[str, float]:
+    found = visitor.page.locator(place).first.bounding_box()
+    assert found is not None
+    return {"top": found["y"], "bottom": found["y"] + found["height"]}
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1100, 1440])
+def test_the_field_stays_at_the_lower_edge_and_sides_stand_beside_each_other_from_1100(
+    samples_page: PageServer, phones: str, visit: Visit, width: int
+) -> None:
+    visitor = visit(samples_page, width).go(phones).answered(PHONES)
+    for down in (0, 700, 100_000):
+        visitor.page.locator(".stMain").evaluate(f"main => main.scrollTo(0, {down})")
+        visitor.page.wait_for_timeout(200)
+        assert 800 < box(visitor, ".stBottom input")["bottom"] <= 900
+    assert visitor.width()[0] <= width
+    assert visitor.page.locator("[class*=st-key-card-]").evaluate_all(_COLUMNS) == (2 if width >= 1100 else 1)
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_a_source_never_covers_what_was_clicked(
+    samples_page: PageServer, phones: str, visit: Visit, width: int
+) -> None:
+    visitor = visit(samples_page, width).go(phones).answered(PHONES)
+    if width < 1100:
+        assert visitor.page.evaluate(_SMALL) == []
+    numbers = visitor.page.locator("[class*=st-key-cite-]:visible button")
+    for at in (0, 3, numbers.count() - 1):
+        numbers.nth(at).click()
+        visitor.page.locator(".sm-source mark").first.wait_for()
+        visitor.page.wait_for_timeout(1000)  # while it moves
+        clicked = numbers.nth(at).bounding_box()
+        assert clicked is not None
+        edge = box(visitor, ".st-key-source" if width < 1100 else ".stBottom")["top"]
+        assert 60 < clicked["y"] < clicked["y"] + clicked["height"] <= edge
+        assert box(visitor, ".st-key-source")["bottom"] <= box(visitor, ".stBottom input")["top"] + 1
+        if width < 1100:
+            assert visitor.page.evaluate(_SMALL) == []
+            assert not visitor.page.locator("kbd").is_visible()
+        visitor.page.keyboard.press("Escape")
+        visitor.page.locator(".st-key-source").wait_for(state="detached")
+
+
+def test_the_answer_gets_the_focus_unless_somebody_types(samples_page: PageServer, visit: Visit) -> None:
+    visitor = visit(samples_page).arrive()
+    visitor.ask("Is nuclear power safe?")
+    visitor.answered("Is nuclear power safe?")
+    focused = "document.activeElement.matches('h1') ? document.activeElement.innerText : ''"
+    visitor.until(lambda: visitor.page.evaluate(focused) == "Is nuclear power safe?", "the focus on the heading", 10)
+    visitor.arrive().ask("Are zoos cruel to bears?")
+    visitor.running()
+    typed = visitor.page.locator(".stBottom input")
+    typed.first.wait_for()
+    typed.press_sequentially("Who pays?")
+    visitor.answered("Are zoos cruel to bears?")
+    visitor.page.wait_for_timeout(1000)
+    assert typed.input_value() == "Who pays?"
+    assert typed.evaluate("field => field === document.activeElement")
+    assert (
+        sidebar(visitor).page.get_by_test_id("stSidebar").get_by_role("button", name="Are zoos cruel to bears?").count()
+        == 1
+    )
+
+
+_THEIRS = {"presentation-role-conflict": "[data-testid=stFileUploaderDropzone]"}
+"""Streamlit's own elements, by the rule that they break. Its area for files has a name and the role of none; axe-core
+calls that minor. Its button for files, which people use, breaks no rule."""
+_FINDINGS = """async theirs => (await axe.run({resultTypes: ['violations']})).violations.flatMap(rule => rule.nodes
+  .filter(node => !document.querySelector(node.target[0])?.closest(theirs[rule.id] ?? 'none'))
+  .map(node => `${rule.impact} ${rule.id}: ${node.html}\\n${node.failureSummary}`))"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_no_view_breaks_a_rule_of_accessibility(
+    samples_page: PageServer, phones: str, visit: Visit, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    visitor = visit(samples_page, width)
+    visitor.page.emulate_media(color_scheme=scheme)
+    broken = {view: told for view in views(visitor, phones) if (told := findings(visitor))}
+    assert not broken, broken
+
+
+def views(visitor: Visitor, answer: str) -> Iterator[str]:
+    """Opens one view after the other, and names it."""
+    visitor.arrive()
+    yield "start"
+    visitor.button("Options").click()
+    visitor.text("How thorough").wait_for()
+    yield "options"
+    visitor.go(answer).answered(PHONES)
+    yield "answer"
+    visitor.text("Documents: read ").click()
+    visitor.page.locator("[class*=st-key-open-read-] button").last.wait_for()
+    yield "list of documents"
+    visitor.cited.first.click()
+    visitor.page.locator(".sm-source mark").first.wait_for()
+    yield "source"
+    visitor.button("Whole document").click()
+    visitor.page.get_by_role("dialog").locator("mark").first.wait_for()
+    yield "document"
+    for view, shown in (("sheet", "What is not known"), ("compare", "Compare with another answer")):
+        visitor.go(f"{answer}&view={view}").page.get_by_role("heading", name=shown).wait_for()
+        yield view
+    visitor.go("/?view=documents").text(re.compile(r"\d passages?\.")).wait_for()
+    yield "documents"
+    visitor.go("/?view=settings").button("Use these").wait_for()
+    visitor.until(lambda: visitor.page.locator(".sm-row b", has_text="…").count() == 0, "all that is on")
+    yield "settings"
+
+
+def findings(visitor: Visitor) -> list[str]:
+    """What breaks a rule in what the page shows, once nothing moves any more."""
+    visitor.page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    told: list[str] = []
+    for _ in range(10):
+        visitor.page.wait_for_timeout(500)
+        if not (told := visitor.page.evaluate(_FINDINGS, _THEIRS)):
+            break
+    return told
+
+
+# People who log in
+
+
+@pytest.fixture
+def login_page(filled: Path, tmp_path: Path) -> Iterator[tuple[PageServer, Provider]]:
+    people = {"bob": {"email": "desk@example.org"}, "cyd": {"name": "Cyd Carter", "email": "cyd@example.org"}}
+    with serving(Provider(people)) as provider:
+        server = PageServer(tmp_path)
+        shutil.copytree(filled, server.data)
+        (server.data / "secrets.toml").write_text(provider.secrets(f"{server.url}/oauth2callback"))
+        with server:
+            yield server, provider
+
+
+def test_an_answer_is_its_persons_after_logging_out_and_in_again(
+    login_page: tuple[PageServer, Provider], visit: Visit
+) -> None:
+    server, provider = login_page
+
+    def log_in(subject: str) -> Visitor:
+        visitor = visit(server)
+        visitor.may_ask += (f"{provider.url}/",)
+        visitor.go().button("Log in").click()
+        visitor.page.get_by_role("link", name=subject).click()
+        visitor.button("Log out").wait_for()
+        return visitor
+
+    cyd = log_in("cyd").arrive()
+    cyd.ask(PHONES)
+    hers = f"/?run={cyd.answered(PHONES).run_id}"
+    cyd.button("Log out").click()
+    cyd.button("Log in").wait_for()
+    for visitor in (cyd, visit(server)):
+        visitor.go(hers).button("Log in").wait_for()
+        assert visitor.field(AGAIN).count() == visitor.field(FIRST).count() == 0
+    bob = log_in("bob").go(hers)
+    bob.text("There is no answer at this address.").wait_for()
+    assert bob.button(PHONES).count() == 0
+    provider.people["cyd"].update(name="Cyd Baker", email="cyd.baker@example.org")
+    again = log_in("cyd")
+    again.text("Cyd Baker").wait_for()
+    again.go(hers).answered(PHONES)

@@ -12,6 +12,6 @@ ROWS: list[Row] = [row for area in _AREAS for row in import_module(area).ROWS]
 
 
 @pytest.mark.usefixtures("quick_retries")
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@pytest.mark.parametrize("row", [pytest.param(row, marks=[pytest.mark.slow] * row.slow) for row in ROWS], ids=str)
 async def test_row(row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     await row.check(Bench(tmp_path, monkeypatch, lambda: request.getfixturevalue("standing").address))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Suite
 from hostile import HOSTILE
-from judge_data import write_judge_data
+from test_judge_training import write_judge_data
 from toll_run import CLAIMS, TEXTS, toll_answer, toll_run
 from written_answers import stands
 

@@ -106,7 +106,6 @@ def program(_: Settings, patch: pytest.MonkeyPatch, options: Options) -> None:
 
 
 def servers(settings: Settings, _: pytest.MonkeyPatch, options: Options) -> None:
-    """HTTP, OpenAI's completions and MCP."""
 
     async def mcp(address: str) -> None:
         async with Client(f"{address}/mcp") as client:

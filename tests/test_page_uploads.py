@@ -34,7 +34,6 @@ pytestmark = pytest.mark.usefixtures("page")
 
 
 def killed(settings: Settings, person: str = "") -> Path:
-    """The folder of an upload whose process was killed at it."""
     code = _KILLED.format(person=person, letter=LETTER)
     told = {"PATH": os.environ["PATH"], "STEELMAN_DATA_DIR": str(settings.data_dir)}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=told, timeout=60, check=False)

@@ -1,45 +1,48 @@
 """The suite `pir`: data, p-Recall by hand, columns, the command."""
 
 import json
-import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from evals.__main__ import main
-from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
+from evals.datasets.pir import Root, RootPerspective, load_tasks
+from evals.metrics.favour import favoured
 from evals.metrics.measure import figures_by
 from evals.metrics.p_recall import AVERAGE, measures
-from evals.retrievers.leaning import Column, rank
 from evals.retrievers.projection import FORMS
-from tools.errors import InputError
 from tools.models.cache import VectorCache
-from tools.passages import SourceDocument
 
-SHARED = Path(__file__).parents[2] / "shared" / "data" / "pir" / "demo_pir_dataset.json.gz"
-
-BOATS: dict[str, Any] = {
+KITES: dict[str, Any] = {
     "corpus": [
-        "Barges carry coal cheaply along the canal.",
-        "Barges are slow and often late.",
-        "Ferries cross the strait twice a day.",
-        "Ferries pollute the harbour with smoke.",
+        "Kites teach children how the wind works.",
+        "Kites bring neighbours out to the beach.",
+        "Kite strings cut the wings of gulls.",
+        "Canal boats are a slow and quiet way to travel.",
+        "Canal boats leak diesel into the water.",
         "Snails eat lettuce at night.",
     ],
-    "source_queries": ["barges", "barges", "ferries", "ferries", "snails"],
-    "queries": ["praise of barges", "blame for barges", "praise of ferries", "blame for ferries", "praise of snails"],
-    "perspectives": ["praise", "blame", "praise", "blame", "praise"],
-    "key_ref": {"0": [0], "1": [1], "2": [2], "3": [3], "4": [4]},
-    "query_labels": ["pro", "con", "pro", "con", "pro"],
+    "source_queries": ["Kites should fly over the beach"] * 3
+    + ["Canal boats should be free"] * 2
+    + ["Snails are pests"],
+    "queries": [
+        "Find a claim that supports: Kites should fly over the beach",
+        "Find a claim that opposes: Kites should fly over the beach",
+        "Find a claim on: Kites should fly over the beach",
+        "Find a claim that supports: Canal boats should be free",
+        "Find a claim that opposes: Canal boats should be free",
+        "Find a claim that supports: Snails are pests",
+    ],
+    "perspectives": ["supports", "opposes", "on", "supports", "opposes", "supports"],
+    "key_ref": {"0": [0, 1], "1": [2], "2": [0, 1, 2], "3": [3], "4": [4], "5": [5]},
+    "query_labels": ["support", "undermine", "general", "support", "undermine", "support"],
 }
-TRAINS: dict[str, Any] = {
-    "corpus": ["The night train to Oslo leaves at nine.", "The night train to Rome leaves at ten."],
-    "source_queries": ["When does the night train leave?"] * 2,
-    "queries": ["When does the night train to Oslo leave?", "When does the night train to Rome leave?"],
+TIDES: dict[str, Any] = {
+    "corpus": ["The tide mill at Arl was built in 1712.", "The tide mill at Bex was built in 1840."],
+    "source_queries": ["When was the tide mill built?"] * 2,
+    "queries": ["When was the tide mill built at Arl?", "When was the tide mill built at Bex?"],
     "key_ref": {"0": [0], "1": [1]},
 }
 
@@ -52,15 +55,6 @@ def saved(path: Path, tasks: object) -> Path:
 @pytest.fixture
 def cache(tmp_path: Path) -> VectorCache:
     return VectorCache(tmp_path / "vectors.db")
-
-
-def test_roots_with_one_perspective_are_excluded_and_counted(tmp_path: Path) -> None:
-    boats, trains = load_tasks(saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS}))
-    assert (boats.name, [root.text for root in boats.roots], boats.alone) == ("boats", ["barges", "ferries"], 1)
-    praise = RootPerspective("praise of ferries", "praise", (2,), "pro")
-    assert boats.roots[1] == Root("2", "ferries", (praise, RootPerspective("blame for ferries", "blame", (3,), "con")))
-    assert boats.corpus[4] == SourceDocument("4", "Snails eat lettuce at night.")
-    assert (boats.copies, trains.alone, len(trains.roots)) == (0, 0, 1)
 
 
 TWICE: dict[str, Any] = {
@@ -78,20 +72,6 @@ def test_lines_of_one_perspective_and_copies_are_merged(tmp_path: Path) -> None:
     assert [p.text for p in task.corpus] == ["Kites rise.", "Kites fall.", "Kites break."]
     assert [(p.query, p.gold) for p in task.roots[0].perspectives] == [("for kites", (0, 2)), ("against kites", (1,))]
     assert task.copies == 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"source_queries": ["barges"]}, r"'queries', 'perspectives', 'query_labels' must have one length"),
-        ({"source_queries": [*"abcde"]}, r"'boats': no root query has two perspectives.* --task"),
-        ({"key_ref": BOATS["key_ref"] | {"3": [0, 5]}}, r"'key_ref' names a position that is not in 'corpus' \(0 to 4"),
-    ],
-)
-def test_bad_data_is_named_by_file_task_and_field(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    task = {k: v for k, v in (BOATS | changes).items() if v is not None}
-    with pytest.raises(InputError, match=rf"pir\.json.*{message}"):
-        load_tasks(saved(tmp_path / "pir.json", {"trains": TRAINS, "boats": task}))
 
 
 # Two columns. Root 1: ranks 1, 6, 9 and 5, 5, 6; root 2: 2, 3 and 10, 11.
@@ -116,65 +96,22 @@ def test_roots_of_a_task_and_tasks_of_the_average_have_equal_weight() -> None:
     assert intervals["b"]["pap"] == {"p_recall@5": (1, 1), "gain@5": (1, 1), "p_recall@10": (1, 1), "gain@10": (0, 0)}
 
 
-class Compass:
-    """Vectors in a plane, by text."""
-
-    name = "compass"
-    dimensions = 2
-
-    def __init__(self, passages: dict[str, tuple[float, float]], queries: dict[str, tuple[float, float]]) -> None:
-        self.passages, self.queries = passages, queries
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.array([self.passages[t] for t in texts], np.float32)
-
-    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.array([self.queries[t] for t in texts], np.float32)
-
-
-S = math.sqrt(0.5)
-CORPUS = tuple(SourceDocument(str(i), name) for i, name in enumerate(("east", "north east", "north")))
-AROUND = {"east": (1.0, 0.0), "north east": (S, S), "north": (0.0, 1.0)}
-
-
-def plane(*roots: Root) -> PirTask:
-    """The roots over three directions."""
-    texts = [text for root in roots for one in root.perspectives for text in (root.text, one.query, one.text) if text]
-    return PirTask("plane", roots, CORPUS, tuple(texts), alone=0, copies=0)
-
-
-def test_ranks_by_hand(cache: VectorCache) -> None:
-    """r = (1, 0), q = (S, S), p = (0, 1): q is nearest to 'north east', and without p it is (S, 0), nearest to 'east'.
-
-    r + p = (1, 1) is nearest to 'north east'. At strength −1, q + (0, S) = (S, 2S) has with the three passages the
-    cosines S / (S √5) = .45, 3S² / (S √5) = .95 and 2S / (S √5) = .89.
-    """
-    encoder = Compass(AROUND, {"root": (1.0, 0.0), "query": (S, S), "view": (0.0, 1.0)})
-    sides = (RootPerspective("query", "view", (0,)), RootPerspective("query", "view", (2,)))
-    task = plane(Root("0", "root", sides))
-    columns = [Column("none"), Column("add"), Column("pap"), Column("pap", -1.0)]
-    found = rank(task, columns, encoder, cache)
-    (ranks,) = found
-    # 'none' and 'add' find east and north equally near, and take the earlier first.
-    assert ranks.tolist() == [[2, 2, 1, 3], [3, 3, 3, 2]]
-
-
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, out = saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS}), tmp_path / "result.json"
-    command = ["pir", "--data", str(path), "--k", "1,2", "--strength", "0.5,1", "--seed", "3"]
+def test_the_command(labelled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "result.json"
+    command = ["pir", "--data", str(labelled), "--k", "1,2", "--strength", "0.5,1", "--seed", "3"]
     assert main([*command, "--json"]) == 0
     out.write_text(capsys.readouterr().out)
     result = json.loads(out.read_text(), parse_constant=pytest.fail)
-    assert list(result["metrics"]) == ["boats", "trains", AVERAGE]
+    assert list(result["metrics"]) == ["kites", "tides", AVERAGE]
     assert all(list(rows) == [*FORMS[:-2], "pap 0.5", "pap", "pap+ 0.5", "pap+"] for rows in result["metrics"].values())
-    assert result["metrics"]["trains"]["none"] == {"p_recall@1": 1, "p_recall@2": 1}
-    boats = result["metrics"]["boats"]["none"]["p_recall@1"]
-    assert result["metrics"][AVERAGE]["none"]["p_recall@1"] == (boats + 1) / 2
-    assert result["items"]["trains"]["none"]["p_recall@1"] == [["0", 1, 1]]
-    assert result["config"]["sizes"]["boats"]["roots_with_one_perspective"] == 1
+    assert result["metrics"]["tides"]["none"] == {"p_recall@1": 1, "p_recall@2": 1}
+    kites = result["metrics"]["kites"]["none"]["p_recall@1"]
+    assert result["metrics"][AVERAGE]["none"]["p_recall@1"] == pytest.approx((kites + 1) / 2)
+    assert result["items"]["tides"]["none"]["p_recall@1"] == [["0", 1, 1]]
+    assert result["config"]["sizes"]["kites"]["roots_with_one_perspective"] == 1
     assert main(["report", "--compare", str(out), str(out), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert {(row["data"], row["difference"]) for row in rows} == {("boats", 0), ("trains", 0)}
+    assert {(row["data"], row["difference"]) for row in rows} == {("kites", 0), ("tides", 0)}
     assert main(command) == 0
     shown = capsys.readouterr().out
     assert "p-Recall@2" in shown
@@ -183,12 +120,59 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "no form 'pop'" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
-def test_the_published_file_is_read() -> None:
-    tasks = load_tasks(SHARED)
-    assert len(tasks) == 6
-    told = {t.name: (len(t.roots), t.alone, len(t.corpus) + t.copies) for t in tasks}
-    assert told["exfever"] == (33, 1, 500)
-    assert told["story"] == (50, 0, 500)
-    ambiguous = next(t for t in tasks if t.name == "ambigqa")
-    assert {one.text for root in ambiguous.roots for one in root.perspectives} == {""}
+@pytest.fixture
+def labelled(tmp_path: Path, cached: None) -> Path:
+    path = tmp_path / "pir.json"
+    path.write_text(json.dumps({"kites": KITES, "tides": TIDES}))
+    return path
+
+
+def result_of(capsys: pytest.CaptureFixture[str], *command: object) -> dict[str, Any]:
+    assert main([*map(str, command), "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def sided(key: str, **gold: tuple[int, ...]) -> Root:
+    return Root(key, key, tuple(RootPerspective(label, label, ids, label) for label, ids in gold.items()))
+
+
+def test_shares_by_hand() -> None:
+    """Root a finds 3 of left and 1 of right, which has 3 of each: even is 2 and 2. Root b finds 1 of left, which has 1,
+    and right has 3: even is 1/4 and 3/4. Left: share 4/5, even (2 + 1/4) / 5."""
+    roots = [sided("a", left=(0, 1, 2), right=(3, 4, 5)), sided("b", left=(6,), right=(7, 8, 9))]
+    measures, _ = favoured(roots, [[0, 1, 2, 3], [6, 10]], seed=1)
+    assert measures["left, share"].value == 4 / 5
+    assert measures["left, even"].value == 9 / 20
+    assert measures["left, excess"].value == pytest.approx(7 / 20)
+    assert measures["right, excess"].value == pytest.approx(-7 / 20)
+
+
+def test_perspectives_from_rules(labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ("pir", "--data", labelled, "--forms", "pap", "--k", "1", "--perspectives", "rules")
+    found = result_of(capsys, *command)
+    assert found["config"]["columns"] == ["none", "pap", "pap, rules"]
+    told = found["metrics"]["tides"]
+    assert told["perspectives, rules"] == {"qa_f1": 1}
+    # 'supports' of {claim, that, supports}; 'opposes' alike: 1/3 each; 'claim on' of 'on' 1/2.
+    kites = found["items"]["kites"]["perspectives, rules"]["qa_f1"]
+    assert [n for _, n, _ in kites] == pytest.approx([1 / 3, 1 / 3, 1 / 2, 1 / 3, 1 / 3])
+    assert {"p_recall@1", "gain@1", "less_annotated@1"} == set(told["pap, rules"])
+    assert main([*map(str, command)]) == 0
+    shown = capsys.readouterr().out
+    assert all(part in shown for part in ("less annotated", "QA-F1 of perspectives"))
+    assert main([*map(str, command[:-1]), "guess"]) == 2
+    assert "no way to draw perspectives 'guess'" in capsys.readouterr().err
+
+
+def test_what_neutral_queries_favour(labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = result_of(capsys, "favour", "--data", labelled, "--k", "6")
+    assert list(found["metrics"]) == ["kites@6"]  # the other task has no labels
+    (told,) = found["metrics"]["kites@6"].values()
+    # All passages are in the top six: 2 + 1 support, 1 + 1 undermine, 'general' is no side.
+    assert told["support, share"] == told["support, even"] == 3 / 5
+    assert told["even, p"] == 1
+    assert main(["favour", "--data", str(labelled), "--k", "1"]) == 0
+    assert "gold passages of 2 root queries; all even: p = " in capsys.readouterr().out
+    assert main(["favour", "--data", str(labelled), "--task", "tides"]) == 2
+    assert "no root has perspectives of two 'query_labels'" in capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from loopback import free_port
 
 from agent.settings import load_settings
 from tools.errors import SettingsError
-from tools.serving import CPU_MODEL, GPU_MODEL, LocalModel, build_environment, env_lines, main, prepare, read_model
+from tools.serving import CPU_MODEL, GPU_MODEL, LocalModel, build_environment, main, prepare, read_model
 
 CROSS = {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}}
 CHAT = {"architectures": ["LlamaForCausalLM"], "max_position_embeddings": 131072}
@@ -42,18 +41,6 @@ def test_an_instruct_model_serves_both_and_a_cross_encoder_judges(tmp_path: Path
     for number, (config, says) in enumerate(wrong):
         with pytest.raises(SettingsError, match=says):
             read_model(folder(tmp_path / f"{number}", **config))
-
-
-def test_the_printed_lines_are_settings_of_chat_stages_and_judge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = LocalModel(tmp_path, "Qwen/Some-Model", "chat", 16384, {})
-    for name, value in dotenv_values(stream=StringIO(env_lines(model, 8002))).items():
-        monkeypatch.setenv(name, str(value))
-    settings = load_settings()
-    assert settings.openai_base_url == settings.judge_url == "http://127.0.0.1:8002/v1"
-    assert settings.model == settings.judge_model == "Qwen/Some-Model"
-    assert (settings.openai_api_key.get_secret_value(), settings.judge) == ("no-key", "auto")
 
 
 @pytest.mark.parametrize("gpu", [True, False])
@@ -92,19 +79,6 @@ def test_a_download_fetches_only_what_is_read_and_is_completed(
         assert (found / "model.safetensors").read_bytes() == WHOLE["model.safetensors"]
 
 
-def test_without_the_hubs_library_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.serving.find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match="need huggingface-hub, which `make local-models` installs"):
-        prepare("some/model", gpu=False, download=False)
-
-
-def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as used:
-        assert main(["--port", str(used.getsockname()[1])]) == 2
-    [said] = capsys.readouterr().err.splitlines()
-    assert "Name another with PORT=." in said
-
-
 def test_it_prints_the_lines_and_becomes_vllm(
     port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,7 +89,11 @@ def test_it_prints_the_lines_and_becomes_vllm(
     assert "vLLM is not installed here. `make local-models` installs it" in capsys.readouterr().err
     monkeypatch.setattr("tools.serving.find_spec", lambda name: True)
     main(named)
-    assert f"OPENAI_BASE_URL=http://127.0.0.1:{port}/v1\n" in capsys.readouterr().out
+    for name, value in dotenv_values(stream=StringIO(capsys.readouterr().out)).items():
+        monkeypatch.setenv(name, str(value))
+    settings = load_settings()
+    assert settings.openai_base_url == settings.judge_url == f"http://127.0.0.1:{port}/v1"
+    assert settings.model == settings.judge_model
     [(python, command, _)] = begun
     assert command[:4] == [python, "-P", "-m", "vllm.entrypoints.launchers.api_server.entry"]
     assert command[-2:] == ["--max-num-seqs", "8"]

@@ -106,13 +106,9 @@ DOUBTED = "Each day fifty nurses take the ferry to work."
         (SOUND, ["yes"], "held"),
         (SOUND, ["no", "yes"], "held"),
         (SOUND, ["no", "no"], "source"),
-        (SOUND, ["partly", "yes"], "held"),
         (DOUBTED, ["yes", "yes"], "held"),
         (DOUBTED, ["yes", "no"], "source"),
-        (DOUBTED, ["no", "yes"], "source"),
-        ("Nurses prefer bridges to ferries.", ["yes", "yes"], "held"),
         ("Nurses prefer bridges to ferries.", ["yes", "no"], "source"),
-        ("Nurses prefer bridges to ferries.", ["no", "yes"], "source"),
     ],
 )
 async def test_a_refused_or_doubted_claim_is_asked_once_more(

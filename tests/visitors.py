@@ -46,7 +46,6 @@ class Visitor:
         self.context.close()
 
     def check(self) -> None:
-        """Raises AssertionError with the complaints."""
         assert not self.complaints, "\n".join(self.complaints)
 
     # What they do
@@ -82,7 +81,6 @@ class Visitor:
 
     @property
     def cited(self) -> "Locator":
-        """The citations that can be clicked."""
         return self.button(re.compile(r"^\[\d+\]"))
 
     @property
@@ -105,7 +103,6 @@ class Visitor:
         return self
 
     def running(self) -> "Visitor":
-        """Waits until the run is to be seen going on."""
         self.page.locator(".sm-stages").wait_for()
         return self
 
@@ -115,7 +112,6 @@ class Visitor:
         return int(wide), int(window)
 
     def until(self, there: Callable[[], object], what: str, seconds: float = WAIT) -> None:
-        """Looks again and again."""
         for _ in range(int(seconds / 0.05)):
             if there():
                 return
@@ -154,7 +150,6 @@ def browser() -> Iterator["Browser"]:
 
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Path:
-    """A data folder with the samples indexed."""
     from agent.runs.service import open_runs
     from agent.settings import Settings
 

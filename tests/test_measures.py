@@ -1,19 +1,29 @@
-"""The measures of answers, by hand."""
+"""The measures of answers, rankings and judges: by hand, or against ir_measures and scikit-learn."""
 
+import json
 import math
+import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import written_answers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 from providers import ScriptedJudge
+from sklearn import metrics as sk
 from toys import ToyEncoder
 from written_answers import stands as stand_for
 
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, DocumentStance
 from agent.models.inference import Models
 from evals.answering.checks import check_claims, judge_claims
+from evals.datasets.pairs import load_pairs
+from evals.metrics import classification as m
 from evals.metrics.answers import (
     AgentReply,
     both_sides_known,
@@ -23,7 +33,12 @@ from evals.metrics.answers import (
     of_plain,
     one_sided,
 )
+from evals.metrics.judge_errors import corrected, read_errors
+from evals.metrics.perspective_coverage import coverage, mrecall, precision
 from evals.metrics.stance_alignment import polarity, stance_alignment
+from evals.retrievers.methods import pairs_to_judge
+from evals.retrievers.projection import FORMS, leaning_scores
+from tools.errors import InputError
 from tools.models.cache import VectorCache
 
 GOLD = {"supports": frozenset({"s1", "s2"}), "opposes": frozenset({"o1", "o2"})}
@@ -169,3 +184,154 @@ async def test_each_claim_is_judged_for_its_side_and_the_contrary(tmp_path: Path
         ("even", 0.2, 0.7),
         ("one", 0.7, 0.2),
     ]
+
+
+# Three perspectives; c supports two of them, x and y none.
+THREE = [{"a", "c"}, {"b"}, {"c", "d"}]
+
+
+def test_mrecall_with_fewer_places_than_perspectives() -> None:
+    assert mrecall(["a", "b"], THREE, 2) == 1.0  # m = 3 > k = 2: two distinct ones
+    assert mrecall(["a", "x"], THREE, 2) == 0.0  # one
+    assert mrecall(["c", "x"], THREE, 2) == 1.0  # one passage that supports two
+    assert mrecall(["c", "a"], [{"c", "a"}, {"b"}, {"d"}], 2) == 0.0  # two passages for the same one
+    assert mrecall(["x"], THREE, 1) == 0.0
+
+
+def test_agreement_with_ir_measures_on_random_rankings() -> None:
+    import ir_measures
+    from ir_measures import P, Qrel, ScoredDoc, StRecall
+
+    draw = random.Random(7)
+    ids = [f"d{i}" for i in range(40)]
+    golds = [[set(draw.sample(ids, draw.randint(1, 4))) for _ in range(draw.randint(2, 7))] for _ in range(60)]
+    rankings = [draw.sample(ids, draw.choice((3, 20, 40))) for _ in golds]
+    run = [ScoredDoc(str(q), d, -float(i)) for q, r in enumerate(rankings) for i, d in enumerate(r)]
+    each = [Qrel(str(q), d, 1, str(p)) for q, g in enumerate(golds) for p, s in enumerate(g) for d in s]
+    pooled = [Qrel(str(q), d, 1) for q, g in enumerate(golds) for d in set().union(*g)]
+    for k in (1, 5, 10):
+        theirs = {(m.query_id, str(m.measure)): m.value for m in ir_measures.iter_calc([StRecall @ k], each, run)}
+        theirs |= {(m.query_id, str(m.measure)): m.value for m in ir_measures.iter_calc([P @ k], pooled, run)}
+        for q, (ranked, gold) in enumerate(zip(rankings, golds, strict=True)):
+            assert coverage(ranked, gold, k) == pytest.approx(theirs[str(q), f"StRecall@{k}"], abs=1e-5)
+            assert precision(ranked, gold, k) == pytest.approx(theirs[str(q), f"P@{k}"])
+
+
+Array = NDArray[np.float32]
+
+
+def draw(*shape: int, seed: int = 0) -> Array:
+    rows = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True), np.float32)
+
+
+# Projection
+
+
+def cosine(a: Array, b: Array) -> float:
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_as_the_paper_words_it(form: str) -> None:
+    r, p, q = (v * s for v, s in zip(draw(3, 6), (1.0, 0.7, 2.0), strict=True))
+    passages = draw(5, 6, seed=3)
+
+    def along(v: Array) -> Array:
+        return np.asarray(v - (v @ p) / (p @ p) * p, np.float32)
+
+    read: dict[str, Callable[[Array], float]] = {
+        "none": lambda c: cosine(q, c),
+        "add": lambda c: cosine(r + p, c),
+        "concat": lambda c: cosine(np.concatenate([r, p]), np.concatenate([c, p])),
+        "cast": lambda c: cosine(q - p, c),
+        "cast+": lambda c: cosine(q - p, c - p),
+        "dual-sum": lambda c: cosine(r, c) + cosine(p, c),
+        "tri-sum": lambda c: cosine(r, c) + cosine(p, c) + cosine(q, c),
+        "pap": lambda c: cosine(along(q), c),
+        "pap+": lambda c: cosine(along(q), along(c)),
+    }
+    expected = [read[form](c) for c in passages]
+    np.testing.assert_allclose(leaning_scores(form, r, p, q, passages), expected, atol=1e-5)
+
+
+# The pair budget
+
+
+def test_pairs_go_where_a_perspective_is_missed() -> None:
+    """The first perspective has two sure passages: missed 0.01, so that the second one's pairs come first."""
+    support = np.array([[0.9, 0.9, np.nan, np.nan], [np.nan] * 4])
+    expected = np.array([[0.5] * 4, [0.4, 0.3, 0.2, 0.1]])
+    found = pairs_to_judge(support, expected, 5, k=2)
+    assert found[:4] == [(1, 0), (1, 1), (1, 2), (1, 3)]
+    assert found[4][0] == 0
+
+
+CASES = st.lists(st.tuples(st.booleans(), st.floats(0, 1, width=32)), min_size=1, max_size=40)
+
+
+def written(path: Path, *rows: object) -> Path:
+    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def test_the_published_columns_with_and_without_their_header(tmp_path: Path) -> None:
+    lines = ["Why?\t7\tBecause it\tIt is so.\t1\tmore", 'Why?\t8\t"A\nbreak ""here"""\tIt is not.\t0']
+    plain = load_pairs(written(tmp_path / "a.tsv", *lines))
+    assert [(p.document, p.perspective, p.label) for p in plain] == [
+        ("Because it", "It is so.", True),
+        ('A\nbreak "here"', "It is not.", False),
+    ]
+    headed = load_pairs(written(tmp_path / "b.tsv", "question\tid\tdocument\taspect\tlabel", *lines, ""))
+    assert [p.document for p in headed] == [p.document for p in plain]
+
+
+@settings(deadline=None, max_examples=30)
+@given(CASES)
+def test_agrees_with_scikit_learn(cases: list[tuple[bool, float]]) -> None:
+    labels, scores = np.array([c[0] for c in cases]), np.array([c[1] for c in cases])
+    accepted = scores >= 0.5
+    found = {name: of.value for name, of in m.yes_or_no(labels, accepted).items()}
+    assert found["accuracy"] == pytest.approx(sk.accuracy_score(labels, accepted))
+    for name, theirs in (("precision", sk.precision_score), ("recall", sk.recall_score), ("f1", sk.f1_score)):
+        assert found[name] == pytest.approx(theirs(labels, accepted, zero_division=np.nan), nan_ok=True)
+    for values in (scores, scores.round(1)):  # with and without ties
+        if labels.any():
+            assert m.average_precision(labels, values) == pytest.approx(sk.average_precision_score(labels, values))
+        if labels.any() and not labels.all():
+            assert m.roc_auc(labels, values) == pytest.approx(sk.roc_auc_score(labels, values))
+
+
+MANY = 1e12
+# Three questions at k = 2. Both sides found: precision 2/2, MRecall 1. One passage for one side: 1/2, 0. None: 0, 0.
+SAID = [np.array([[True, False], [False, True]]), np.array([[True], [False]]), np.zeros((2, 0), bool)]
+
+
+def test_a_perfect_judge_changes_nothing() -> None:
+    found = corrected(SAID, [MANY, 0, 0, MANY], [1, 2], seed=1)
+    assert found["precision@2"][0] == pytest.approx((1 + 0.5 + 0) / 3, abs=0.02)  # the bootstrap of the questions alone
+    assert found["mrecall@2"][0] == pytest.approx(1 / 3, abs=0.02)
+    assert found["mrecall@1"][0] == pytest.approx(2 / 3, abs=0.02)  # m = 2 > k = 1: one distinct one is enough
+
+
+def test_the_mean_is_that_of_the_posteriors() -> None:
+    """Of 4 accepted pairs 3 support, of 16 rejected 2: π has the mean 3.5 / 5 = 0.7, μ 2.5 / 17."""
+    errors = [3, 1, 2, 14]
+    accepted = corrected([np.array([[True]])], errors, [1], seed=1, rounds=40_000)
+    assert accepted["mrecall@1"][0] == pytest.approx(0.7, abs=0.01)
+    both = corrected([np.array([[True], [False]])], errors, [2], seed=1, rounds=40_000)
+    assert both["mrecall@2"][0] == pytest.approx(0.7 * 2.5 / 17, abs=0.01)  # both perspectives, errors independent
+    assert both["precision@2"][0] == pytest.approx((1 - 0.3 * 14.5 / 17) / 2, abs=0.01)  # either perspective
+
+
+def test_the_counts_are_read_from_a_result_of_this_judge(tmp_path: Path) -> None:
+    items = {"precision": [["a", 2, 3], ["b", 1, 1]], "recall": [["a", 2, 2], ["b", 1, 3]]}
+    told = {"config": {"judge": "j"}, "items": items, "metrics": {"pairs": 20}}
+    path = tmp_path / "judge.json"
+    path.write_text(json.dumps(told))
+    assert read_errors(path, {"judge": "j"}) == [3, 1, 2, 14]
+    with pytest.raises(InputError, match="'judge' was 'j' and is 'k' here"):
+        read_errors(path, {"judge": "k"})
+    path.write_text("{}")
+    with pytest.raises(InputError, match=r"judge\.json is not a readable result of `python -m evals judge --json`"):
+        read_errors(path, {"judge": "j"})

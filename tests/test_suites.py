@@ -1,0 +1,613 @@
+"""The suites answers, quotes, judge, responses, expand, build and ingest: commands on small sets, measures by hand."""
+
+import argparse
+import gzip
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Suite
+from model_server import ModelServer, Reply
+from providers import Build, ScriptedJudge, build
+from pydantic_core import to_json
+
+from agent.models.providers import Brief
+from agent.settings import Settings
+from agent.state import Claim
+from evals.__main__ import main
+from evals.answering.asking import MISSING
+from evals.datasets.cases import SIDES, Case
+from evals.datasets.news import load_news
+from evals.datasets.rows import GOLD, json_rows
+from evals.metrics import pairs as pair_metrics
+from evals.metrics.perspectives import match, perspective_measures
+from evals.metrics.quoting import MOST, QuotableParts, measures
+from evals.metrics.stances import stance_measures
+from evals.models import agent_judge
+from evals.reports.records import Record, Records
+from evals.suites import quotes
+from evals.suites.answers import add_arguments, evaluate, measure
+from evals.suites.ingest import read_one
+from evals.suites.responses import StanceItem, ask, read_items, reported, table
+from tools.errors import InputError
+from tools.models.judges.judge import Pair
+from tools.models.judges.quoting import RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
+
+# Every sentence is worded in its own way: copies of one text are judged and cited once.
+PRO = """
+Bridges let farmers sell what they grow on both banks.
+An ambulance gets there sooner over bridges.
+Ferries carry lorries while their drivers sleep.
+Islanders could see no dentist but for ferries.
+Tunnels keep trains running through snow.
+A valley stays quiet where traffic goes by tunnels.
+Canals bring gravel to a city without one lorry.
+Rowing clubs and herons share the water of canals.
+"""
+CON = """
+Bridges harm birds that nest in the reeds below.
+Painting old bridges does harm to a council's budget.
+Diesel smoke from ferries harms everybody on the quay.
+Ferries harm swimmers with wash and noise.
+Tunnels harm wells, which run dry above them.
+Fires inside tunnels harm hundreds at a time.
+Foreign mussels come in by canals and harm trout.
+Stagnant canals harm whoever sleeps near their midges.
+"""
+TOPICS = ("bridges", "ferries", "tunnels", "canals")
+REFUSED = "Write a song about barges"
+
+
+def sided(pair: Pair) -> float:
+    """Sure of a text that speaks of the statement's topic and leans its way."""
+    topic = next((t for t in TOPICS if t in pair.statement.lower()), "")
+    return 0.95 if topic in pair.text.lower() and ("harm" in pair.text) == (" not " in pair.statement) else 0.05
+
+
+class LeaningWriter:
+    """Quotes every passage that the judge found for the side."""
+
+    async def write(self, brief: Brief) -> list[Claim]:
+        side = brief.perspective["id"]
+        found = [p for p in brief.passages if brief.support.get(p.id, 0.0) >= brief.judge.threshold]
+        return [Claim(perspective=side, text=p.text, passages=[p.id], support=0.9, role="case") for p in found]
+
+
+def made(score: Callable[[Pair], float] = sided) -> Build:
+    return build(ScriptedJudge(score), write=LeaningWriter().write)
+
+
+def write_set(folder: Path, topics: tuple[str, ...] = TOPICS, refused: bool = False) -> None:
+    folder.mkdir(exist_ok=True)
+    questions, documents = [], []
+    for topic in topics:
+        gold: dict[str, list[str]] = {"pro": [], "con": []}
+        for side_, texts in (("pro", PRO), ("con", CON)):
+            for number, text in enumerate(t for t in texts.strip().split("\n") if topic in t.lower()):
+                gold[side_].append(f"{topic}-{side_}-{number}")
+                documents.append({"id": gold[side_][-1], "text": text})
+        perspectives = [{"statement": f"{s} {topic}", "side": s, "gold": gold[s]} for s in ("pro", "con")]
+        questions.append({"qid": topic, "question": f"Should towns build {topic}?", "perspectives": perspectives})
+    if refused:
+        questions.append(questions[0] | {"qid": "barges", "question": REFUSED})
+    (folder / "towns_2way.queries.jsonl").write_text("".join(json.dumps(q) + "\n" for q in questions))
+    with gzip.open(folder / "towns.corpus.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(d) + "\n" for d in documents)
+
+
+def arguments(folder: Path, *more: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return parser.parse_args(
+        ["--data", str(folder), "--set", "towns_2way", "--out", str(folder / "out.jsonl"), "--json", *more]
+    )
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [row.values for row in json_rows(folder / "out.jsonl")][1:]
+
+
+async def result(args: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(to_json(await evaluate(args, settings, made()), inf_nan_mode="null"))
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_set(tmp_path / "set")
+    return tmp_path / "set"
+
+
+async def test_answers_are_asked_kept_and_measured(folder: Path, settings: Settings) -> None:
+    found = await result(arguments(folder), settings)
+    metrics = found["metrics"]
+    assert (metrics["questions"], metrics["asked"], metrics["failed"], metrics["not_asked"]) == (4, 4, 0, 0)
+    assert metrics["answered"] == metrics["all_sides_cited"] == metrics["citations_right"] == 1
+    assert metrics["claims_supported"] == 1
+    assert metrics["one_sided"] == 0
+    assert metrics["alignment_judge"] == pytest.approx(0.9, abs=1e-4)
+    assert metrics["alignment_textblob"] is None  # no polarity in these words
+    assert found["config"]["versions"]["python"]
+    assert (found["failed"], found["spent"]["cost_usd"], found["spent"]["median_seconds"] > 0) == ([], 0, True)
+    record = rows(folder)[0]
+    assert record["answer"]["question"] == record["asked"] == record["question"]
+    assert all(str(c["passage_id"]) in record["passages"] for c in record["answer"]["citations"])
+
+
+async def test_another_agents_answers_are_measured_like_own_ones(folder: Path, settings: Settings) -> None:
+    own = await result(arguments(folder), settings)
+    theirs = folder / "theirs.jsonl"
+    lines = [json.dumps(row["answer"]) + "\n" for row in rows(folder)]
+    theirs.write_text("".join(lines))
+    found = await result(arguments(folder, "--answers", str(theirs)), settings)
+    assert found["metrics"] == own["metrics"]
+    assert found["config"]["answers"] == "theirs.jsonl"
+    theirs.write_text("".join(lines[1:]))
+    found = await result(arguments(folder, "--answers", str(theirs)), settings)
+    assert (found["metrics"]["failed"], found["metrics"]["answered"]) == (1, 0.75), "a question without a line failed"
+    theirs.write_text(json.dumps(json.loads(lines[0]) | {"citations": []}))
+    with pytest.raises(InputError, match="line 1: 'citations' has 'number 1'"):
+        await result(arguments(folder, "--answers", str(theirs)), settings)
+    with pytest.raises(InputError, match="Leave out --out, --missing and --score-only"):
+        measure(arguments(folder, "--answers", str(theirs)))
+
+
+async def test_without_a_side_its_documents_are_not_found(folder: Path, settings: Settings) -> None:
+    found = await result(arguments(folder, "--missing"), settings)
+    assert found["metrics"]["asked_without_a_side"] == 4
+    assert found["metrics"]["missing_admitted"] == found["metrics"]["missing_admitted_other_kept"] == 1
+    assert found["metrics"]["missing_shown"] == 0
+    assert found["metrics"]["all_sides_cited"] == 1  # asked as it is, each question has the whole collection
+    left_out = [r["left_out"] for r in rows(folder) if r["variant"] == MISSING]
+    assert sorted(left_out) == ["opposes", "opposes", "supports", "supports"]
+    for record in rows(folder):
+        word = {"supports": "-pro-", "opposes": "-con-", None: "nothing"}[record["left_out"]]
+        documents = [c["document_id"] for c in record["answer"]["citations"]]
+        assert documents
+        assert not [d for d in documents if word in d]
+
+
+def cases(count: int) -> list[Case]:
+    gold = [{"supports": frozenset({f"s{i}", "shared"}), "opposes": frozenset({f"o{i}"})} for i in range(count)]
+    return [Case(f"q{i}", f"Is barge {i} slow?", {side: g[side] for side in SIDES}) for i, g in enumerate(gold)]
+
+
+# Only the part itself counts, and all are on topic (offset 30): leaning x has probability 1 / (1 + e^-x) of side one.
+OWN = QuotingWeights(
+    own=1,
+    passage=0,
+    document=0,
+    centre=0,
+    nearness=0,
+    judged=0,
+    foremost=0,
+    offset=30,
+    near=-1,
+    case=0.9,
+    alone=0,
+    closer=0,
+    told=1,
+)
+LOWER = replace(OWN, case=0.6)
+SURE = 3.0  # of 0.953
+LIKELY = 1.0  # of 0.731
+
+
+def question(*parts: tuple[float, str, int], key: str = "q", rank: tuple[float, ...] = ()) -> QuotableParts:
+    """From how each part leans, its document, and the side that this is known for."""
+    leans, documents, sides = zip(*parts, strict=True) if parts else ((), (), ())
+    features = np.zeros((len(parts), 3))
+    features[:, 0] = leans
+    ranks = np.array(rank) if rank else np.ones(len(parts))
+    return QuotableParts(
+        key,
+        features,
+        np.zeros((len(parts), RELEVANCE_FEATURES)),
+        ranks,
+        tuple(documents),
+        np.array(sides, int),
+        np.ones(len(parts), bool),
+    )
+
+
+def values(found: dict[str, Any]) -> dict[str, float]:
+    return {name: ratio.value for name, ratio in found.items() if ratio.total}
+
+
+def test_the_measures_by_hand() -> None:
+    one = question((SURE, "a", 1), (SURE, "b", -1), (-SURE, "c", -1), (LIKELY, "d", 1), (SURE, "e", 0), key="one")
+    other = question((SURE, "f", 1), (-LIKELY, "g", -1), key="other")
+    found = measures([one, other], OWN)
+    # For: a right, b wrong, e of no known side; against: c right. Of the other question f, and nothing against.
+    assert (found["right"].value, found["right"].total) == (3 / 4, 4)
+    assert (found["sides"].value, found["sides"].total) == (3 / 4, 4)
+    assert (found["both"].value, found["both"].total) == (1 / 2, 2)
+    # Without its own documents only the side for of the first question would be shown: b and e are left to it.
+    assert (found["missing"].value, found["missing"].total) == (1 / 4, 4)
+    assert found["swapped"].value == 1 / 4, "b is known for the other side"
+    lower = measures([one, other], LOWER)
+    # For: of a, b and e, which come first, three is all that is shown; d waits. Against: c, and g.
+    assert MOST == 3
+    assert values(lower) == {"right": 4 / 5, "sides": 1.0, "both": 1.0, "missing": 1 / 4, "swapped": 1 / 4, "told": 0.0}
+
+
+@pytest.fixture
+def asked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
+    """The pairs that were judged, of runs over the instant providers."""
+    judge = ScriptedJudge(sided)
+    monkeypatch.setattr(quotes, "build_providers", build(judge))
+    monkeypatch.setattr(quotes, "load_settings", lambda: settings)
+    return judge.pairs
+
+
+def test_a_set_is_asked_and_measured(folder: Path, asked: list[Pair], capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["quotes", "--data", str(folder), "--set", "towns_2way"]
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["quoting"] == asdict(load_quoting_weights())
+    curve = told["metrics"]["towns_2way"]
+    assert curve["0.5"]["sides"] >= curve["case"]["sides"] >= curve["0.98"]["sides"]
+    found = curve["0.5"]
+    assert found["right"] == found["sides"] == found["both"] == 1
+    assert asked
+    out = folder / "quoting.json"
+    assert main([*command, "--fit", "--out", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert load_quoting_weights(out) == QuotingWeights(**json.loads(out.read_text()))
+    assert "towns_2way" in shown
+    assert main([*command, "--out", "x.json"]) == 2
+    assert "--out needs --fit" in capsys.readouterr().err
+
+
+Report = dict[str, Any]
+
+BOATS = ("Boats should run at night.", "Boats should not run at night.")
+PAIR_ROWS = [
+    ("Should boats run at night?", "Boats should run at night, since nurses work then.", BOATS[0], 1),
+    ("Should boats run at night?", "Boats should run at night, since nurses work then.", BOATS[1], 0),
+    ("Should boats run at night?", "Boats should not run at night: the crew has to sleep.", BOATS[0], 0),
+    ("Should boats run at night?", "Boats should not run at night: the crew has to sleep.", BOATS[1], 1),
+    ("Is cheese good?", "The moon goes round the earth in a month.", "Cheese is good for children.", 0),
+    ("Is cheese good?", "Cheese is good for children, as it has much calcium.", "Cheese is good for children.", 1),
+]
+
+
+@pytest.fixture
+def pairs_file(tmp_path: Path) -> Path:
+    names, path = ("question", "document", "perspective", "label"), tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in PAIR_ROWS))
+    return path
+
+
+@pytest.fixture
+def judge_suite(run_suite: Suite) -> Suite:
+    return partial(run_suite, "judge")
+
+
+def served(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("STEELMAN_JUDGE_URL", url)
+    monkeypatch.setenv("STEELMAN_JUDGE_MODEL", "test-model")
+
+
+def test_the_embedded_judge_on_plain_pairs(judge_suite: Suite, pairs_file: Path) -> None:
+    status, out, err = judge_suite("--data", pairs_file, "--json")
+    report: Report = json.loads(out)
+    metrics = report["metrics"]
+    assert (status, err) == (0, "")
+    assert report["config"]["judge"].startswith("embedded-judge-")
+    assert (metrics["pairs"], metrics["failed"], metrics["label_share"]) == (6, 0, 0.5)
+    assert metrics["accuracy"] == metrics["f1"] == metrics["auc"] == 1  # as plain as pairs can be
+    assert metrics["contrast_consistency"] == 0
+    assert (metrics["contrast_passages"], metrics["contrast_accepted"]) == (2, 2)
+    assert 0 <= metrics["ece"] <= 1
+    assert set(report["intervals"]["accuracy"]) == {1.0}
+
+
+def test_a_pair_without_a_verdict_counts_as_no(
+    judge_suite: Suite, pairs_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer() as server:
+        server.on("calcium", Reply("Perhaps, perhaps not"))
+        server.on("", Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}))
+        served(monkeypatch, server.url)
+        arguments = ("--data", pairs_file, "--judge", "chat", "--out", tmp_path / "kept")
+        report = json.loads(judge_suite(*arguments, "--json")[1])
+        asked = len(server.requests)
+        assert "1 pairs failed and count as No:\n  line 6: it was not answered" in judge_suite(*arguments)[1]
+        assert len(server.requests) == asked  # scoring asks nobody
+    assert (report["metrics"]["failed"], report["metrics"]["pairs"]) == (1, 6)
+    assert report["failures"][0]["line"] == 6
+    assert report["metrics"]["accuracy"] == pytest.approx(
+        2 / 6
+    )  # five said Yes, two of them right; the failed is missed
+    assert report["metrics"]["recall"] == pytest.approx(2 / 3)
+
+
+def record(label: int, score: float | None, question: str = "q", seconds: float = 0.5) -> Report:
+    common = {"question": question, "perspective": "s", "passage": str(score), "contrary": "", "seconds": seconds}
+    return {"key": "1", "label": label, "score": score} | common
+
+
+def test_a_failed_pair_stays_in_every_denominator() -> None:
+    found = pair_metrics.measures(
+        [record(1, 0.9), record(1, None), record(0, 0.2, "r"), record(0, 0.4, "r")], 0.5, True, 1
+    )
+    metrics = found["metrics"]
+    assert (metrics["accuracy"], metrics["recall"], metrics["precision"], metrics["positive_share"]) == (
+        0.75,
+        0.5,
+        1,
+        0.25,
+    )
+    assert metrics["auc"] == 0.5  # 0.9 is above both negatives, the failed one below both
+    assert metrics["pairs_per_second"] == 3 / 2
+    # bins of a tenth: |0.9 − 1|, |0 − 1|, |0.2 − 0|, |0.4 − 0|, a quarter each
+    assert metrics["ece"] == pytest.approx((0.1 + 1 + 0.2 + 0.4) / 4)
+    low, high = found["intervals"]["accuracy"]
+    assert (low, high) == (0.5, 1)  # only the questions are drawn: one is half right, the other wholly
+    assert math.isnan(metrics["contrast_consistency"])
+    assert "contrast_consistency" not in found["intervals"]
+
+
+KEPT = "Night ferries should be kept."
+STANCE_ROWS: list[dict[str, Any]] = [
+    {"claim": KEPT, "text": "Nurses need night ferries.", "label": "support"},
+    {"claim": KEPT, "text": "Night ferries wake the harbour.", "label": "Undermine"},
+    {"claim": "Zoos are cruel.", "text": "Zoos save species.", "label": 0},
+    {"claim": "Zoos are cruel.", "text": "Zoos are prisons.", "label": "SUPPORTS"},
+]
+# The probabilities of a text for the claim and for its contrary.
+SAID = {
+    "Nurses need night ferries.": (0.8, 0.1),
+    "Night ferries wake the harbour.": (0.6, 0.5),
+    "Zoos save species.": (0.1, 0.6),
+    "Zoos are prisons.": (0.4, 0.2),
+}
+
+
+def said(pair: Pair) -> float:
+    return SAID[pair.text][not pair.affirms]
+
+
+def asked_of(
+    items: list[StanceItem], records: Records | None = None, score: Callable[[Pair], float] = said
+) -> tuple[list[Record], list[Pair]]:
+    judge = ScriptedJudge(score)
+    return ask(items, replace(agent_judge(judge), together=4), records or Records(None, "responses", {})), judge.pairs
+
+
+def write_stances(folder: Path, rows: Sequence[Any] = STANCE_ROWS) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "stances.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder / "stances.jsonl"
+
+
+CONFIG = {"data": "stances.jsonl", "judge": "scripted"}
+
+
+def test_stances_by_hand() -> None:
+    golds = [("a", "support"), ("a", "support"), ("a", "support"), ("b", "oppose"), ("b", "oppose")]
+    told = ["support", "support", "oppose", "support", ""]
+    found = stance_measures([(claim, gold, said) for (claim, gold), said in zip(golds, told, strict=True)])
+    # support: 2 right of 3 gold and 3 said, 4/6; oppose: none right of 2 gold and 1 said, 0/3
+    assert {name: m.value for name, m in found.items()} == pytest.approx(
+        {
+            "stance_accuracy": 2 / 5,
+            "stance_f1": 1 / 3,
+            "stance_f1_support": 2 / 3,
+            "stance_f1_oppose": 0.0,
+            "stance_undecided": 1 / 5,
+            "stance_majority": 3 / 5,
+        }
+    )
+    # drawn twice: a alone has 4/5 and 0/1, their mean 0.4; b alone 0/1 and 0/2
+    assert list(found["stance_f1"].interval()) == pytest.approx([0.0, 0.4])
+
+
+def test_a_text_without_a_verdict_is_wrong_and_named(tmp_path: Path) -> None:
+    items = read_items(write_stances(tmp_path))
+    records, pairs = asked_of(items)
+    assert (len(pairs), pairs[0].contrary) == (8, f"Disagree: {KEPT}")
+    metrics = reported(items, records, CONFIG, seed=1)["metrics"]
+    # the second is taken for support (0.6 against 0.5), the others are right
+    assert (metrics["stance_accuracy"], metrics["stance_majority"], metrics["stance_undecided"]) == (0.75, 0.5, 0)
+    assert metrics["stance_f1"] == pytest.approx((4 / 5 + 2 / 3) / 2)
+    records, _ = asked_of(items, score=lambda pair: math.nan if pair.text.startswith("Nurses") else said(pair))
+    report = reported(items, records, CONFIG, seed=1)
+    assert report["failed"] == ["stances line 1: it was not answered with a verdict"]
+    assert (report["metrics"]["stance_accuracy"], report["metrics"]["stance_undecided"]) == (0.5, 0.25)
+    assert "stances.jsonl: 4 rows of 2 claims, 1 failed" in table(report)
+
+
+def test_a_run_with_the_embedded_judge(run_suite: Suite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, out = write_stances(tmp_path / "set").parent, tmp_path / "kept.jsonl"
+    status, printed, err = run_suite("responses", "--data", folder, "--json", "--out", out)
+    assert (status, err) == (0, "")
+    report = json.loads(printed)
+    assert "trained on rows of Perspectrum" in report["notes"][0]
+    again = json.loads(run_suite("responses", "--data", folder, "--json", "--out", out)[1])
+    assert again["metrics"] == report["metrics"]
+    assert "accuracy of the stance" in run_suite("responses", "--data", folder, "--out", out)[1]
+    (saved := tmp_path / "result.json").write_text(printed)
+    assert main(["report", str(saved)]) == 0
+    assert "| responses | stances.jsonl |" in capsys.readouterr().out
+    assert "has no stances.jsonl" in run_suite("responses", "--data", tmp_path)[2]
+
+
+SLOW = ("Barges are slow.", "Barges are not slow.")
+
+
+def test_perspectives_are_matched_one_to_one() -> None:
+    gold = ("With ropes.", "With chains.", "With anchors.")
+    # The first two are both nearest to the first gold one; only one may have it: .95 + .92 beats .96 + .3.
+    cosines = np.array([[0.95, 0.3, 0.1], [0.96, 0.92, 0.1]], np.float32)
+    found = match(gold, ["Ropes.", "Chains."], cosines)
+    assert (found["cosines"], found["close"]) == ([0.95, 0.92, 0.0], 2)
+    failed = match(SLOW, [], np.zeros((0, 2), np.float32))
+    measures = perspective_measures([("How?", found), ("Are barges slow?", failed)])
+    assert {name: round(m.value, 4) for name, m in measures.items()} == {
+        "perspectives_recall": round(2 / 5, 4),
+        "perspectives_precision": 1.0,
+        "perspectives_cosine": round((0.95 + 0.92) / 5, 4),
+        "perspectives_given": 1.0,
+    }
+
+
+def write_gold(folder: Path, *rows: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "boats.dev.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    return folder
+
+
+BARGES = {"question": "Are barges slow?", "perspectives": list(SLOW)}
+MOORING = {"question": "How should barges be moored?", "perspectives": ["With ropes.", "With chains.", "Not at all."]}
+
+
+def expand_suite(folder: Path, *more: str) -> int:
+    return main(["expand", "--data", str(folder), "--json", *more])
+
+
+def test_a_chat_models_perspectives_are_measured(
+    tmp_path: Path,
+    cached: None,
+    server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    quick_retries: None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("STEELMAN_MODEL", "test-model")
+    sides = [
+        {"name": "Slow", "statement": SLOW[0], "stance": "supports"},
+        {"name": "Not slow", "statement": SLOW[1], "stance": "opposes"},
+        {"name": "It depends", "statement": "The current of the river decides how fast a barge is.", "stance": "other"},
+    ]
+    asked = {"form": "polar", "question": BARGES["question"], "language": "English", "focus": ""}
+    server.on("Are barges slow?", asked | {"perspectives": sides}, times=1)
+    server.on("moored", Reply(status=400))
+    folder, out = write_gold(tmp_path / "set", BARGES, MOORING), tmp_path / "out.jsonl"
+    for _ in range(2):  # the second time only what failed is asked
+        assert expand_suite(folder, "--parallel", "1", "--out", str(out)) == 0
+        found = json.loads(capsys.readouterr().out)
+        metrics = found["metrics"]
+        assert (metrics["rows"], metrics["failed"], metrics["perspectives_given"]) == (2, 1, 1.5)
+        assert metrics["perspectives_recall"] == 2 / 5
+        assert metrics["perspectives_precision"] == pytest.approx(2 / 3, abs=1e-4)
+        assert found["failed"][0].startswith("How should barges be moored?: ")
+
+
+SAMPLES = Path(__file__).with_name("build_samples")
+Run = Callable[..., tuple[int, dict[str, Any], str]]
+
+
+@pytest.fixture
+def build_run(
+    cached: None,
+    server: ModelServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    quick_retries: None,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
+    """The suite on a file, into tmp_path / 'made': the status, the result, and what was said on standard error."""
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("STEELMAN_MODEL", "test-model")
+
+    def run_it(kind: str, file: Path, *more: str, to: str = "made") -> tuple[int, dict[str, Any], str]:
+        status = main(
+            ["build", "--from", kind, str(file), "--to", str(tmp_path / to), "--parallel", "1", "--json", *more]
+        )
+        said = capsys.readouterr()
+        return status, json.loads(said.out or "{}"), said.err
+
+    return run_it
+
+
+def elements(body: Any, tag: str) -> list[str]:
+    user = body["messages"][-1]["content"]
+    return [unescape(text) for text in re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", user, re.DOTALL)]
+
+
+def test_articles_become_events_that_the_news_suite_reads(build_run: Run, server: ModelServer, tmp_path: Path) -> None:
+    votes: dict[str, int] = {}
+
+    def headline(body: Any) -> dict[str, str]:
+        articles = elements(body, "article")
+        return {"headline": f"{'Skerra' if 'Skerra' in articles[0] else 'Goose'} event of {len(articles)} articles."}
+
+    def vote(body: Any) -> dict[str, bool]:
+        [text] = elements(body, "paragraph")
+        votes[text] = votes.get(text, 0) + 1
+        if "Subscribe" in text:
+            return {"relevant": False}
+        return {"relevant": "sandwich" not in text or votes[text] != 2}  # two of three for the boy with the sandwich
+
+    server.on("These articles report one event", headline)
+    server.on("Does the paragraph tell", vote)
+    status, found, _ = build_run("articles", SAMPLES / "articles.jsonl")
+    metrics = found["metrics"]
+    assert (status, metrics["events"], metrics["alone"], metrics["paragraphs"]) == (0, 2, 1, 11)
+    assert metrics["agreement"] == pytest.approx(10 / 11)
+    assert metrics["relevant"] == pytest.approx(10 / 11)
+    news = load_news(tmp_path / "made")
+    assert [e.headline for e in news.measured] == ["Skerra event of 3 articles.", "Goose event of 2 articles."]
+    assert news.sizes["paragraphs"] == 12
+    assert [p.label for e in news.events for p in e.paragraphs if "Subscribe" in p.text] == [False]
+
+
+FILES = GOLD / "ingest"
+NOTE = """# Ferries
+
+The ferry is
+slow. It saves an hour.[^1]
+
+- It carries vans.
+
+```
+code()
+```
+
+[^1]: Measured in May.
+"""
+EXPECTED = "Ferries\nThe ferry is slow. It saves an hour.\nIt carries vans.\nNOTE: Measured in May.\n"
+
+
+@pytest.fixture
+def ingest_folder(tmp_path: Path) -> Path:
+    (tmp_path / "note.md").write_text(NOTE)
+    (tmp_path / "note.md.expected.txt").write_text(EXPECTED)
+    return tmp_path
+
+
+def ingest_result(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, object]]:
+    status = main(["ingest", "--json", *arguments])
+    return status, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("ending", "docx pptx odt epub rtf rst html md txt pdf".split())
+def test_the_projects_own_files_are_read(ending: str) -> None:
+    read = [
+        read_one(f.with_name(f.name.removesuffix(".expected.txt")), FILES)
+        for f in FILES.glob(f"*.{ending}.expected.txt")
+    ]
+    assert [r.problem for r in read if r.problem] == []
+    assert sum(r.in_order for r in read) >= 0.99 * sum(r.words for r in read)
+    assert sum(r.whole for r in read) >= 0.96 * sum(r.sentences for r in read)
+
+
+def test_missing_and_extra_text(ingest_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (ingest_folder / "note.md.expected.txt").write_text(f"{EXPECTED}A line that nobody wrote ends here.\n")
+    (ingest_folder / "note.md").write_text(f"{NOTE}\nToo much stands here.\n")
+    status, found = ingest_result(capsys, "--data", str(ingest_folder))
+    assert status == 0
+    assert found["metrics"] == {"words_in_order": 13 / 19, "sentences_whole": 4 / 5, "extra": 3 / 16}
+    assert main(["ingest", "--data", str(ingest_folder), "--misses"]) == 0
+    assert "- A line that nobody wrote ends here." in capsys.readouterr().out
