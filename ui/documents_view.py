@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from agent.answer.words import stored_document_facts
+from agent.answer.words import named_row, stored_document_facts
 from agent.runs.bootstrap import USER_COLLECTION
 from tools.documents.readers import READERS
 from tools.language.lexicon import count
@@ -121,12 +121,17 @@ def _collections(service: PageService) -> None:
 def _line(service: PageService, collection: str, row: dict[str, object], own: bool) -> None:
     """Shows a document with buttons to open and to delete it."""
     name, number = str(row["shown_id"]), str(row["number"])
+    shown = str(row["title"]) or named_row(row)
     kind, passages = str(row["kind"]).replace("unknown", ""), count(int(str(row["passages"])), "passage")
     with st.container(horizontal=True, vertical_alignment="center", key=f"document-{number}"):
-        told = " · ".join(filter(None, [label(name, 60), kind, *map(label, stored_document_facts(row)), passages]))
-        st.html(f'<b>{text(label(str(row["title"]) or name, 90))}</b><p class="sm-small">{text(told)}</p>')
+        told = " · ".join(
+            filter(
+                None, [label(name if row["title"] else "", 60), kind, *map(label, stored_document_facts(row)), passages]
+            )
+        )
+        st.html(f'<b>{text(label(shown, 90))}</b><p class="sm-small">{text(told)}</p>')
         if st.button("Open", key=f"open-document-{number}", type="tertiary"):
-            source_view.open_document(str(row["title"]) or name, service.store.passages_of(int(number)))
+            source_view.open_document(shown, service.store.passages_of(int(number)))
         if own:
             delete = partial(service.store.delete_document, collection, name, int(number))
             _delete(service, delete, f"document-{number}", "Delete", "Answers that quote it stay as they are.")

@@ -28,6 +28,7 @@ _LONGEST_IN_SHORT = 46
 _RECORD = re.compile(
     r"(?i)\b(?:minutes|transcripts?|hearings?|proceedings|meeting|interview|evidence|debate|panel|hansard)\b"
 )
+_ROW = "table row"
 _PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a document within a file
 NO_CLEAR_SIDE = "no clear side"
 _WHY_NOT = {
@@ -127,7 +128,8 @@ def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
     pages = [page_numbers(where) for where in places]
     who, kind = source.speaker or claim.speaker, source_kind(source, source.document_id)
     named = _where_said(source, who)
-    parts = "" if kind and kind in named[0] else kind
+    who = "" if who == UNNAMED and named[0].startswith("in ") else who
+    parts = "" if kind and (kind in named[0] or (kind == _ROW and ", row " in named[0])) else kind
     facts = dict.fromkeys((who, *named, parts, date_unless_in_title(" ".join(named), source.date), *pages))
     return ", ".join(shorten(strip_control_characters(fact), _LONGEST, placeholder=" …") for fact in facts if fact)
 
@@ -190,6 +192,7 @@ def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     """Returns author, publisher, kind, date, stance, and 'quoted' or the reason why not."""
     author = shorten(strip_control_characters(document.author), _LONGEST_IN_SHORT, placeholder=" …")
     kind = source_kind(document, document.id)
+    kind = "" if kind == _ROW else kind  # its title tells the row
     quoted = "quoted" if document.quoted else f"not quoted: {_WHY_NOT.get(document.not_quoted, '')}".rstrip(": ")
     on = date_unless_in_title(document.title, document.date)
     return list(filter(None, (author, document.publisher, kind, on, stance_label(answer, document), quoted)))

@@ -292,6 +292,12 @@ def provider_name(name: str) -> str:
     return _VERSION.sub("", name)
 
 
+def named_row(row: Any) -> str:
+    """Returns 'survey.csv, row 3' for a stored row whose id is a number; else the document's name."""
+    name, table = str(row["shown_id"]), str(row["external_id"]).removesuffix(f"#{row['shown_id']}")
+    return f"{PurePath(table).name}, row {name}" if name.isdecimal() and table != row["external_id"] else name
+
+
 def stored_document_facts(row: Any) -> list[str]:
     """Returns ['by A. Moen (PDF metadata)', '14 March 2025 (byline)', '3 speakers'] of a row of `Store.documents`."""
     read = dict(note.split(": ", 1) for note in row["provenance"].split("; ") if ": " in note)

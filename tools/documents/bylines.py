@@ -3,7 +3,7 @@ signature ('Yours faithfully,') or its properties. Returns nothing in doubt: no 
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from tools.dates import WRITTEN_DATE, date_of_cell
 from tools.language.lexicon import lexicon_tag
@@ -30,6 +30,13 @@ _BY = re.compile(
     r"written|posted|submitted|prepared) ){0,2}by:?|letter (?:to the \w+ )?from|(?:author|text|words|from)s?:) +"
     r"([^|·•;(]+)"
 )
+_PLACE = re.compile(r"\W*(?:[A-Z][\w'’-]+ ){0,3}[A-Z][\w'’-]+,? ")
+_LETTER = re.compile(r"(?i)\b(?:open )?letter\b")
+_SALUTED = re.compile(r"(?i)dear \w")
+_POSTED = re.compile(rf"(?i)\b(?:wrote|posted|commented|replied|said)\b,?(?: on| at)? .{{0,12}}?{WRITTEN_DATE}")
+_LEAST_POSTS = 2
+_UPDATED = re.compile(r"(?i)(?:(?:last|first) )?(?:updated|published|posted|issued|revised|reviewed)(?: on)?:?")
+_FAQ = re.compile(r"(?i)\bFAQs?\b|\bfrequently asked\b|\bquestions and answers\b|\bquestions,? answered\b|\bQ ?& ?A\b")
 _TITLED = re.compile(r"[^\W\d_]\. |(?:Dr|Prof|Professor|Mrs?|Ms|Cllr|Councillor|Rev|Dame)\b")
 _PARTICLES = frozenset("de van von der den da di la le al bin ap ter dos du y".split())
 _NO_AUTHOR = re.compile(
@@ -58,19 +65,61 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
 
 def read_signature(blocks: Sequence[Block]) -> dict[str, str]:
     """Returns the author or publisher below the only closing of a letter or statement."""
-    closings = [i for i, block in enumerate(blocks) if pattern("CLOSING").fullmatch(block.text)]
-    signed = [b.text for b in blocks[closings[0] + 1 :]] if len(closings) == 1 else []
-    signed = [text for text in signed if not has_sentence(text)] if len(signed) <= _BLOCKS_BELOW_CLOSING else []
+    signed = [block.text for block in below_closing(blocks) if not has_sentence(block.text)]
     if not signed and blocks:
         last = pattern("SIGNED_BY").fullmatch(blocks[-1].text)
-        signed = [last["who"]] if last else []
+        signed = [last["who"]] if last else _lines_below_letter(blocks)
     names = [re.split(r"[,(|]| [–—-] ", text.strip(" *_–—-"))[0].strip() for text in signed]
     named = [name for text in signed for name in pattern("SIGNER").findall(text)]
-    people = [name for name in named if is_surely_person(name) and not is_organisation(name)]
+    people = [name for name in named if _is_signer(name)]
     if len(people) > _MOST_SIGNERS + 1:
         people = [*people[:_MOST_SIGNERS], f"{len(people) - _MOST_SIGNERS} others"]
     bodies = [name for name in names if is_organisation(name)]
     return {"author": ", ".join(people), "publisher": "" if people else next(iter(bodies), "")}
+
+
+def _is_signer(name: str) -> bool:
+    role = pattern("ROLE").fullmatch(name)  # 'Secretary'
+    return not role and is_surely_person(name) and not is_organisation(name)
+
+
+def below_closing(blocks: Sequence[Block]) -> Sequence[Block]:
+    """Returns the blocks below the only closing, if they are few."""
+    closings = [i for i, block in enumerate(blocks) if pattern("CLOSING").fullmatch(block.text)]
+    signed = blocks[closings[0] + 1 :] if len(closings) == 1 else []
+    return signed if len(signed) <= _BLOCKS_BELOW_CLOSING else []
+
+
+def _lines_below_letter(blocks: Sequence[Block]) -> list[str]:
+    """Returns the last lines of a letter without a closing, if people's names begin them."""
+    last = list(takewhile(lambda b: b.form in ("paragraph", "item") and not has_sentence(b.text), reversed(blocks)))
+    lines = [block.text for block in reversed(last[:_BLOCKS_BELOW_CLOSING])]
+    told = [text for text in lines if (name := pattern("SIGNER").match(text)) and _is_signer(name[1])]
+    return told if _is_letter(blocks) and len(last) < len(blocks) else []
+
+
+def _is_letter(blocks: Sequence[Block]) -> bool:
+    """Whether a document is one letter: a line of its head says so, or it begins with one salutation."""
+    head = [b.text for b in blocks[:_HEAD] if len(b.text) < _LONGEST]
+    return any(map(_LETTER.search, head)) or sum(bool(_SALUTED.match(b.text)) for b in blocks) == 1
+
+
+def is_dateline(line: str) -> bool:
+    """Whether a line is the place and day of a letter: 'Hill Farm, 3 May 2024'."""
+    day = _DATED.search(line)
+    place = line[: day.start()] if day and len(date_of_cell(day[1])) == 10 else ""
+    return bool(
+        _PLACE.fullmatch(f"{place.rstrip()} ")
+        and not (pattern("MINUTES").search(place) or is_organisation(place.strip(" ,")))
+    )
+
+
+def posts_date(blocks: Sequence[Block]) -> str:
+    """Returns the day, month or year that all posts of a thread share."""
+    found = [_POSTED.search(block.text) for block in blocks if len(block.text) <= _LONGEST]
+    days = [day.split("-") for match in found if match and (day := date_of_cell(match[1]))]
+    same = takewhile(lambda parts: len(set(parts)) == 1, zip(*days, strict=False))
+    return "-".join(parts[0] for parts in same) if len(days) >= _LEAST_POSTS else ""
 
 
 def is_minutes(blocks: Sequence[Block]) -> bool:
@@ -83,7 +132,17 @@ def stated_kind(blocks: Sequence[Block]) -> str:
     head = [block.text for block in blocks[:_MINUTES_HEAD] if len(block.text) < 300]
     if is_minutes(blocks) and re.search(r"(?i)\b(?:minutes|notes by)\b", " ".join(head)):
         return "minutes"
-    return next((found["kind"].lower() for text in head[:_HEAD] if (found := pattern("KIND").fullmatch(text))), "")
+    if told := next((m["kind"].lower() for m in map(pattern("KIND").fullmatch, head[:_HEAD]) if m), ""):
+        return told
+    if posts_date(blocks):
+        return "forum thread"
+    lines = [text for text in head[:_HEAD] if len(text) < _LONGEST and not has_sentence(text.rstrip("?"))]
+    found = (("FAQ", _FAQ), ("interview", pattern("INTERVIEWED")))
+    if told := next((kind for kind, form in found if any(map(form.search, lines))), ""):
+        return told
+    if not _is_letter(blocks):
+        return ""
+    return "open letter" if any("open letter" in text.lower() for text in lines) else "letter"
 
 
 def is_byline(line: str) -> bool:
@@ -100,7 +159,7 @@ def _publisher(blocks: Sequence[Block]) -> str:
             if (named := pattern("PUBLISHED").search(line)) and is_organisation(named["who"].strip()):
                 return named["who"].strip()
             parts = [part.strip(" *_.") for part in re.split(r"[|·•]|,\s|\s[–—-]+\s", _DATED.sub(" | ", line))]
-            parts = [part for part in parts if part]
+            parts = [part for part in parts if part and not _UPDATED.fullmatch(part)]
             if block.form != "heading" and len(parts) == 1 and is_organisation(parts[0]):
                 return parts[0]
     return ""

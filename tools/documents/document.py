@@ -5,7 +5,7 @@ import codecs
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -15,7 +15,7 @@ from textwrap import shorten
 from typing import Any, cast
 
 from tools.dates import date_of_cell
-from tools.documents.bylines import properties_byline, read_byline, read_signature, stated_kind
+from tools.documents.bylines import posts_date, properties_byline, read_byline, read_signature, stated_kind
 from tools.documents.speakers import with_speakers
 from tools.errors import ReaderFailedError, SourceError
 from tools.language.sentences import clean_text
@@ -135,6 +135,10 @@ _JUNK_OF_FILE = re.compile(
     r"[\s\d_.-]*|(?:microsoft (?:word|powerpoint|excel)|powerpoint|word|adobe \w+) ?- .*|.*\btemplate\b.*",
     re.IGNORECASE,
 )
+_EDITORS_NOTE = re.compile(
+    r"(?i)\b(?:we|editors?) (?:re)?(?:print|publish|produce|received?)(?:ed|s)?\b[^.]{0,60}\bletter\b"
+)
+_BLOCKS_ABOVE_LETTER = 4
 _LONGEST_HEADING = 20  # words; a longer one is a sentence
 _LONGEST_KIND = 60  # characters
 _SENTENCE_END = re.compile(r"[^\W\d_]{2}[\"'”’)\]]*[.!][\"'”’)\]]*$")
@@ -273,13 +277,22 @@ def document_of_blocks(
     values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or stated_kind(taken)}
     alone = {} if len({b.speaker for b in spoken} - {""}) < 2 else {"author": ""}  # several speakers: no author
     add_fields(values, "byline", **{**read_byline(taken), **alone})
+    add_fields(values, "posts", date=posts_date(taken))
     if not values.get("author"):
         add_fields(values, "signature", **{**read_signature(taken), **alone})
+        spoken = tuple(_with_editors(spoken, str(values.get("publisher") or ""))) if values.get("author") else spoken
     if properties:
         add_fields(values, properties["place"], **{**properties_byline(properties, taken), **alone})
     made = document_of_text(external_id, _BLOCK_SEPARATOR.join(b.text for b in spoken), values)
     counts = {what: count for what, count in found.items() if count}
     return replace(made, blocks=spoken, left_out=counts)
+
+
+def _with_editors(blocks: Sequence[Block], publisher: str) -> Iterator[Block]:
+    """Gives an editor's note above a printed letter a speaker of its own, because the signers do not say it."""
+    for i, block in enumerate(blocks):
+        noted = i < _BLOCKS_ABOVE_LETTER and not block.speaker and _EDITORS_NOTE.search(block.text)
+        yield replace(block, speaker=publisher or "The editors") if noted else block
 
 
 def _demote_false_headings(blocks: Sequence[Block], title: str) -> tuple[Block, ...]:

@@ -12,6 +12,7 @@ from tools.documents.html_blocks import SILENT_TAGS, html_blocks, limit_tree, pa
 from tools.documents.html_cleanup import drop_element, remove_non_text
 from tools.documents.html_threads import mark_post_speakers
 from tools.errors import SourceError
+from tools.language.person_names import is_organisation
 from tools.passages import Block, SourceDocument
 
 _FURNITURE = frozenset(
@@ -45,7 +46,8 @@ def read_html(path: Path, name: str) -> Iterator[SourceDocument]:
         raise _empty(name)
     limit_tree(tree)
     whole.counts.update(text.left_out)
-    yield _document(name, whole, trafilatura.extract_metadata(tree, extensive=False), _written(tree))
+    found, site = trafilatura.extract_metadata(tree, extensive=False), _site_of_title(tree)
+    yield _document(name, whole, found, _written(tree), site=site)
 
 
 def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
@@ -54,7 +56,7 @@ def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
     import trafilatura
 
     tree = _parsed(html, name) if isinstance(html, str) else html
-    whole, written = read_whole_page(tree), _written(tree)
+    whole, written, site = read_whole_page(tree), _written(tree), _site_of_title(tree)
     found = trafilatura.bare_extraction(
         tree, url=url or None, include_comments=False, favor_precision=True, with_metadata=True
     )
@@ -62,7 +64,7 @@ def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
     chosen = whole if discussed or found is None or isinstance(found, dict) else _main_text(found.body, whole)
     if not chosen.words:
         raise _empty(name)
-    return _document(name, chosen, found, written, url)
+    return _document(name, chosen, found, written, url, site)
 
 
 def _parsed(html: str, name: str) -> Any:
@@ -76,14 +78,25 @@ def _empty(name: str) -> SourceError:
     return SourceError(f"{name}: no readable text was found in this page.")
 
 
-def _document(name: str, read: "_PageBlocks", found: Any, written: str, url: str = "") -> SourceDocument:
-    """Builds the document with trafilatura's metadata. Drops a date that `written` lacks, because it was guessed."""
+def _document(
+    name: str, read: "_PageBlocks", found: Any, written: str, url: str = "", site: str = ""
+) -> SourceDocument:
+    """Builds the document with trafilatura's metadata. Drops a date that `written` lacks, because it was guessed.
+    site: the name behind the page's title, which is no author."""
     if found is None or isinstance(found, dict):
         return document_of_blocks(name, read.blocks, {"url": url}, read.counts)
-    fields = {"title": title_unless_junk(found.title or ""), "url": found.url or url, "publisher": found.sitename}
+    names_site = site and (site == found.author or is_organisation(site))
+    fields = {"title": title_unless_junk(found.title or ""), "url": found.url or url}
+    fields["publisher"] = found.sitename or (site if names_site else "")
     date = found.date if found.date and found.date in written else ""
-    properties = {"place": "page metadata", "author": found.author or "", "date": date}
+    properties = {"place": "page metadata", "author": "" if found.author == site else found.author or "", "date": date}
     return document_of_blocks(name, read.blocks, fields, read.counts, properties=properties)
+
+
+def _site_of_title(tree: Any) -> str:
+    """Returns what follows the last separator of a page's title: 'The Courier' of 'Bridge closed | The Courier'."""
+    title = " ".join((tree.findtext(".//title") or "").split())
+    return parts[-1] if len(parts := re.split(r" [|–—·-] ", title)) > 1 else ""
 
 
 def _written(tree: Any) -> str:

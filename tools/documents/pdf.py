@@ -13,8 +13,10 @@ from tools.documents.document import document_of_blocks, file_title, title_unles
 from tools.documents.pdf_pages import CELL_GAP, PdfLine, PdfPage, read_pdf_pages
 from tools.documents.plain_text import LIGATURES, join_lines
 from tools.errors import SourceError
+from tools.language.person_names import pattern
 from tools.passages import Block, SourceDocument
 
+_SIGNED = 12  # lines below the closing of a letter
 _EDGE = 0.14  # of the height of a page: its margins
 _LONGEST_MARGIN, _LONGEST_HEADING = 120, 200  # characters
 _PAGE = re.compile(
@@ -147,12 +149,14 @@ def _line_groups(pages: Iterator[tuple[int, list[PdfLine]]], body: float) -> lis
         for i, line in enumerate(lines):
             # A row of a table has cells, and so has a neighbour.
             table = _has_cells(line) and any(map(_has_cells, (*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2])))
+            signed = _is_signature(lines, i)
             parted = line.base < lines[i - 1].base if table else i > 0 and _begins_paragraph(lines, i, body)
+            parted |= signed
             if part and part.table == table and not parted:
                 part.lines.append(line)
                 continue
             floats = table or line.size < _SMALLER * body or bool(_CAPTION.match(line.text))
-            if text and not floats and _continues_paragraph(text, line):
+            if text and not (floats or signed) and _continues_paragraph(text, line):
                 part = text
                 part.lines.append(line)
                 part.last_page = page
@@ -161,6 +165,12 @@ def _line_groups(pages: Iterator[tuple[int, list[PdfLine]]], body: float) -> lis
                 made.append(part)
                 text = text if floats else part
     return made
+
+
+def _is_signature(lines: Sequence[PdfLine], i: int) -> bool:
+    """Whether a line is below the closing of a letter, near the page's end: each line there is a block."""
+    above = (line.text.strip() for line in lines[max(0, i - _SIGNED) : i])
+    return len(lines) - i < _SIGNED and any(map(pattern("CLOSING").fullmatch, above))
 
 
 def _has_cells(line: PdfLine) -> bool:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tools.dates import date_of_cell
-from tools.documents.bylines import has_sentence, is_byline, read_byline
+from tools.documents.bylines import has_sentence, is_byline, is_dateline, read_byline
 from tools.documents.document import document_of_blocks, file_title, read_decoded
 from tools.language.lexicon import is_word
 from tools.language.person_names import is_organisation, pattern
@@ -81,9 +81,11 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
     if blocks and is_organisation(blocks[0].text) and _begins_with_title(text.lstrip().partition("\n")[2], blocks[1:]):
         blocks[1] = replace(blocks[1], form="heading", level=1)  # below the name of the body
         return document_of_blocks(name, blocks, {"title": blocks[1].text}, counts)
-    if _begins_with_title(text, blocks):
-        blocks[0] = replace(blocks[0], form="heading", level=1)
-        return document_of_blocks(name, blocks, {"title": blocks[0].text}, counts)
+    above = int(len(blocks) > 1 and is_dateline(blocks[0].text))
+    body = text.lstrip().partition("\n")[2] if above else text
+    if _begins_with_title(body, blocks[above:]):
+        blocks[above] = replace(blocks[above], form="heading", level=1)
+        return document_of_blocks(name, blocks, {"title": blocks[above].text}, counts)
     return document_of_blocks(name, blocks, {"title": file_title(name)}, counts)
 
 
@@ -197,7 +199,7 @@ def _paragraph_blocks(chunk: list[str]) -> Iterator[Block]:
 
 def _heading(text: str) -> Block | None:
     """Returns a heading if a single line is numbered, called a chapter, or in capitals."""
-    if len(text.split()) > 12 or _SENTENCE_END.search(text):
+    if len(text.split()) > 12 or _SENTENCE_END.search(text) or date_of_cell(text):
         return None
     if numbered := _NUMBERED.match(text):
         return Block(text, "heading", 1 + numbered[1].count("."))

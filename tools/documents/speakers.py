@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from tools.documents.bylines import is_minutes
+from tools.documents.bylines import below_closing, has_sentence, is_dateline, is_minutes
 from tools.language.lexicon import is_name, is_word
 from tools.language.person_names import (
     SpeakerNames,
@@ -47,7 +47,10 @@ def find_speaker_tags(
     blocks: Sequence[Block], sides: Mapping[str, str], names: SpeakerNames
 ) -> Sequence[SpeakerTag | None]:
     """Returns each block's tag or None. A tag without a name ends the turn before it. sides: of `_interview_sides`."""
-    read = [_candidate_tag(block, after, names) for block, after in zip_longest(blocks, blocks[1:])]
+    signed = below_closing(blocks)
+    letter = len(blocks) - (0 if any(has_sentence(b.text) for b in signed) else len(signed))
+    read = [_candidate_tag(block, after, names) for block, after in zip_longest(blocks[:letter], blocks[1:letter])]
+    read += [None] * (len(blocks) - letter)
     return _interview_tags(blocks, read, _confirmed(blocks, read, names), sides, names)
 
 
@@ -105,7 +108,8 @@ def _names_somebody(cell: str) -> bool:
 def _candidate_tag(block: Block, after: Block | None, names: SpeakerNames) -> SpeakerTag | None:
     """Returns the tag that a block begins with or is, before `_confirmed` checks the label."""
     text, short = block.text, len(block.text) <= SHORT_BLOCK
-    if block.speaker or block.form in ("table", "caption", "note") or pattern("STAMP").fullmatch(text):
+    unsaid = block.speaker or block.form in ("table", "caption", "note") or is_dateline(text)
+    if unsaid or pattern("STAMP").fullmatch(text):
         return None
     if short and after and pattern("STAMP").fullmatch(after.text):
         return SpeakerTag(_label(text), "", "stamp")

@@ -52,6 +52,7 @@ _STAFF_REPLY = re.compile(
     r"(.*\b(?:officer|council|authority|agency|department|staff|owner))\W?s? (?:response|reply)", re.I
 )
 # Lines above the time series of statistics offices: 'Unit,Thousands'.
+_NO_NAME = re.compile(r"(?i)\W+|\W*(?:no name|not given|name withheld|withheld|unknown|none|n/?a)\W*")
 _METADATA = "title cdid pre_unit unit source source_dataset_id release_date next_release important_notes notes".split()
 _WIDEST, _MOST_FIGURES = 80, 10_000  # words of a row in one block, wider ones have several; rows of a table of figures
 
@@ -106,7 +107,8 @@ def _row_document(
             return None
         first = where.removeprefix(f"{name}, ")
         return SourceError(f"{row.where}: {first} already has the id '{id_}'; this row was skipped.")
-    author = " ".join(filter(None, map(of.get, ("author", "surname")))) or (of.get("role") and of.get("id"))
+    named = " ".join(filter(None, map(of.get, ("author", "surname"))))
+    author = "" if _NO_NAME.fullmatch(named) else named or (of.get("role") and of.get("id"))
     of["author"] = ", ".join(filter(None, (author, of.get("role"), of.get("organisation"))))
     date = date_of_cell(of.get("date", ""))
     counts.update(["unreadable dates"] if of.get("date") and not date else [])

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from tools.language.lexicon import finite_verb
-from tools.language.reported_speech import is_denied_hearsay, speaker_of
+from tools.language.reported_speech import is_foil, speaker_of
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
 
@@ -172,8 +172,8 @@ def quotable_parts(passage: Passage) -> list[QuotablePart]:
         if is_no_prose(sentence):
             before = -1
             continue
-        denied = is_denied_hearsay(sentence, "".join(sentences[position + 1 : position + 2]))
-        if not denied and (unit := _quotable_part(passage, sentences, position, before)):
+        foil = is_foil(sentence, "".join(sentences[position + 1 : position + 2]), passage.text)
+        if not foil and (unit := _quotable_part(passage, sentences, position, before)):
             found.append(replace(unit, shown=ADDRESS.sub(_shortened_address, unit.shown)))
         before = position
     return found
@@ -184,7 +184,8 @@ def _quotable_part(passage: Passage, sentences: list[str], position: int, before
     if not _has_quotable_form(own, LONGEST_QUOTE) or (own != sentences[position] and finite_verb(own.split()) is None):
         return None  # a list item may be half a sentence with a full stop
     text = _without_connective(own)
-    if position == 1 and before == 0 and len(sentences[0].split()) < SHORTEST_QUOTE:  # 'Close it. My children …'
+    brief = len(sentences[0].split()) < SHORTEST_QUOTE and not sentences[0].endswith(",")
+    if position == 1 and before == 0 and brief:  # 'Close it. My children …'
         both = f"{sentences[0]} {own}"
         if _has_quotable_form(both, LONGEST_PAIR) and both in _SPACES.sub(" ", passage.text):
             return QuotablePart(passage, both, both, (0, 1))

@@ -14,6 +14,7 @@ UNNAMED = "somebody quoted"
 
 
 _WORD = re.compile(r"\w+")
+_OPENING = 12  # words of a sentence that reject the one before
 _MARKS = " “”«»„\"‘’'"
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]urs?|us)\b")
 
@@ -205,10 +206,14 @@ def _is_he_or_she(who: str) -> bool:
     return who.lower() in ("he", "she")
 
 
-def is_denied_hearsay(sentence: str, after: str) -> bool:
-    """Whether a sentence gives a view of others that the next one rejects: 'We are told that it is cheap. It is not.'
-    A negation or a 'but' there is enough, because a view that may be rejected is not the author's."""
-    return bool(pattern("GENERIC").match(sentence) and pattern("CONTRARY").search(after))
+def is_foil(sentence: str, after: str, passage: str) -> bool:
+    """Whether a sentence gives a view of others that the author does not share: 'We are told that it is cheap. It is
+    not.' In doubt it is: if the next sentence begins with a negation or a 'but', or the author says 'I' or 'we'."""
+    if not pattern("GENERIC").match(sentence):
+        return False
+    own = _blank_quotations(passage, _quotation_spans(passage)).replace(sentence, "")
+    opening = " ".join(after.split()[:_OPENING])
+    return bool(pattern("CONTRARY").search(opening) or _FIRST_PERSON.search(own))
 
 
 def _quotation_spans(text: str) -> list[tuple[int, int]]:
