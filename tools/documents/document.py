@@ -271,6 +271,7 @@ def document_of_blocks(
     taken = tuple(replace(b, text=text) if n else b for b, (text, n) in zip(told, ended, strict=True))
     found = Counter({**(left_out or {}), _ENDLESS_WORDS: sum(n for _, n in ended)})
     written = str(fields.get("author") or "") or read_byline(taken)["author"]
+    written = written or properties_byline(properties or {}, taken)["author"]
     spoken = tuple(with_speakers(taken, found, str(title), written))
     if title == heading and all(b.text != heading for b in spoken):  # it was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")

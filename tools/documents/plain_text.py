@@ -237,7 +237,8 @@ def _is_heading_of(lines: Sequence[str], begin: int) -> bool:
     title, *below = lines
     room = max(map(len, lines)) - _LOOSE - len(title) if below else 0
     numbered = title[:begin].strip(" (.)").isdigit() and len(title[begin:].split()) <= _LONGEST_TITLE
-    begins = bool(below) and below[0].lstrip()[0].isupper() and len(below[0].split()[0]) + 1 < room
+    first = pattern("ITEM").sub("", below[0].lstrip()) if below else ""
+    begins = first[:1].isupper() and len(below[0].split()[0]) + 1 < room
     return numbered and begins and not _SENTENCE_END.search(title)
 
 

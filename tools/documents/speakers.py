@@ -281,14 +281,20 @@ def _interview_sides(title: str, author: str, blocks: Sequence[Block], names: Sp
     of = {name: [m for m in map(pattern(name).search, [*lead, *told]) if m] for name in ("INTERVIEW", "ASKED", "ASKER")}
 
     def people(found: Iterable[re.Match[str] | None], *groups: str) -> list[str]:
-        return [names.full(m[group]) for m in found if m for group in groups if m[group] and is_person(m[group])]
+        named = [m[group] for m in found if m for group in groups if m[group]]
+        named = [without_leading_words(name) if pattern("TITLES").search(name) else name for name in named]
+        return [names.full(name) for name in named if is_person(name)]
 
     with_whom = people(of["INTERVIEW"], "who")
     wrote = [author] if is_person(author) and "," not in author and not _is_among(author, with_whom) else []
     askers = [*wrote, *people(bylines, "who"), *people(of["ASKED"], "who", "one"), *people(of["ASKER"], "by")]
-    answers = [*with_whom, *people(of["INTERVIEW"], "told"), *people(of["ASKED"], "whom", "other")]
+    met = [m for m in of["ASKED"] if not (m["who"] and pattern("PRONOUN").fullmatch(m["who"]))]
+    if len(met) < len(of["ASKED"]) and not askers:  # 'She talked to Una Roe', of either
+        return {"Q": "", "A": ""}
+    answers = [*with_whom, *people(of["INTERVIEW"], "told"), *people(met, "whom", "other")]
     (answers if askers else askers).extend(people(of["ASKER"], "who"))
-    subjects = people(map(pattern("SUBJECT").match, told), "who")
+    begun = [pattern("SUBJECT").match(s) or pattern("SUBJECT_OF_TWO").match(s) for s in told]
+    subjects = people(begun, "who")
     sure = [name for name in answers if not _is_among(name, askers[:1])]
     others = {name.split()[-1]: name for name in subjects if not _is_among(name, askers)}
     only = next(iter(others.values()), "") if len(others) == 1 else ""
@@ -622,8 +628,9 @@ def _speakers_of_minutes(blocks: Iterable[Block], names: SpeakerNames) -> Iterat
                 now = names.full(told) if told and not pattern("INDEFINITE").match(told) else ""
                 now = told if now.casefold() == told.casefold() else now  # 'PTA'
             label, _, rest = sentence.partition(": ")
-            if not told and may_be_name(named := _label(label)) and pattern("OF_US").search(rest):
-                titled = pattern("TITLED").match(f"{named} ")
+            named = _label(pattern("ITEM").sub("", label))
+            if not told and may_be_name(named) and pattern("OF_US").search(rest):
+                titled = pattern("TITLED").match(f"{named} ") or pattern("ROLE").fullmatch(named)
                 now, sentence = (names.full(named), rest) if titled else (PROBABLY + names.full(named), sentence)
             begun = pattern("SUBJECT").match(sentence)
             other = names.full(begun["who"]) if begun else ""

@@ -186,7 +186,7 @@ def _quotable_part(passage: Passage, sentences: list[str], position: int, before
     text = _without_connective(own)
     brief = len(sentences[0].split()) < SHORTEST_QUOTE and not sentences[0].endswith(",")
     if position == 1 and before == 0 and brief:  # 'Close it. My children …'
-        both = f"{sentences[0]} {own}"
+        both = f"{without_list_mark(sentences[0])} {own}"
         if _has_quotable_form(both, LONGEST_PAIR) and both in _SPACES.sub(" ", passage.text):
             return QuotablePart(passage, both, both, (0, 1))
     if not needs_context(text):

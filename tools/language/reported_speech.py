@@ -35,6 +35,8 @@ def speaker_in_clause(clause: str, verbs: str = "VERB") -> str:
     'she', 'a spokeswoman'; else ''. verbs: 'VERB_IN_MINUTES' has more."""
     if told := pattern("ACCORDING").search(clause):
         return told["who"] or told["whose"]
+    if (last := pattern("SAID_LAST").search(clause)) and (last["who"] in ("he", "she") or is_person(last["who"])):
+        return last["who"]
     if inverted := pattern("INVERTED").match(clause):
         who, after = inverted["who"].strip(), (inverted["next"] or "").strip()
         if not is_person(who) and pattern("PERSON").fullmatch(after) and is_person(after):
@@ -188,6 +190,8 @@ def _speaker_of_clause(text: str, quotations: list[tuple[int, int]], begin: int,
     if not who and (by := pattern("BY_SURNAME").match(clause)) and is_person(full := fullest_form(by["who"], text)):
         return full
     inside = [start for start, stop in quotations if begin <= start and stop <= end]
+    if not who and inside and (led := pattern("FOR_WHOM").search(clause)) and is_person(led["who"]):
+        return fullest_form(led["who"], text)
     if not who and inside and (leading := _person_in_lead(text[begin : inside[0]])):
         return PROBABLY + fullest_form(leading, text)
     if spoken and _is_he_or_she(who):
