@@ -57,6 +57,10 @@ def test_the_first_lines(tmp_path: Path, lines: str, author: str, date: str) -> 
         (f"Ferries\n\n{TEXT}\n\nIssued by the Sailors' Federation. Contact: a@b.example", "", "Sailors' Federation"),
         (f"Ferries\n\n{TEXT}\n\nSincerely,\nAnn Lee, pilot\nDr Bo Lind, Hill Clinic", "Ann Lee, Dr Bo Lind", ""),
         (f"Ferries\n\n{TEXT}\n\nYours faithfully,\n\nHill Residents' Association", "", "Hill Residents' Association"),
+        (f"Ferries\n\n{TEXT}\n\nWith respect, and little patience,\n\nAnn Lee, pilot\nBo Lind", "Ann Lee, Bo Lind", ""),
+        (f"Ferries: a letter\n\n{TEXT}\n\nAnn Lee, pilot, Hill, and Bo Lind, cook", "Ann Lee, Bo Lind", ""),
+        (f"Ferries\n\n{TEXT}\n\nYours,\n\nAnn Lee\nSecretary, Hill branch", "Ann Lee", ""),
+        (f"Ferries\nHill Parents' Council · updated 2 May 2024\n\n{TEXT}", "", "Hill Parents' Council"),
         (f"Ferries\n\n3 May 2024, San Remo\n\n{TEXT}\n\nThe Report of the Board", "", ""),
     ],
 )
@@ -65,7 +69,8 @@ def test_publishers_and_signers(tmp_path: Path, text: str, author: str, publishe
         (tmp_path / name).write_text(text if name == "a.txt" else f"---\nkind: FAQ\n---\n{text}")
         found = one(tmp_path / name)
         assert (found.author, found.publisher) == (author, publisher), name
-        written = "minutes" if "Minutes" in text else "opinion" if "Opinion" in text else "unknown"
+        kinds = {"Minutes": "minutes", "Opinion": "opinion", "a letter": "letter"}
+        written = next((kind for word, kind in kinds.items() if word in text), "unknown")
         assert found.kind == ("FAQ" if name == "a.md" else written)
         assert "Ferries" in found.title or name == "a.md" or found.title == "Minutes of 3 May 2024"
 
@@ -122,6 +127,8 @@ def test_pages(tmp_path: Path, head: str, body: str, author: str, date: str) -> 
         (f"{TEXT}\n\nMore.", "a b"),
         (f"Dear Sir,\n\n{TEXT}", "a b"),
         (f"3 May 2024\n\n{TEXT}", "a b"),
+        (f"Hill Farm, 3 May 2024\n\nOpen letter to the board\n\n{TEXT}", "Open letter to the board"),
+        (f"Hill Farm, 3 May 2024\n\n{TEXT}", "a b"),
         (f"Minutes of the meeting held on 3 May 2024\n\n{TEXT}", "Minutes of the meeting held on 3 May 2024"),
         ("The ferry", "a b"),
     ],
@@ -129,3 +136,41 @@ def test_pages(tmp_path: Path, head: str, body: str, author: str, date: str) -> 
 def test_a_first_line_of_plain_text_may_be_its_title(tmp_path: Path, text: str, title: str) -> None:
     (tmp_path / "a_b.txt").write_text(text)
     assert one(tmp_path / "a_b.txt").title == title
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "date"),
+    [
+        (f"# An open letter to the board\n\nHill, 3 May 2024\n\n{TEXT}", "open letter", "2024-05-03"),
+        (f"# To the board\n\nDear members of the board,\n\n{TEXT}", "letter", ""),
+        (f"# The ferry: questions and answers\n\n{TEXT}", "FAQ", ""),
+        (f"# The ferry\n\nInterview: Ann Lee\n\n{TEXT}", "interview", ""),
+        (
+            "una_m wrote on 3 May 2024, 9:15\n\nI row.\n\nper wrote on 9 May 2024, 9:20\n\nI do not.",
+            "forum thread",
+            "2024-05",
+        ),
+        ("una_m wrote on 3 May 2024, 9:15\n\nI row.\n\nper wrote on 9 May 2025, 9:20\n\nI do not.", "unknown", ""),
+    ],
+)
+def test_a_document_tells_its_kind_and_a_thread_the_month_of_its_posts(
+    tmp_path: Path, text: str, kind: str, date: str
+) -> None:
+    (tmp_path / "a.md").write_text(text)
+    assert (one(tmp_path / "a.md").kind, one(tmp_path / "a.md").date) == (kind, date)
+
+
+@pytest.mark.parametrize(
+    ("title", "author", "publisher"),
+    [("Ferry ends | Hill Farmer", "", "Hill Farmer"), ("Ferry | Cy Moe", "Hill Farmer", "")],
+)
+def test_the_name_of_a_site_is_no_author(tmp_path: Path, title: str, author: str, publisher: str) -> None:
+    head = f'<title>{title}</title><meta name="author" content="Hill Farmer">'
+    (tmp_path / "a.html").write_text(f"<html><head>{head}</head><body><p>{TEXT}</p></body></html>")
+    assert (one(tmp_path / "a.html").author, one(tmp_path / "a.html").publisher) == (author, publisher)
+
+
+def test_the_editors_of_a_printed_letter_are_not_its_signers(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(f"# Ferries\n\nWe print their letter in full.\n\n{TEXT}\n\nYours,\n\nAnn Lee")
+    found = one(tmp_path / "a.md")
+    assert (found.author, [b.speaker for b in found.blocks[:3]]) == ("Ann Lee", ["", "The editors", ""])

@@ -89,6 +89,32 @@ def test_is_shown_so_that_it_is_understood(text: str, shown: str) -> None:
     assert last.clear is (not shown.startswith("On the other hand"))
 
 
+@pytest.mark.parametrize(
+    ("foil", "after", "left_out"),
+    [
+        ("We are told that the boats are rare here.", "There are nine, and they are not rare to us.", True),
+        ("Many farmers argue that the bridge must come.", "The agency does not rule this out.", True),
+        ("The campaign claims that nobody pays the toll.", "We counted for a week.", True),
+        ("Neighbours tell me that the ferry is enough.", "Yet the ferry stops in winter.", True),
+        ("Many farmers argue that the bridge must come.", "A bridge would carry their carts.", False),
+        ("The critics who said that boats would sink were wrong.", "We row there every day.", False),
+        (
+            "Critics argue from how the boats are used.",
+            "Rowers who are barred will row where nobody looks at them.",
+            False,
+        ),
+    ],
+)
+def test_a_view_that_the_author_may_reject_is_not_quoted_alone(foil: str, after: str, left_out: bool) -> None:
+    assert (foil in [u.text for u in of(f"{foil} {after}")]) is not left_out
+
+
+def test_a_salutation_is_not_put_before_a_sentence() -> None:
+    assert [u.text for u in of("Dear Board,\nWe write for all the rowers of the hill.")] == [
+        "We write for all the rowers of the hill."
+    ]
+
+
 NAME = "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch"
 SUBSTANCE = "methionylthreonylthreonylglutaminylalanyl" * 3
 PLACE = "https://www.example.org/a/" + "long-way/" * 9

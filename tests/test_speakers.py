@@ -290,6 +290,31 @@ SAID = {
         "UV asked whether they could row.\n\nKX said that they could.\n\nIR: I do.",
         "Ida Roe (IR): |Per Pell (PP): |Una Vane (UV): |KX: |Ida Roe (IR): ",
     ),
+    "front.md": (
+        "---\nauthor: Per Roe\n---\n# Locks\n\n*Dr Una Marsh has kept it for years. Per Roe met her there.*\n\n"
+        "**Q: Do boats come?**\n\nA: I count them.\n\n**Q: You row?**\n\nA: I do.",
+        "Per Roe: Do boats|Dr Una Marsh: I count|Per Roe: You|Dr Una Marsh: I do.",
+    ),
+    "met.md": (
+        "---\nauthor: Per Roe\n---\n# Locks\n\nPilot Dr Una Marsh has kept it for years. She talked to Per Roe.\n\n"
+        "**Q.** Do boats come?\n\n**A.** I count them.\n\n**Q.** You row?\n\n**A.** I do.",
+        "Per Roe: Do boats|Dr Una Marsh: I count|Per Roe: You|Dr Una Marsh: I do.",
+    ),
+    "unsure.md": (
+        "---\nauthor: Per Roe\n---\n# Locks\n\nQ: Do boats come?\n\nA: I count them.\n\nQ: You row?\n\nA: I do.",
+        f"Per Roe: Do boats|{UNNAMED}: I count|Per Roe: You|{UNNAMED}: I do.",
+    ),
+    "faq.md": ("# Locks\n\nQ: Come boats?\n\nA: Few do.\n\nQ: Who pays?\n\nA: You do.", ": Come|: Few|: Who|: You"),
+    "items.txt": (
+        "Minutes of the board\n\nPresent: Cllr Ida Roe (chair), Mr Per Pell\n\n1.1 Mr Pell: I want it.\n\n"
+        "1.2 Cllr Roe said that it was dear.\n\n1.3 Mr Pell: We pay. Cllr Roe: We do.\n\n1.4 Ms Lu Vane (Hill): I row.",
+        "Mr Per Pell: I want|Cllr Ida Roe: 1.2|Mr Per Pell: We pay.|Cllr Ida Roe: We do.|Ms Lu Vane: I row.",
+    ),
+    "letter.txt": (
+        "Hill, 3 May 2024\n\nDear Board,\n\nWe row to work.\n\nYours, in some haste,\n\n"
+        "Una Marsh\n\nPilot, Hill: I row\n\nPer Roe",
+        ": We row|: Yours|: Una|: Pilot|: Per",
+    ),
     "resolved.txt": (
         "Ann Vane: I want it.\n\nPer Roe: I do not.\n\nAnn Vane: You should.\n\nResolved: That two bins be bought.",
         "Ann Vane: |Per Roe: |Ann Vane: |: ",
@@ -469,6 +494,13 @@ def test_nobody_wrote_what_several_people_say() -> None:
         ('"It is late," the baker chirped in the long dark hall.', UNNAMED),
         ('"It is late," said Guild chair Ida Roe.', "Ida Roe"),
         ("Not so, says the hire firm.", "The hire firm"),
+        ("The vet Ida Roe of Mill Lane told the hall that it was late.", "Ida Roe"),
+        ("A baker, who asked for no name, replied that it was late.", UNNAMED),
+        ("It costs a lot, the mayor's office estimates, and more later.", "The mayor's office"),
+        ("The police have told Ida Roe so, Mr Pell added.", "Mr Pell"),
+        ("Ida Roe, a cook, rejected both plans: they come too late.", "Ida Roe"),
+        ("For Ida Roe, the plan is “much too late”.", "Ida Roe"),
+        ("They did not want less; they asked for more.", ""),
         ('Ida Roe, a cook, was angry: "It is late."', "probably Ida Roe"),
         ("Coach Ida Roe agreed with Ann but added that it was late.", "Coach Ida Roe"),
         ('"I was late," said mother of three Ida Roe.', "Ida Roe"),

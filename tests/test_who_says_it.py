@@ -15,7 +15,7 @@ from agent.answer.followups import counter_target
 from agent.answer.model import AnswerClaim
 from agent.answer.outline import side_as_text, to_terminal
 from agent.answer.retrieved import Retrieved
-from agent.answer.words import source_line, stored_document_facts
+from agent.answer.words import named_row, source_line, stored_document_facts
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.state import Claim
@@ -103,6 +103,14 @@ async def test_the_stored_documents_tell_author_date_and_speakers(runs: Runs) ->
         ["20 March 2025 (heading)", "3 speakers"],
         ["by Ana Lindqvist (PDF metadata)", "14 March 2025 (byline)"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("identity", "name", "shown"),
+    [("/a/b.csv#7", "7", "b.csv, row 7"), ("/a/b.csv#d7", "d7", "d7"), ("b.csv#7", "b.csv, row 7", "b.csv, row 7")],
+)
+def test_a_row_is_not_named_by_its_number_alone(identity: str, name: str, shown: str) -> None:
+    assert named_row({"external_id": identity, "shown_id": name}) == shown
 
 
 def spoken(number: int, speaker: str = "", **more: Any) -> Passage:

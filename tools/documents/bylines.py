@@ -35,7 +35,9 @@ _LETTER = re.compile(r"(?i)\b(?:open )?letter\b")
 _SALUTED = re.compile(r"(?i)dear \w")
 _POSTED = re.compile(rf"(?i)\b(?:wrote|posted|commented|replied|said)\b,?(?: on| at)? .{{0,12}}?{WRITTEN_DATE}")
 _LEAST_POSTS = 2
-_UPDATED = re.compile(r"(?i)(?:(?:last|first) )?(?:updated|published|posted|issued|revised|reviewed)(?: on)?:?")
+_UPDATED = re.compile(
+    rf"(?i)(?:(?:last|first) )?(?:updated|published|posted|issued|revised|reviewed)(?: on)?:?(?: {WRITTEN_DATE})?"
+)
 _FAQ = re.compile(r"(?i)\bFAQs?\b|\bfrequently asked\b|\bquestions and answers\b|\bquestions,? answered\b|\bQ ?& ?A\b")
 _TITLED = re.compile(r"[^\W\d_]\. |(?:Dr|Prof|Professor|Mrs?|Ms|Cllr|Councillor|Rev|Dame)\b")
 _PARTICLES = frozenset("de van von der den da di la le al bin ap ter dos du y".split())

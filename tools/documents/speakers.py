@@ -21,6 +21,7 @@ from tools.language.person_names import (
     name_with_label,
     ordinary_case,
     pattern,
+    source,
     without_leading_words,
 )
 from tools.language.reported_speech import UNNAMED, speaker_in_clause
@@ -383,10 +384,11 @@ def _is_personal(tags: Sequence[SpeakerTag | None]) -> bool:
     return bool(answers) and 3 * sum(bool(pattern("OF_SELF").search(said)) for said in answers) >= len(answers)
 
 
-def _inline_label(labels: Iterable[str]) -> re.Pattern[str] | None:
-    """Returns the pattern of a known label behind a sentence."""
-    known = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True)[:_MOST_NAMES])
-    return re.compile(rf"(?<=[.!?”\"’]) ({known}): (?=\S)") if known else None
+def _inline_label(labels: Iterable[str]) -> re.Pattern[str]:
+    """Returns the pattern of a known or titled label behind a sentence: 'We pay. Cllr Roe: We do.'"""
+    known = [re.escape(label) for label in sorted(labels, key=len, reverse=True)[:_MOST_NAMES]]
+    titled = rf"{source('TITLES')}(?:{source('WORD')} ?){{1,3}}"
+    return re.compile(rf"(?<=[.!?”\"’]) ({'|'.join([*known, titled])}): (?=\S)")
 
 
 def _reports_somebody(text: str) -> bool:
@@ -437,7 +439,7 @@ class _TurnTracker:
     def _turns_of(self, tag: SpeakerTag) -> Iterator[SpeakerTag]:
         """Yields the tag, and those of further turns in its block: 'Cllr Roe: No. Cllr Vane: Yes.'"""
         said = tag.said
-        while self._inline and tag.shape in (":", ".") and (other := self._inline.search(said)):
+        while tag.shape in (":", ".") and (other := self._inline.search(said)):
             yield tag._replace(said=said[: other.start()].rstrip())
             said = said[other.end() :].lstrip()
             tag = tag._replace(who=other[1], said=said)
