@@ -138,6 +138,13 @@ def test_author_and_day_of_the_file(tmp_path: Path, above: str, size: int, read_
     assert read(tmp_path / "b.pdf", pdf_of([drawn(*BODY)], info=program)).author == ""
 
 
+def test_the_signers_of_a_letter_stand_below_each_other(tmp_path: Path) -> None:
+    lines = ("Yours sincerely,", "Ann Lee", "Secretary, Hill branch", "Bo Lind, pilot, Hill School")
+    placed = [(72, 300 - 14 * i, line, 10) for i, line in enumerate(lines)]
+    found = read(tmp_path / "a.pdf", pdf_of([drawn(*BODY, *placed)]))
+    assert (found.author, found.blocks[-1].text) == ("Ann Lee, Bo Lind", lines[-1])
+
+
 # Limits
 
 
