@@ -42,7 +42,8 @@ _LISTS = ("collections", "domains", "earlier")
 class RunOptions:
     """The options of one run.
 
-    collections: searched as one. web: also search the live web. review: wait after the perspectives are planned, so
+    collections: searched as one. web: also search the live web. built_in: only the
+    built-in models serve. review: wait after the perspectives are planned, so
     that a person can edit them. writing: False ends the run with the selected passages. earlier: questions of a
     conversation stored elsewhere, oldest first. max_rounds: further searches for uncovered perspectives.
     max_passages: passages judged. pool: passages kept for a perspective and search. deadline_seconds: after it the
@@ -53,6 +54,7 @@ class RunOptions:
 
     collections: tuple[str, ...] = field(default=(SAMPLES,))
     web: bool = True
+    built_in: bool = False
     review: bool = False
     writing: bool = True
     earlier: tuple[str, ...] = ()

@@ -162,6 +162,14 @@ FAR = "https://models.example.org/v1"  # a test that asks there fails
 
 
 @pytest.mark.usefixtures("library")
+async def test_a_question_for_the_built_in_models_asks_no_other() -> None:
+    answer = await run(settings(None, openai_base_url=FAR, model="far-model", openai_api_key=KEY), built_in=True)
+    assert (answer.outcome, answer.usage.calls) == ("answered", 0)
+    assert {s: answer.providers[s] for s in EMBEDDED} == EMBEDDED
+    assert notes(answer, "skipped")[0] == "far-model was not asked, since the question was for the built-in models."
+
+
+@pytest.mark.usefixtures("library")
 async def test_without_the_web_a_distant_model_is_never_asked() -> None:
     answer = await run(settings(None, openai_base_url=FAR, model="far-model", openai_api_key=KEY), web=False)
     assert answer.outcome == "answered"

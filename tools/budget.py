@@ -28,12 +28,14 @@ NOT_ALL_JUDGED = "Not everything that was found was read."
 class Budget:
     """Limits and spending of a stage, shared by all its calls.
 
-    deadline_at: seconds since the epoch. offline: no call may leave this machine. max_calls, max_tokens, max_cost: the
-    rest of the run's budget. unpriced: calls to models without a known price. cost: US dollars.
+    deadline_at: seconds since the epoch. offline: no call may leave this machine. built_in: only the built-in models
+    serve. max_calls, max_tokens, max_cost: the rest of the run's budget. unpriced: calls to models without a known
+    price. cost: US dollars.
     """
 
     deadline_at: float = math.inf
     offline: bool = False
+    built_in: bool = False
     max_calls: float = math.inf
     max_tokens: float = math.inf
     max_cost: float = math.inf

@@ -34,7 +34,7 @@ class Corrector:
         """Shows the places that one click moves the claim to: the facing side if there is exactly one, else `ALSO`;
         from `ALSO` any side or off the question. stands: the list that holds the claim, a side's id or `ALSO`. key:
         of the claim's line."""
-        if self.run.person != self.service.person or permissions.by_shared_link(self.service.person):
+        if not self._is_owner:
             return
         facing = [side.id for side in self.answer.perspectives if side.stance != "other" and side.id != stands]
         against = stands.removesuffix("-against")
@@ -49,9 +49,7 @@ class Corrector:
     def undo(self, stands: str = "") -> None:
         """Shows the new place of a claim in the list that it left, with Undo and the other places; below all lists
         if that list is gone. Below all lists it also offers to undo earlier changes."""
-        changed = any(note.kind == "corrected" for note in self.answer.notes)
-        shared = permissions.by_shared_link(self.service.person)
-        if not changed or shared or self.run.person != self.service.person:
+        if not self._is_owner or not any(note.kind == "corrected" for note in self.answer.notes):
             return
         run_id, words, left, at = st.session_state.get("moved", ("", "", "", ""))
         listed = left if left in (ALSO, *(side.id for side in self.answer.perspectives)) else ""
@@ -65,6 +63,10 @@ class Corrector:
                         st.button(f"Move it to {name}", f"undo-to-{to}", None, self._move, moved, type="tertiary")
         elif not stands:
             st.button("Undo the last change of a quotation", "undo-last", on_click=self._undo, type="tertiary")
+
+    @property
+    def _is_owner(self) -> bool:
+        return self.run.person == self.service.person and not permissions.by_shared_link(self.service.person)
 
     @cached_property
     def _places(self) -> dict[str, str]:
@@ -135,8 +137,7 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
                     name = f"{replier_name(by.answer, reply)} {citation_numbers(reply.citations[:1])}"
                     told = f"{name}: {label(reply.text, 40)}" if name in names else name
                     names.add(name)
-                    said = escaped(f"Answered by {told}")
-                    there = f".st-key-{_key(side, reply)}"
+                    said, there = escaped(f"Answered by {told}"), f".st-key-{_key(side, reply)}"
                     to = {"focus": there, "clear": there}
                     st.button(said, f"answered-{key}-{place}", None, focus.then, kwargs=to, type="tertiary")
 

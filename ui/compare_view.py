@@ -73,9 +73,8 @@ def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
         where = st.pills("Or ask the same again in", called, selection_mode="multi", format_func=called.__getitem__)
         alone = st.checkbox("Without web and chat model: Steelman's built-in models alone")
         if st.form_submit_button("Ask again"):
-            options: dict[str, Any] = ({"collections": tuple(where)} if where else {}) | (
-                {"web": False, "max_calls": 0} if alone else {}
-            )
+            options: dict[str, Any] = {"web": False, "built_in": True} if alone else {}
+            options |= {"collections": tuple(where)} if where else {}
             thread = run.id if answer.focus or answer.against else None  # a follow-up means nothing by itself
             ask_view.begin(service, followups.repeated_question(answer), thread=thread, beside=run.id, **options)
     ask_view.link("Plain ranked list", "ranked", run=run.id, view="ranked")

@@ -124,11 +124,8 @@ def _line(service: PageService, collection: str, row: dict[str, object], own: bo
     shown = str(row["title"]) or named_row(row)
     kind, passages = str(row["kind"]).replace("unknown", ""), count(int(str(row["passages"])), "passage")
     with st.container(horizontal=True, vertical_alignment="center", key=f"document-{number}"):
-        told = " · ".join(
-            filter(
-                None, [label(name if row["title"] else "", 60), kind, *map(label, stored_document_facts(row)), passages]
-            )
-        )
+        facts = [name if row["title"] else "", kind, *stored_document_facts(row), passages]
+        told = " · ".join(label(fact, 70) for fact in facts if fact)
         st.html(f'<b>{text(label(shown, 90))}</b><p class="sm-small">{text(told)}</p>')
         if st.button("Open", key=f"open-document-{number}", type="tertiary"):
             source_view.open_document(shown, service.store.passages_of(int(number)))

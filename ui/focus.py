@@ -17,8 +17,7 @@ if (top) {
   document.querySelector('.stMain')?.scrollTo(0, 0);
   if (innerWidth <= 768) document.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
 }
-if (print && window.steelmanPrinted !== at) setTimeout(() => window.print(), 500);  // a script may run twice
-if (print) window.steelmanPrinted = at;
+if (print && window.printed !== at) setTimeout(() => window.print(), 500, window.printed = at);  // once
 let seen = 0, drawn = 0, looks = 0, unfolded;
 window.steelmanMoves = sought && setInterval(() => {
   const found = document.querySelector(sought), has = document.activeElement, free = has === document.body;
@@ -50,8 +49,7 @@ def then(*, focus: str = "", clear: str = "", top: bool = False, to_print: bool 
     """Sets what happens after the next drawing. focus: CSS selector of the element that gets the focus. clear:
     selector of what neither the source's sheet nor the field at the lower edge may cover. top: scrolls to the top of
     another view. to_print: opens the print dialog."""
-    wanted = {"focus": focus, "clear": clear, "top": top, "print": to_print, "at": time.time_ns()}
-    st.session_state[_NEXT] = wanted
+    st.session_state[_NEXT] = {"focus": focus, "clear": clear, "top": top, "print": to_print, "at": time.time_ns()}
 
 
 def print_button() -> None:

@@ -193,7 +193,10 @@ def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     author = shorten(strip_control_characters(document.author), _LONGEST_IN_SHORT, placeholder=" …")
     kind = source_kind(document, document.id)
     kind = "" if kind == _ROW else kind  # its title tells the row
-    quoted = "quoted" if document.quoted else f"not quoted: {_WHY_NOT.get(document.not_quoted, '')}".rstrip(": ")
+    why = _WHY_NOT.get(document.not_quoted, "")
+    if document.not_quoted == "no_claim" and not any(s.argues == "for" for s in document.stances):
+        why = ""  # it argues for no side that this answer shows
+    quoted = "quoted" if document.quoted else f"not quoted: {why}".rstrip(": ")
     on = date_unless_in_title(document.title, document.date)
     return list(filter(None, (author, document.publisher, kind, on, stance_label(answer, document), quoted)))
 
@@ -211,7 +214,11 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
         if not (facing and side.stance != "other"):
             name = shorten(strip_control_characters(side_name(answer, side)), _LONGEST, placeholder=" …")
             named.setdefault(f"‘{name}’" if len(name.split()) > 1 else name, set()).add(argues)
-    words = [f"both on {n}" if len(a) > 1 else n if a == {"for"} else f"against {n}" for n, a in named.items()]
+    words = [
+        *(n for n, argued in named.items() if argued == {"for"}),
+        *(f"for and against {n}" for n, argued in named.items() if len(argued) == 2),
+        *(f"against {n}" for n, argued in named.items() if argued == {"against"}),
+    ]
     return f"read as {', '.join([*(['both'] if facing else []), *words])}"
 
 

@@ -93,7 +93,8 @@ def _optional(model: ChatModel) -> CruxWriter:
     """Returns a crux writer whose failure is only noted, because the answer is complete without a crux."""
 
     async def crux(framing: FramingState, sides: Sequence[tuple[Perspective, Sequence[Claim]]]) -> Claim | None:
-        if (current_budget().offline and not model.local) or model.name in current_log().down:
+        budget = current_budget()
+        if budget.built_in or (budget.offline and not model.local) or model.name in current_log().down:
             return None
         try:
             return await crux_by_chat(model, framing, sides)

@@ -131,6 +131,8 @@ def _with_other_ways(judge: CachedJudge, state: RunState) -> RunState:
 def _active_judge(providers: Providers, state: RunState, options: RunOptions) -> str:
     """Returns the name of the judge to ask. A remote one is not asked if requests must stay on this machine."""
     remote, name = providers.models.remote_judge, state.get("judge", "")
+    if options.built_in:
+        return providers.models.own_judge.name
     if remote is not None and not name and not options.web and not is_local(remote.address):
         message = f"The judge {remote.name} was not asked, since nothing was to leave this machine."
         current_log().note("skipped", message)

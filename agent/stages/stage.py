@@ -77,6 +77,7 @@ def budget_of(state: Mapping[str, Any], options: RunOptions, name: StageName) ->
     return Budget(
         deadline_at=stage_deadline(options, name),
         offline=not options.web,
+        built_in=options.built_in,
         max_calls=(options.max_calls - spent.get("calls", 0)) / share,
         max_tokens=(options.max_tokens - spent.get("input_tokens", 0) - spent.get("output_tokens", 0)) / share,
         max_cost=(options.max_cost - spent.get("cost", 0.0)) / share,
@@ -121,7 +122,9 @@ class ModelFallback:
         Adds a note for the replacement. Raises ProviderError if no replacement is allowed, and JudgeError unchanged.
         """
         failure, name, log = "", self.model.name, current_log()
-        if current_budget().offline and not self.model.local:
+        if current_budget().built_in:
+            log.note("skipped", f"{name} was not asked, since the question was for the built-in models.")
+        elif current_budget().offline and not self.model.local:
             log.note("skipped", f"{name} was not asked, since nothing was to leave this machine.")
         elif name not in log.down:
             try:

@@ -53,6 +53,8 @@ def speaker_in_clause(clause: str, verbs: str = "VERB") -> str:
         first = pattern("SUBJECT_OF_TWO").match(clause) if before.endswith((" and", " but")) else None
         if first and is_person(first["who"]):  # 'Una Roe agreed but added'
             return first["who"]
+        if who.endswith((" and", " but")):  # 'The chair opened the item and reminded members'
+            who = ""
         if who and (not _is_described(who) or pattern("VERB").match(clause, verb.start())):
             return who
     return ""
