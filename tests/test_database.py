@@ -64,7 +64,7 @@ def test_connections_of_ended_threads_are_closed(tmp_path: Path) -> None:
 
     counts = []
     for _ in range(2):
-        for _ in range(40):
+        for _ in range(100):
             thread = threading.Thread(target=use)
             thread.start()
             thread.join()

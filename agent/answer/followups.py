@@ -200,7 +200,7 @@ def suggested_followups(answer: Answer) -> list[str]:
         own = [claim for side, claim in claims if side.id == perspective.id]
         if facing and has_case and own:
             offered.append(counter_question(max(own, key=partial(_support, answer))))
-    return offered[:2]
+    return list(dict.fromkeys(offered))[:2]
 
 
 def counter_question(claim: AnswerClaim) -> str:
