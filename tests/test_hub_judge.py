@@ -57,7 +57,7 @@ async def test_it_is_calibrated_once_and_the_answer_says_so(tmp_path: Path, monk
     judge = opened(tmp_path, "entailment", "neutral", "contradiction")
     scores = await judge.support([pair for pair, _ in calibration_pairs()])
     assert abs(scores.mean() - 0.25) < 0.05  # of as many cases a fourth argues for the statement
-    monkeypatch.setattr("agent.runs.bootstrap.sided_sentences", lambda: pytest.fail("it was calibrated again"))
+    monkeypatch.setattr("agent.runs.bootstrap.calibration_pairs", lambda: pytest.fail("it was calibrated again"))
     again = build_own_judge(load_settings(data_dir=tmp_path / "data", judge=f"hub:{tmp_path / 'model'}"))
     np.testing.assert_allclose(await again.support(PAIRS), await judge.support(PAIRS), atol=1e-5)
 
@@ -71,7 +71,7 @@ def test_a_run_is_served_by_it(
     main(["ask", "Should schools ban smartphones?", "--json"])
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert answer["providers"]["judge"].startswith("hub-judge-model-")
-    assert [n for n in answer["notes"] if "calibrated on the samples" in n["text"]]
+    assert [n for n in answer["notes"] if "of the samples; on other texts" in n["text"]]
     assert main(["doctor"]) == 0
     assert "hub-judge-model-" in capsys.readouterr().out
 
