@@ -126,7 +126,7 @@ Side = dict[str, Any]
 def edit(service: PageService, run_id: str) -> None:
     """Shows the sides as fields. The run goes on with the ticked ones."""
     planned = next(e for e in reversed(service.rows.events(run_id, 0)) if e.kind == "waiting").data["sides"]
-    html.small("These sides will be searched for. Change them, untick what is to be left out, add what is missing.")
+    html.small("Steelman will search for these sides. Change or untick any of them, or add others.")
     key = f"added-{run_id}"
     added = st.session_state.get(key, 0)
     sides = [_row(n, side) for n, side in enumerate([*planned, *({} for _ in range(added))], start=1)]

@@ -36,7 +36,7 @@ def show(ballots: Ballots, person: str) -> None:
     at = int(named) - 1 if named in map(str, range(1, len(drawn) + 1)) else next(waiting, len(drawn))
     if not drawn:
         html.title("There is nothing to vote on yet")
-        html.line("Whoever runs the study makes the ballots first: python -m evals preference --prepare")
+        html.line("Make the ballots first: python -m evals preference --prepare")
     elif at == len(drawn):
         html.title("Thank you")
         html.line(f"Your votes on {count(at, 'question')} are kept. You can still go back and correct them.")
