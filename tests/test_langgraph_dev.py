@@ -94,14 +94,6 @@ def test_only_studios_page_may_ask_from_a_browser(server: DevServer, origin: str
     ) is let_in
 
 
-def test_it_sends_nothing_and_stops(server: DevServer) -> None:
-    log = server.log.read_text()
-    assert "BlockingError" not in log
-    assert server.asked_elsewhere == []
-    assert server.stop() == 0
-    assert "Traceback" not in server.log.read_text()[len(log) :]
-
-
 def test_the_stages_are_streamed_as_they_go(steelman: Any) -> None:
     parts = steelman.stream({"question": QUESTION}, context=QUICK, stream_mode=["custom", "updates"], subgraphs=True)
     told, done = [], []
@@ -115,3 +107,11 @@ def test_the_stages_are_streamed_as_they_go(steelman: Any) -> None:
     outer = [name for depth, name in done if depth == 0]
     assert outer == ["check", "stages", "answer"]
     assert next(name for depth, name in done if depth == 1) == "frame"
+
+
+def test_it_sends_nothing_and_stops(server: DevServer) -> None:
+    log = server.log.read_text()
+    assert "BlockingError" not in log
+    assert server.asked_elsewhere == []
+    assert server.stop() == 0
+    assert "Traceback" not in server.log.read_text()[len(log) :]
