@@ -78,7 +78,7 @@ def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
             thread = run.id if answer.focus or answer.against else None  # a follow-up means nothing by itself
             how = ", ".join([*map(service.called, where or ()), *(["without web and chat model"] if alone else [])])
             asked = followups.repeated_question(answer)
-            ask_view.begin(service, asked, thread=thread, beside=(run.id, f"{asked} · {how or 'asked again'}"), **options)
+            ask_view.begin(service, asked, thread=thread, beside=(run.id, f"{asked} · {how or 'again'}"), **options)
     ask_view.link("Plain ranked list", "ranked", run=run.id, view="ranked")
 
 
