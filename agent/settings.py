@@ -303,7 +303,7 @@ class Settings(NetworkSettings):
     # The judge
     judge: Annotated[str, AfterValidator(checked_judge)] = Field(
         default="auto",
-        description="'hub:NAME' reads what may be shown by a model in this process (extra 'models'); 'batch' asks a "
+        description="'hub:NAME' is the model NAME from Hugging Face, in this process (extra 'models'); 'batch' asks a "
         "chat model about many passages in one call, 'chat' one with log-probabilities Yes or No, 'score' a "
         "cross-encoder on vLLM's /score, and all fail where their model fails; 'auto' uses STEELMAN_JUDGE_URL if it is "
         "set, else the chat model in batches if one is set, and falls back with a note.",

@@ -81,7 +81,7 @@ def test_with_ask_it_puts_a_question(
     assert main(["doctor", "--ask"]) == 0
     told = lines(capsys)
     assert told["chat model"].startswith("ok small, large at ")
-    assert told["judge"].startswith("ok batch-judge-small-")
+    assert told["judge"].startswith("ok small at ")
     assert sorted(r.body["model"] for r in server.requests if r.body) == ["large", "small", "small"]  # side by side
 
 

@@ -11,7 +11,7 @@ from agent.answer.attribution import documents_headline, stance_label
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer, DocumentStance
 from agent.answer.outline import to_terminal
-from agent.answer.summary import repeat_notes
+from agent.answer.summary import documents_and_rows, repeat_notes
 from agent.state import FramingState, RunState
 
 
@@ -71,7 +71,7 @@ def test_a_follow_up_on_a_focus_counts_what_it_read_and_quotes() -> None:
         "unread",
         "repeats",
     }
-    assert documents_headline(found) == "Read 6 of the 14 documents found, quoted 2."
+    assert documents_headline(found) == "Read 6 documents (of 14 found), quoted 2."
 
 
 def test_passages_that_were_read_once_with_their_near_copies_are_counted() -> None:
@@ -138,7 +138,7 @@ def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
     if listed in flat:
         assert "Reader 11 · news · 11 March 2025 · read as No · not quoted: says the same as another" in flat
         assert "Upper Farm · news · 8 March 2025 · no clear side · quoted" in flat
-        assert "Read 13 of the 14 documents found, quoted 9." in flat
+        assert "Read 13 documents (of 14 found), quoted 9." in flat
         assert "part 15" not in flat
     explained = to_terminal(answer, 104, False, explain=True)
     assert "part 9 · Post Office · news · 9 March 2025 · no clear side · not quoted" in explained
@@ -161,6 +161,23 @@ def test_a_document_is_read_as_the_sides_that_it_argues_for(stances: str, why: A
     document = answer.documents[0].model_copy(update={"stances": told, "not_quoted": why})
     assert stance_label(answer, document) == taken
     assert stance_label(answer.model_copy(update={"perspectives": []}), document) == ""
+
+
+@pytest.mark.parametrize(
+    ("rows", "held"),
+    [
+        ({"a.csv": 2}, "12 documents and 2 rows of a table"),
+        ({"a.csv": 1, "b.csv": 13}, "14 rows of 2 tables"),
+        ({"": 14}, "14 documents"),
+    ],
+)
+def test_rows_of_a_table_are_no_documents_of_their_own(rows: dict[str, int], held: str) -> None:
+    answer = toll_answer()
+    files = [name for name, number in rows.items() for _ in range(number)] + [""] * 14
+    listed = [d.model_copy(update={"file": name}) for d, name in zip(answer.documents, files, strict=False)]
+    assert documents_and_rows(listed) == held
+    named = [d.model_copy(update={"id": f"{d.file}, row 1" if d.file else d.id, "file": ""}) for d in listed]
+    assert documents_and_rows(named) == held
 
 
 # Older answers

@@ -27,6 +27,8 @@ FILES = {
     "opening.html": "<h1>Village pool</h1><table><tr><th>Day</th><th>Opens</th><th>Closes</th></tr>"
     "<tr><td>Monday</td><td>9.30</td><td>18.00</td></tr><tr><td>Saturday</td><td>7.15</td><td>21.45</td></tr></table>"
     "<p>Swimmers are asked to shower before they enter the village pool.</p>",
+    "questions.md": "# The pool: questions\n\n## How many lockers will be added?\n\nForty-six lockers. The hall is "
+    "to be painted as well, in the colours of the parish.",
     "bakery.md": "# The bakery\n\nBread at the village bakery costs 48 crowns a loaf since March.",
 }
 
@@ -70,6 +72,7 @@ async def test_what_is_typed_under_an_answer_is_looked_up_on_its_subject(runs: R
         ("How many visitors did the pool have in the heat wave?", "14300"),
         ("How many crowns does the heating of the village pool cost?", "412,000"),
         ("When does the pool close on Saturday?", "Saturday | 7.15 | 21.45"),
+        ("How many lockers will be added?", "Forty-six lockers."),
     ],
 )
 async def test_a_question_of_fact_gets_figures_and_rows_of_tables(runs: Runs, question: str, holds: str) -> None:

@@ -187,6 +187,8 @@ def test_below_a_claim_stands_who_says_it_and_where() -> None:
     assert numbered_source_lines(answer, AnswerClaim(text="It lasts.", citations=[1])) == [first]
     both = numbered_source_lines(answer, AnswerClaim(text="Both last.", citations=[1, 2], quoted=False))
     assert both == [f"[1] {first}", f"[2] {second}"]
+    loose = AnswerClaim(text="Ferries sink in every winter storm.", citations=[1], quoted=False)
+    assert numbered_source_lines(answer, loose) == [first.removeprefix("A. Moen, ")]
 
 
 def test_the_page_is_that_of_the_words() -> None:

@@ -245,16 +245,25 @@ _ASKS_FIGURE = re.compile(
     re.I,
 )
 _HAS_FIGURE = re.compile(
-    r"\d|\b(?:hundred|thousand|million|dozen|half|third|two|three|four|five|six|seven|eight|nine|ten)\b", re.I
+    r"\d|\b(?:hundred|thousand|million|dozen|half|third|two|three|four|five|six|seven|eight|nine|ten|"
+    r"eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)\b",
+    re.I,
 )
 
 
 class FactQuote(NamedTuple):
-    """A sentence or a table row: the text to quote, and the text to show (a row after its table's head)."""
+    """A sentence or a table row: the text to quote, and the text to show (a row after its table's head, a few words
+    after the question that they answer). asked: the question before the sentence, in the text or as its heading."""
 
     passage: Passage
     text: str
     shown: str = ""
+    asked: str = ""
+
+    @property
+    def with_question(self) -> str:
+        """The text after the question that it answers, to be compared."""
+        return f"{self.asked} {self.text}" if self.asked else self.text
 
 
 def quotable_parts(passage: Passage) -> list[FactQuote]:
@@ -262,15 +271,19 @@ def quotable_parts(passage: Passage) -> list[FactQuote]:
     if passage.form == "table":
         head, *rows = [line for line in passage.text.split("\n") if line.strip()]
         return [FactQuote(passage, row, f"[{head}] {row}") for row in rows]
-    parts, before, sentences = list[FactQuote](), "", split_sentences(passage.text)
+    parts, before, sentences = list[FactQuote](), passage.section, split_sentences(passage.text)
     for sentence in sentences:
         own = without_list_mark(sentence)
         heading = is_no_prose(sentence) and len(sentences) > 1  # a row's text often has no full stop
+        asked = before if before.endswith("?") and own.endswith((".", "!")) else ""
         if not heading and is_prose(own) and not own.endswith("?"):
             pair = f"{before} {own}"
             leans = before and needs_context(own) and len(pair.split()) <= LONGEST_PAIR
-            parts.append(FactQuote(passage, pair if leans and verbatim(pair, passage.text) else own))
-        before = "" if heading else own
+            leans = leans and verbatim(pair, passage.text)
+            parts.append(FactQuote(passage, pair if leans else own, asked="" if leans else asked))
+        elif asked and len(own.split()) > 1:  # 'Forty-six spaces.'
+            parts.append(FactQuote(passage, own, f"[{asked}] {own}", asked))
+        before = "" if heading and not own.endswith("?") else own
     return parts
 
 
@@ -294,7 +307,7 @@ def words_held(typed: str, parts: Sequence[FactQuote]) -> NDArray[np.float64]:
     """The share of the question's words in each part, (n,), weighted by idf."""
     wanted, texts = (
         _content_stems(typed),
-        [{*stems(f"{p.text} {p.passage.section} {p.passage.said_by}")} for p in parts],
+        [{*stems(f"{p.with_question} {p.passage.section} {p.passage.said_by}")} for p in parts],
     )
     weight = {word: np.log((len(texts) + 1) / (1 + sum(word in own for own in texts))) for word in wanted}
     whole = sum(weight.values()) or 1.0

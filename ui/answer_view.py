@@ -192,10 +192,8 @@ def _suggested(service: PageService, answer: Answer) -> None:
     """Offers commands and follow-ups as buttons."""
     with st.container(horizontal=True, key="suggested"):
         if answer.citations:
-            for name, command in (
-                ("Summarise", followups.summarise_answer),
-                ("Only newer sources", followups.newer_sources),
-            ):
+            commands = {"Summarise": followups.summarise_answer, "Only newer sources": followups.newer_sources}
+            for name, command in commands.items():
                 if st.button(name, key=f"command-{command.__name__}"):
                     ask_view.carry_out(service, answer, name, command(answer))
         for question in suggested_followups(answer):

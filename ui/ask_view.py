@@ -18,6 +18,7 @@ from ui.escaping import escaped, text
 from ui.service import PageService, answer_of
 
 GONE = "There is no answer at this address. It may have been deleted."
+SOURCE = "source"  # the session's open source, which a reply closes: on narrow windows it would lie behind it
 _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
 
 
@@ -50,13 +51,8 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
             above, line = st.container(), st.container(horizontal=True, wrap=False, vertical_alignment="center")
             if st.session_state.pop("told", False):  # what was answered leaves the field
                 st.session_state[f"question{shown}"] = ""
-            example = (
-                "Ask a follow-up …"
-                if thread
-                else "Ask something else …"
-                if shown
-                else "Should schools ban smartphones?"
-            )
+            new = "Ask something else …" if shown else "Should schools ban smartphones?"
+            example = "Ask a follow-up …" if thread else new
             seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
             with line if shown else above:
                 question = st.text_input(label, placeholder=example, key=f"question{shown}", label_visibility=seen)
@@ -154,16 +150,18 @@ def carry_out(
     replies = st.session_state.setdefault(f"replies-{answer.run_id}", [])
     replies.append((asked, made))
     st.session_state["told"] = True
-    focus.then(clear=f".st-key-reply-{len(replies)}")
+    reply = f".st-key-reply-{len(replies)}"
+    focus.then(focus=reply if st.session_state.pop(SOURCE, None) else "", clear=reply)
     st.rerun()
 
 
 def begin(
     service: PageService, question: str, depth: Depth = "normal", *, thread: str | None = None, **options: Any
 ) -> None:
-    """Starts the run and opens its address, or the comparison with the run that the option `beside` names. Shows an
-    error for a question that cannot be asked."""
-    visitor, beside = st.session_state.setdefault("visitor", object()), options.pop("beside", "")
+    """Starts the run and opens its address; with the option `beside` (another run, and the new one's name in the
+    history) the comparison. Shows an error for a question that cannot be asked."""
+    visitor = st.session_state.setdefault("visitor", object())
+    beside, named = options.pop("beside", ("", ""))
     with permissions.told():
         try:
             with st.spinner("Reading the question …"):
@@ -172,6 +170,8 @@ def begin(
             html.warning(str(exc))
             st.button(f"Ask: {EXAMPLE}", key="example", on_click=_ask_example)
             return
+        if named and not thread:
+            service.threads.name_thread(run_id, named)
         go(**({"run": beside, "view": "compare", "with": run_id} if beside else {"run": run_id}))
         st.rerun()
 

@@ -16,7 +16,6 @@ from ui import ask_view, focus, html, permissions, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
 
-_OPENED = "source"
 _OPEN = 4  # claims of a side that are not folded
 _Opened = tuple[str, int, tuple[str, ...], str]  # run, citation, quotations to mark, key of its button
 _NONE: _Opened = "", 0, (), ""
@@ -157,19 +156,19 @@ def _number(answer: Answer, claim: AnswerClaim, number: int, key: str) -> None:
 
 def _open(source: _Opened, button: str) -> None:
     """Shows the source, or with `_NONE` none. `button`: the key of the button that gets the focus."""
-    st.session_state[_OPENED] = source
+    st.session_state[ask_view.SOURCE] = source
     focus.then(focus=f".st-key-{button} button", clear=f".st-key-{source[3]} button" if source[3] else "")
 
 
 def opened(answer: Answer) -> Citation | None:
     """Returns the open source of this answer."""
-    run_id, number, *_ = st.session_state.get(_OPENED, _NONE)
+    run_id, number, *_ = st.session_state.get(ask_view.SOURCE, _NONE)
     return next((c for c in answer.citations if c.number == number), None) if run_id == answer.run_id else None
 
 
 def source(service: PageService, run: RunRow, answer: Answer, citation: Citation) -> None:
     """Shows the open source: its passage and what the reader can do with it."""
-    *_, words, opener = st.session_state[_OPENED]
+    *_, words, opener = st.session_state[ask_view.SOURCE]
     passages = service.passages([citation.passage_id, *(q.passage_id for q in citation.more)])
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(f"<b>[{citation.number}]</b>")

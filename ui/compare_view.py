@@ -76,7 +76,9 @@ def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
             options: dict[str, Any] = {"web": False, "built_in": True} if alone else {}
             options |= {"collections": tuple(where)} if where else {}
             thread = run.id if answer.focus or answer.against else None  # a follow-up means nothing by itself
-            ask_view.begin(service, followups.repeated_question(answer), thread=thread, beside=run.id, **options)
+            how = ", ".join([*map(service.called, where or ()), *(["without web and chat model"] if alone else [])])
+            asked = followups.repeated_question(answer)
+            ask_view.begin(service, asked, thread=thread, beside=(run.id, f"{asked} · {how or 'again'}"), **options)
     ask_view.link("Plain ranked list", "ranked", run=run.id, view="ranked")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from agent.answer.attribution import document_title
 from agent.answer.model import Citation
 from agent.answer.words import date_unless_in_title, location_in_source, source_kind
 from tools.passages import Passage
@@ -13,7 +14,7 @@ from ui.escaping import escaped, label, link, marked, text
 
 def card(citation: Citation, passages: Mapping[int, Passage], words: Sequence[str] = ()) -> str:
     """Returns the card as HTML. passages: by id, without deleted ones. words: the quotations to mark."""
-    head = f"<h2>{link(citation.url, label(citation.title or citation.document_id, 160))}</h2>"
+    head = f"<h2>{link(citation.url, label(document_title(citation, citation.document_id), 160))}</h2>"
     head += f'<p class="sm-small">{text(about)}</p>' if (about := about_of(citation)) else ""
     return f'<div class="sm-source">{head}{_passages(citation, passages, words)}</div>'
 

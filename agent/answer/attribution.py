@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, Quotation
 from agent.answer.retrieved import JudgedPassage
-from agent.answer.summary import was_read
+from agent.answer.summary import documents_and_rows, was_read
 from agent.answer.words import (
     citation_numbers,
     claims_below_heading,
@@ -19,6 +19,7 @@ from agent.answer.words import (
     source_kind,
     strip_control_characters,
 )
+from agent.limits import BARELY_SAYS_CLAIM
 from tools.language.grounding import stems
 from tools.language.lexicon import count
 from tools.language.reported_speech import UNNAMED
@@ -28,7 +29,7 @@ _LONGEST_IN_SHORT = 46
 _RECORD = re.compile(
     r"(?i)\b(?:minutes|transcripts?|hearings?|proceedings|meeting|interview|evidence|debate|panel|hansard)\b"
 )
-_ROW = "table row"
+_ROW = "row of a table"
 _PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a document within a file
 NO_CLEAR_SIDE = "no clear side"
 _WHY_NOT = {
@@ -51,7 +52,7 @@ def source_lines(answer: Answer, claim: AnswerClaim) -> list[tuple[int, str]]:
     """Returns 'Cllr Faulds, Sample Gazette, opinion, 12 March 2026, p. 3' with its number, for each source of the
     claim."""
     cited = {c.number: c for c in answer.citations}
-    return [(n, _in_one_line(cited[n], claim)) for n in claim.citations if n in cited]
+    return [(n, _in_one_line(answer, cited[n], claim)) for n in claim.citations if n in cited]
 
 
 def quotes_behind(claim: AnswerClaim, source: Citation) -> list[str]:
@@ -83,7 +84,7 @@ def answered_by_line(answer: Answer, claim: AnswerClaim) -> str:
 def replier_name(answer: Answer, reply: AnswerClaim) -> str:
     """Returns the speaker or publisher of a reply."""
     first = [c for c in answer.citations if c.number in reply.citations[:1]]
-    speakers = (reply.speaker, *(c.speaker for c in first))
+    speakers = (reply.speaker, *(_speaker(answer, c, reply) for c in first))
     name = next((s for s in speakers if s and not s.startswith(UNNAMED)), "") or next(map(_published, first), "")
     return shorten(strip_control_characters(name), _LONGEST, placeholder=" …")
 
@@ -119,19 +120,28 @@ def short_attribution(answer: Answer, claim: AnswerClaim) -> str:
     return ", ".join(filter(None, parts)) if facts else claim.speaker
 
 
-def _in_one_line(source: Citation, claim: AnswerClaim) -> str:
+def _in_one_line(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
     quoted: list[Citation | Quotation] = [source, *source.more]
     quotes = quotes_behind(claim, source)
     places = [where for where in quoted if where.quote in quotes]
     if claim.quoted:  # nobody knows the page of words that the source does not have alone
         places = places[:1] if len(quotes) == 1 else []
     pages = [page_numbers(where) for where in places]
-    who, kind = source.speaker or claim.speaker, source_kind(source, source.document_id)
+    who, kind = _speaker(answer, source, claim), source_kind(source, source.document_id)
     named = _where_said(source, who)
     who = "" if who == UNNAMED and named[0].startswith("in ") else who
-    parts = "" if kind and (kind in named[0] or (kind == _ROW and ", row " in named[0])) else kind
+    parts = "" if kind and (kind in named[0].casefold() or (kind == _ROW and ", row " in named[0])) else kind
     facts = dict.fromkeys((who, *named, parts, date_unless_in_title(" ".join(named), source.date), *pages))
     return ", ".join(shorten(strip_control_characters(fact), _LONGEST, placeholder=" …") for fact in facts if fact)
+
+
+def _speaker(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
+    """Returns the source's speaker; of a written claim only if the quotation has words of it that the question
+    lacks, because a model also cites texts that do not say what it wrote."""
+    added = {*stems(claim.text)} - {*stems(answer.neutral_question)}
+    held = [len(added & {*stems(quote)}) for quote in quotes_behind(claim, source)]
+    says = claim.quoted or max(held, default=0) >= BARELY_SAYS_CLAIM * len(added)
+    return (source.speaker or claim.speaker) if says else ""
 
 
 def _where_said(source: Citation, who: str) -> list[str]:
@@ -168,10 +178,10 @@ def _file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, st
 
 
 def documents_headline(answer: Answer) -> str:
-    """Returns 'Read 9 documents, quoted 6.', or 'Read 7 of the 9 documents found, quoted 6.'"""
-    read, quoted = sum(map(was_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
-    found = count(len(answer.documents), "document")
-    return f"Read {found if read == len(answer.documents) else f'{read:,} of the {found} found'}, quoted {quoted:,}."
+    """Returns 'Read 6 documents and 8 rows of a table, quoted 6.', or 'Read 7 documents (of 9 found), quoted 6.'"""
+    read, quoted = list(filter(was_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
+    found = "" if len(read) == len(answer.documents) else f" (of {len(answer.documents):,} found)"
+    return f"Read {documents_and_rows(read)}{found}, quoted {quoted:,}."
 
 
 def documents_by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
@@ -223,8 +233,9 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
 
 
 def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
-    """Returns 'survey.csv · 12 documents, 3 quoted'."""
-    return f"{name} · {count(len(rows), 'document')}, {sum(bool(d.quoted) for d in rows):,} quoted"
+    """Returns 'survey.csv · 12 rows, 3 quoted'; of a mailbox 'messages'."""
+    part = _file_and_name(rows[0], rows[0].id)[1].partition(" ")[0]
+    return f"{name} · {count(len(rows), part)}, {sum(bool(d.quoted) for d in rows):,} quoted"
 
 
 def surest_passage(

@@ -8,9 +8,10 @@ from textwrap import shorten
 from agent.answer import words
 from agent.answer.attribution import NO_CLEAR_SIDE, document_title, quotes_behind, stance_label
 from agent.answer.files import to_docx, to_markdown
-from agent.answer.model import Answer, AnswerPerspective
+from agent.answer.model import Answer, AnswerDocument, AnswerPerspective
 from agent.answer.outline import OutlineBlock, lead_blocks, side_blocks
-from tools.language.lexicon import count
+from agent.answer.summary import documents_and_rows, was_read
+from tools.errors import as_sentence
 
 SHEET_TITLE = "Debate sheet"
 WHAT_IT_HOLDS = "Three arguments for each side"
@@ -78,16 +79,34 @@ def _unnumbered(block: OutlineBlock) -> OutlineBlock:
 
 
 def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
-    """Returns sides without evidence, documents without a clear side, and failures."""
-    empty = [side for side in answer.perspectives if not side.claims]
-    texts = [f"{words.side_name(answer, side)}: {words.evidence_counts(answer, side)}" for side in empty]
-    if unclear := [d for d in answer.documents if stance_label(answer, d) == NO_CLEAR_SIDE]:
-        titles = [f"‘{shorten(document_title(d, d.id), 60, placeholder=' …')}’" for d in unclear[:_NAMED]]
-        more = [f"{len(unclear) - _NAMED} more"] if len(unclear) > _NAMED else []
-        texts.append(f"Without a clear side: {count(len(unclear), 'document')}, {', '.join([*titles, *more])}")
-    texts += [note.text for note in answer.notes if note.kind == "not_found"]
+    """Returns in sentences: sides without evidence or with one source, documents unread or unclear, and failures."""
+    texts = [line for side in answer.perspectives for line in _gaps(answer, side)]
+    unclear = [d for d in answer.documents if was_read(d) and stance_label(answer, d) == NO_CLEAR_SIDE]
+    unread = [d for d in answer.documents if not was_read(d)]
+    texts += [f"Steelman could not tell the side of {_named_documents(unclear)}."] if unclear else []
+    texts += [f"It found but did not read {_named_documents(unread)}."] if unread else []
+    texts += [as_sentence(note.text) for note in answer.notes if note.kind == "not_found"]
     texts += filter(None, [words.problem_line(answer.notes)])
     return [
         *(OutlineBlock("head", "", label="What is not known") for _ in texts[:1]),
         *(OutlineBlock("unknown", t) for t in texts),
     ]
+
+
+def _gaps(answer: Answer, side: AnswerPerspective) -> list[str]:
+    """Returns what a side lacks, and the queries that found no more."""
+    name, line = words.side_name(answer, side), words.coverage_line(answer, side)
+    if side.claims and line.sources != 1:
+        return []
+    none = "found" if answer.outcome == "nothing_found" else "sure enough to quote"
+    rests = f"‘{name}’ rests on {words.evidence_counts(answer, side)}."
+    tried = words.queries_tried(answer, side, line)
+    lack = rests if side.claims else f"For ‘{name}’ nothing was {none}."
+    return [lack, *([as_sentence(tried)] if tried else [])]
+
+
+def _named_documents(documents: Sequence[AnswerDocument]) -> str:
+    """Returns '6 documents and 8 rows of a table: ‘Letter’, ‘survey.csv, row 3’, ‘Minutes’ and 11 more'."""
+    titles = [f"‘{shorten(document_title(d, d.id), 60, placeholder=' …')}’" for d in documents[:_NAMED]]
+    more = f" and {len(documents) - _NAMED} more" if len(documents) > _NAMED else ""
+    return f"{documents_and_rows(documents)}: {', '.join(titles)}{more}"

@@ -1,5 +1,6 @@
 """The answer's summary, in one or two sentences from counts, and its notes."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
@@ -16,6 +17,7 @@ from tools.passages import Passage
 
 SEARCH_INCOMPLETE = "though not all could be searched and read; the notes say what failed"
 """Follows 'nothing was found' if something failed."""
+_ROW = re.compile(r"(.+), row [^/]+")  # id of a table's row
 _NAMED = 4  # answers that are named each
 _NOT_DONE = ("failed", "degraded", "late")
 
@@ -63,8 +65,8 @@ def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocume
 
 def _where(documents: Sequence[AnswerDocument]) -> str:
     """Returns ' in the 14 documents that were read'."""
-    read = sum(map(was_read, documents))
-    return f" in the {count(read, 'document')} that {'was' if read == 1 else 'were'} read" if read else ""
+    read = list(filter(was_read, documents))
+    return f" in the {documents_and_rows(read)} that {'was' if len(read) == 1 else 'were'} read" if read else ""
 
 
 def _what_was_not_done(state: RunState) -> str:
@@ -82,7 +84,7 @@ def _stance_counts(state: RunState, documents: Sequence[AnswerDocument]) -> str:
     on_question = [d for d in documents if d.not_quoted not in left_out]
     where = "quoted here" if state["framing"]["focus"] else "on this"
     argued = Counter(_stance_class(d, state) for d in on_question if d.stances)
-    untold, whole = len(on_question) - argued.total(), count(len(on_question), "document")
+    untold, whole = len(on_question) - argued.total(), documents_and_rows(on_question)
     if not argued:
         found, which = ("is", "which side it takes") if untold == 1 else ("are", "which side any of them takes")
         undone = _what_was_not_done(state)
@@ -95,6 +97,16 @@ def _stance_counts(state: RunState, documents: Sequence[AnswerDocument]) -> str:
 
 def was_read(document: AnswerDocument) -> bool:
     return document.not_quoted != "unread"
+
+
+def documents_and_rows(documents: Sequence[AnswerDocument]) -> str:
+    """Returns '6 documents and 8 rows of a table': a reader counts a table as one file."""
+    tables = [d.file or (row[1] if (row := _ROW.fullmatch(d.id)) else "") for d in documents]
+    held = Counter((d.collection, table) for d, table in zip(documents, tables, strict=True) if table)
+    alone = len(documents) - held.total()
+    named = "a table" if len(held) == 1 else f"{len(held)} tables"
+    whole = [count(alone, "document")] if alone or not held else []
+    return " and ".join([*whole, *([f"{count(held.total(), 'row')} of {named}"] if held else [])])
 
 
 def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:

@@ -35,7 +35,7 @@ FIRST_ALSO = 5
 WHERE_MORE = "on the page, or with --explain."
 HOW_TO_GET_SIDES = (
     "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
-    "judge (STEELMAN_JUDGE=hub:NAME, from 0.7 GB): docs/providers.md says how."
+    "model from Hugging Face as the judge (from 0.7 GB): docs/providers.md says how."
 )
 CRUX_LABEL = "What it turns on"
 DOCUMENTS = "Documents"
@@ -44,7 +44,7 @@ REMINDER = "Check what matters to you against the sources."
 HOW_MADE = "More about how this was made"
 """Heading of the folded notes."""
 _QUOTED = re.compile(r'["“]([^"“”]+)["”]')
-_VERSION = re.compile(r"^(?:chat|score|batch)-judge-|(?:-[0-9a-f]{6,})+$")
+_VERSION = re.compile(r"^(?:chat|score|batch|hub)-judge-|(?:-[0-9a-f]{6,})+$")
 _LONGEST_NAME = 80  # characters of a section or a source
 _LONGEST_SPEAKER = 140  # characters of a speaker, with place and date if there is no side
 _LONGEST_BRIEF = 160
@@ -52,7 +52,7 @@ _JOINERS = "\u200c\u200d"  # join letters of some scripts
 _OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode categories of invisible characters
 _FILES = {
     **dict.fromkeys((".eml", ".mbox", ".msg"), "e-mail"),
-    **dict.fromkeys((".csv", ".tsv", ".xlsx", ".ods"), "table row"),
+    **dict.fromkeys((".csv", ".tsv", ".xlsx", ".ods"), "row of a table"),
     **dict.fromkeys((".html", ".htm"), "web page"),
     ".docx": "Word file",
     ".pdf": "PDF",
@@ -149,8 +149,23 @@ def claim_text(claim: AnswerClaim, speaker: str | None = None) -> str:
 
 def in_quotes(text: str) -> str:
     """Returns the text in quotation marks, without doubling them."""
+    text = balanced_marks(text)
     whole = _QUOTED.fullmatch(text)
     return f"“{whole[1] if whole else text}”"
+
+
+def balanced_marks(text: str) -> str:
+    """Returns the text without a quotation mark whose partner stands in another sentence; a partner is added to a mark
+    within the text. An apostrophe is no mark."""
+    for opens, closes in ('""', "“”", "‘’", "''"):
+        first = len(re.findall(rf"(?<![^\s(\[]){opens}(?=\S)", text))
+        last = len(re.findall(rf"(?<=\S){closes}(?![^\s.,;:!?)\]])", text))
+        single, at_end = closes in "’'", text.endswith(closes)
+        if first > last and (opens != "'" or (text.startswith(opens) and not last)):
+            text = text[1:] if text.startswith(opens) else f"{text}{closes}"
+        elif last > first and ((at_end and text[-2] in ".,!?") or not single):
+            text = text[:-1] if at_end else f"{opens}{text}"
+    return text
 
 
 def reason_label(claim: AnswerClaim) -> str:
@@ -164,14 +179,18 @@ def with_speaker(words: str, speaker: str) -> str:
 
 def shown_sentence(sentence: AnswerClaim | ResponseSentence) -> str:
     """Returns the sentence with changes in square brackets."""
-    return sentence.shown or sentence.text
+    return balanced_marks(sentence.shown or sentence.text)
 
 
 def supporting_quotes(answer: Answer, citation: Citation) -> list[str]:
     """Returns the source's words behind written claims; quotations are shown as claims."""
     quoted = {c.text for c in (*answer.also, *(c for s in answer.perspectives for c in s.all_claims)) if c.quoted}
     quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)])
-    return [strip_control_characters(q) for q in quotes if q not in quoted] if citation.support is not None else []
+    return (
+        [balanced_marks(strip_control_characters(q)) for q in quotes if q not in quoted]
+        if citation.support is not None
+        else []
+    )
 
 
 def citation_numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> str:

@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, unquote
 
 from pydantic import SecretStr
 
+from agent.answer.words import provider_name
 from agent.models.from_settings import (
     build_chat_models,
     build_encoder,
@@ -202,17 +203,18 @@ class _Checks:
         judge = self._opened.models.own_judge if self._opened else build_own_judge(self.settings)
         asyncio.run(judge.support([_PAIR]))
         asyncio.run(judge.stances([_PAIR], closely=True))
-        return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, in this process"
+        name = "built in" if judge.name.startswith("embedded") else provider_name(judge.name)
+        return f"{name}, accepts a passage from {judge.threshold:.2f} on, in this process"
 
     def served_judge(self, *, ask: bool) -> str:
         """Asks the judge; of a chat model only the list of models, unless `ask`, because a request costs."""
         judge = build_judge(self.settings)
         assert judge is not None  # this check runs only with one
-        where = without_login(judge.address)
+        where, name = without_login(judge.address), provider_name(judge.name)
         instead = _instead(insisted=self.settings.judge != "auto", what="judge")
         if judge.chat and not ask:
             _offered([judge.chat])
-            return f"{judge.name} at {where}, not asked (`doctor --ask` asks it); {instead}"
+            return f"{name} at {where}, not asked (`doctor --ask` asks it); {instead}"
 
         async def ask_once() -> float:
             try:
@@ -222,8 +224,8 @@ class _Checks:
 
         score = _wait(ask_once(), where)
         if score != score:
-            raise ProviderReplyError(f"{judge.name} at {where} gave no verdict.")
-        return f"{judge.name} at {where}, accepts a passage from {judge.threshold:.2f} on; {instead}"
+            raise ProviderReplyError(f"{name} at {where} gave no verdict.")
+        return f"{name} at {where}, accepts a passage from {judge.threshold:.2f} on; {instead}"
 
     def web(self, *, ask: bool) -> str:
         from tools.web.domains import DomainLists

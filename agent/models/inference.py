@@ -167,10 +167,10 @@ class CachedJudge(Judge):
             with share_of_time(self._patience):
                 scores = (await ask(pairs)).reshape(len(pairs), width)
             if self.address and np.isnan(scores).all():
-                raise DeadlineError(f"{self.name} at {without_login(self.address)} gave no verdict in time.")
+                raise DeadlineError(f"The judge at {without_login(self.address)} gave no verdict in time.")
             return scores
         except BudgetError as exc:
-            current_log().note("unjudged", f"Not everything was read by {self.name}: {exc}")
+            current_log().note("unjudged", f"Not everything was read by the judge: {exc}")
             return np.full((len(pairs), width), np.nan, np.float32)
         except ProviderError as exc:
             raise JudgeError(f"the judge failed: {exc}", hint=exc.hint) from exc

@@ -134,8 +134,7 @@ def _active_judge(providers: Providers, state: RunState, options: RunOptions) ->
     if options.built_in:
         return providers.models.own_judge.name
     if remote is not None and not name and not options.web and not is_local(remote.address):
-        message = f"The judge {remote.name} was not asked, since nothing was to leave this machine."
-        current_log().note("skipped", message)
+        current_log().note("skipped", "The judge was not asked, since nothing was to leave this machine.")
         return providers.models.own_judge.name
     return name
 

@@ -146,7 +146,7 @@ async def _rank_sentences(providers: Providers, framing: FramingState, options: 
     parts = [part for i in found.ids for part in quotable_parts(passages[i])]
     near = await similarity_to(providers, [typed, whole], list({p.passage.id for p in parts}))
     parts = [part for part in parts if part.passage.id in near]
-    vectors = await providers.models.encode([typed, *(p.text for p in parts)])
+    vectors = await providers.models.encode([typed, *(p.with_question for p in parts)])
     cosine, held = vectors[1:] @ vectors[0], words_held(typed, parts)
     known = framing["focus"] and share_known(typed, passages.values()) >= LOOKUP_KNOWN_WORDS
     if not parts:

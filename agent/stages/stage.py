@@ -105,6 +105,14 @@ async def ask_model(model: ChatModel, prompt: str, shape: type[M], **values: str
 
 
 EMBEDDED = "embedded"
+_WORK = {
+    "frame": "reading the question",
+    "expand": "planning the sides",
+    "requery": "searching again",
+    "write": "writing",
+    "lookup": "choosing sentences",
+}
+"""The stages with a chat model, in words for messages."""
 
 
 @dataclass(frozen=True)
@@ -137,13 +145,13 @@ class ModelFallback:
                     raise type(exc)(text, hint=exc.hint) from exc
                 if isinstance(exc, ProviderDownError):
                     log.down.add(name)
-                failure = f"{as_sentence(str(exc))} Steelman's built-in models stood in for it ({self.stage})."
+                failure = f"{as_sentence(str(exc))} Steelman's built-in models stood in for it in {_WORK[self.stage]}."
                 log.note("degraded", failure, f"The model {name} failed, and Steelman's built-in models stood in.")
             else:
                 self.record(name)
                 return result, failure
         if not self.stands_in:
-            raise ProviderDownError(f"{name} has failed in this run already, or may not be asked ({self.stage}).")
+            raise ProviderDownError(f"{name} may not be asked, or failed already, in {_WORK[self.stage]}.")
         result = await embedded()
         self.record(EMBEDDED)
         return result, failure
