@@ -130,7 +130,7 @@ def _tag_of_match(found: re.Match[str], shape: str, names: SpeakerNames) -> Spea
     """Returns the tag of a pattern's match if the label suits the shape."""
     told = found.groupdict(default="")
     said, more = told.get("said", ""), told.get("more", "")
-    who = _label(next(filter(None, map(told.get, ("who", "nick", "by"))), found[0]))
+    who = _label(next(filter(None, map(told.get, ("who", "nick", "by", "field", "numbered"))), found[0]))
     if shape == "chat":
         return SpeakerTag((told["who"] or told["nick"]).strip(" ~@+"), said, shape)
     if (shape == "initials" and not _is_explained(who, names)) or (shape == "stamp" and not is_handle(who)):
@@ -211,6 +211,8 @@ def _confirmed(
             turns.setdefault(tag.shape, []).append((tag.who, said))
     text = "\n".join(b.text for b in blocks[:_BLOCKS])[:_SEARCHED]
     sure = {shape for shape, spoken in turns.items() if _is_confirmed(shape, spoken, text, names)}
+    posts = (tag.who for b, tag in zip(blocks, kept, strict=True) if tag and pattern("POST").match(b.text))
+    sure |= {"stamp"} if len(set(posts)) > 1 else set()
     labels = {tag.who for tag in kept if tag and tag.shape in sure} | ({"Q", "A"} if sure else set())
     taken = [tag if tag and (tag.shape in sure or (tag.said and tag.who in labels)) else None for tag in kept]
     capitals = {tag for tag in counts if tag.who.isupper() and " " in tag.who and ordinary_case(tag.who) in text}
@@ -241,7 +243,7 @@ def _is_confirmed(shape: str, turns: Sequence[tuple[str, str]], text: str, names
     personal = sum(bool(pattern("OF_US").search(said)) for _, said in turns) / len(turns)
     about = sum(said.startswith(("He ", "She ", who.split()[0], who.split()[-1])) for who, said in turns)
     if shape in ("chat", "stamp"):
-        return shape == "chat" or listed or personal >= 0.3
+        return shape == "chat" or listed or personal >= 0.3 or max(labels.values()) > 1 < len(labels)
     telling = shape == "alone" and (about * 3 >= len(turns) or personal < 0.3)  # pieces about people
     return len(labels) > 1 and known and personal >= 0.2 and not telling
 
