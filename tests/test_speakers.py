@@ -176,7 +176,8 @@ SAID = {
     ),
     "interview.md": (
         INTERVIEW,
-        "Per Roe: Do boats|Una Marsh: Fewer|Una Marsh: My father|Per Roe: You want|Una Marsh: I do|: Behind her",
+        "Per Roe (the Interviewer): Do boats|Una Marsh: Fewer|Una Marsh: My father"
+        "|Per Roe (the Interviewer): You want|Una Marsh: I do|: Behind her",
     ),
     "lines.md": (
         TAGS_IN_LINES,
@@ -193,21 +194,23 @@ SAID = {
     ),
     "half.md": (
         "# Locks\n\nBy Per Roe\n\n**Per Roe: Who rows?**\n\n**Una Marsh:** I do.\n\n**Why?**\n\nI like it.",
-        "Per Roe: Who rows?|Una Marsh: I do.|Per Roe: Why?|Una Marsh: I like it.",
+        "Per Roe (the Interviewer): Who rows?|Una Marsh: I do.|Per Roe (the Interviewer): Why?|Una Marsh: I like it.",
     ),
     "more.md": (
         "# Locks\n\nBy Per Roe\n\nUna Marsh rows.\n\n**Who rows?**\n\nI do.\n\n**And Ida?**\n\n**Ida Pell:** I do too."
         "\n\n**Why?**\n\nI like it.",
-        "Per Roe: Who rows?|probably Una Marsh: I do.|Per Roe: And|Ida Pell: I do too|Per Roe: Why|probably Ida Pell",
+        "Per Roe (the Interviewer): Who rows?|probably Una Marsh: I do."
+        "|Per Roe (the Interviewer): And|Ida Pell: I do too"
+        "|Per Roe (the Interviewer): Why|probably Ida Pell",
     ),
     "nobody.md": (
         "# Locks\n\nBy Per Roe\n\n**Who rows?**\n\nI do.\n\n**Why?**\n\nI like it.",
-        f"Per Roe: Who rows?|{UNNAMED}: I do.|Per Roe: Why?|{UNNAMED}: I like it.",
+        f"Per Roe (the Interviewer): Who rows?|{UNNAMED}: I do.|Per Roe (the Interviewer): Why?|{UNNAMED}: I like it.",
     ),
     "talk.md": (
         "# Locks\n\n*The Bell, spring. Una Marsh, head of rowing, talks to Per Roe (Year 13).*\n\n**Q. You row?**\n\n"
         "A. I do.\n\n**Q. Why?**\n\nA. I like it.",
-        "Per Roe: You row?|Una Marsh: I do.|Per Roe: Why?|Una Marsh: I like it.",
+        "Per Roe (the Interviewer): You row?|Una Marsh: I do.|Per Roe (the Interviewer): Why?|Una Marsh: I like it.",
     ),
     "asked.txt": (
         "Locks\n\nInterview with Una Marsh\n\nQ: You row? Many say no.\n\nA: I do.\n\nQ: Why?\n\nA: I like it.",
@@ -293,16 +296,16 @@ SAID = {
     "front.md": (
         "---\nauthor: Per Roe\n---\n# Locks\n\n*Dr Una Marsh has kept it for years. Per Roe met her there.*\n\n"
         "**Q: Do boats come?**\n\nA: I count them.\n\n**Q: You row?**\n\nA: I do.",
-        "Per Roe: Do boats|Dr Una Marsh: I count|Per Roe: You|Dr Una Marsh: I do.",
+        "Per Roe (the Interviewer): Do boats|Dr Una Marsh: I count|Per Roe (the Interviewer): You|Dr Una Marsh: I do.",
     ),
     "met.md": (
         "---\nauthor: Per Roe\n---\n# Locks\n\nPilot Dr Una Marsh has kept it for years. She talked to Per Roe.\n\n"
         "**Q.** Do boats come?\n\n**A.** I count them.\n\n**Q.** You row?\n\n**A.** I do.",
-        "Per Roe: Do boats|Dr Una Marsh: I count|Per Roe: You|Dr Una Marsh: I do.",
+        "Per Roe (the Interviewer): Do boats|Dr Una Marsh: I count|Per Roe (the Interviewer): You|Dr Una Marsh: I do.",
     ),
     "unsure.md": (
         "---\nauthor: Per Roe\n---\n# Locks\n\nQ: Do boats come?\n\nA: I count them.\n\nQ: You row?\n\nA: I do.",
-        f"Per Roe: Do boats|{UNNAMED}: I count|Per Roe: You|{UNNAMED}: I do.",
+        f"Per Roe (the Interviewer): Do boats|{UNNAMED}: I count|Per Roe (the Interviewer): You|{UNNAMED}: I do.",
     ),
     "faq.md": ("# Locks\n\nQ: Come boats?\n\nA: Few do.\n\nQ: Who pays?\n\nA: You do.", ": Come|: Few|: Who|: You"),
     "items.txt": (
