@@ -29,9 +29,22 @@ TEXT = "The council has let the ferry drift into its last summer, and nobody has
         ("Gazette, spring 2024", "", "2024"),
         ("## Minutes of the meeting held on 6 March 2025", "", "2025-03-06"),
         ("Updated 5 May 2024\n\nPublished 3 May 2024", "", "2024-05-03"),
+        ("Page last updated on 3 May 2024", "", "2024-05-03"),
+        ("Minutes of the meeting held in the hall on Friday 3 May 2024 at 7 pm", "", "2024-05-03"),
+        ("Minutes, held on 3 May 2024 commencing at 7.30pm", "", "2024-05-03"),
+        ("Date: 3 May 2024 Time: 17:30", "", "2024-05-03"),
         # In doubt
         *((line, "", "") for line in ("By 2030 we must have a bridge", "By the river", "By Staff Reporter")),
-        *((line, "", "") for line in ("Next meeting: 3 May 2025", "3 May – 5 June 2024", "© 3 May 2024", "03/04/2025")),
+        *(
+            (line, "", "")
+            for line in (
+                "Next meeting: 3 May 2025",
+                "To be reviewed 3 May 2025",
+                "3 May – 5 June 2024",
+                "© 3 May 2024",
+                "03/04/2025",
+            )
+        ),
         *((line, "", "") for line in ("On Monday, 3 May 2024, they voted.", "Edited by Ann Lee", "By Land and Sea")),
         ("## 3 May 2024\n\nRain.\n\n## 4 May 2024", "", ""),
         ("Letter from Ann Lee\n\nWe agree.\n\nLetter from Bo Lind", "", ""),
@@ -52,6 +65,7 @@ def test_the_first_lines(tmp_path: Path, lines: str, author: str, date: str) -> 
     ("text", "author", "publisher"),
     [
         (f"Ferries: answers\nHill Students' Union, October 2025\n\n{TEXT}", "", "Hill Students' Union"),
+        (f"Hill Trust – FAQ on Ferries\n\n{TEXT}", "", "Hill Trust"),
         (f"Hill Parish Council\nMinutes of 3 May 2024\n\n{TEXT}", "", "Hill Parish Council"),
         (f"Ferries\nOpinion\nBy Ann Lee\nThe Hill Courier, 2 May 2024\n\n{TEXT}", "Ann Lee", "The Hill Courier"),
         (f"Ferries\n\n{TEXT}\n\nIssued by the Sailors' Federation. Contact: a@b.example", "", "Sailors' Federation"),

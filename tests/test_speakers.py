@@ -11,6 +11,7 @@ from tools.documents.plain_text import text_document
 from tools.documents.readers import read_file
 from tools.documents.speakers import with_speakers
 from tools.language.person_names import fullest_form
+from tools.language.quotable import quotable_parts
 from tools.language.reported_speech import UNNAMED, people_speak, reported_speaker
 from tools.passages import Block, Passage, SourceDocument
 
@@ -150,6 +151,15 @@ SHAPES = [
     "**{who}, pilot** {said}",
     "@{who} commented on {n} Feb\n\n{said}",
     "{who} Joined: 2011 Posts: 2,20{n}\n\n{said}",
+]
+POSTS = [  # the line above a post, without any sign of speech in the posts
+    "#{n} {who} – 3 days later",
+    "#{n} {who} · 5 May 2026",
+    "{n}. {who}, 5 May 2026 at 18:40",
+    "Posted by {who} on 5 May 2026 at 09:12",
+    "Reply from {who} (2 weeks ago)",
+    "User: {who}\nDate: 2026-05-05 10:12",
+    "{who} said on Monday 5 May 2026:",
 ]
 SAID = {
     "hearing.txt": (
@@ -338,6 +348,46 @@ def test_labels_of_any_shape_are_tags_when_they_prove_it_together(shape: str, tm
     assert said[1:4] == list(SERVER_SLOTS)
     assert said[0][0] == ""
     assert "Joined" in shape or "commented" in shape or said[4][0] == ""
+
+
+@pytest.mark.parametrize("line", POSTS)
+def test_each_post_has_its_writer(line: str, tmp_path: Path) -> None:
+    said = [("gullwing", "Boats pay tolls."), ("Una Marsh", "Nobody counts boats."), ("gullwing", "The lock does.")]
+    posts = "\n\n".join(f"{line.format(n=n, who=who)}\n{text}" for n, (who, text) in enumerate(said, start=4))
+    document = read(tmp_path, "a.txt", f"Hill Talk > Tolls\n\n{posts}\n")
+    assert [(b.speaker, b.text) for b in document.blocks if b.speaker] == said
+    assert document.date in ("2026-05-05", "")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "who"),
+    [
+        ("Quill disagreed. He said that the lock leaks.", "Mr Peter Quill"),
+        ("Quill thought that the lock leaks.", "Mr Peter Quill"),
+        ("PM set out the plan. He said that the lock leaks.", "probably Ada Marr (PM)"),
+        ("Residents thought that the lock leaks.", "probably Residents"),
+    ],
+)
+def test_minutes_name_those_present_by_surname(sentence: str, who: str, tmp_path: Path) -> None:
+    head = "# Minutes\n\nPresent: Mr Peter Quill, Ada Marr (PM)\n\n## Lock"
+    assert read(tmp_path, "a.md", f"{head}\n\n{sentence}\n").blocks[-1].speaker == who
+
+
+@pytest.mark.parametrize("mark", ["**", ""])
+def test_only_the_answers_of_an_interview_are_quotable(mark: str, tmp_path: Path) -> None:
+    turns = [
+        *("Who rows here?", "I row here on every day of the week."),
+        *("The board says that nobody rows here in winter.", "I row my boat in every month of the year."),
+        *("Who pays for it?", "I pay the toll for my own boat."),
+    ]
+    asked = "\n\n".join(f"{mark}{said}{mark}" if n % 2 == 0 else said for n, said in enumerate(turns))
+    text = f"# Locks\n\nBy Per Roe\n\nAn interview with Una Marsh\n\n{asked}\n"
+    blocks = [b for b in read(tmp_path, "a.md", text).blocks if b.text in turns]
+    passages = [Passage(1, "a", "c", b.text, speaker=b.speaker) for b in blocks]
+    whose = {part.text: part.passage.speaker for passage in passages for part in quotable_parts(passage)}
+    assert "Una Marsh" in whose[turns[1]]
+    assert "Una Marsh" in whose[turns[5]]
+    assert "Una Marsh" not in whose.get(turns[2], "")
 
 
 def test_line_numbers_and_a_table_tell_who_speaks(tmp_path: Path) -> None:

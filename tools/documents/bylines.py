@@ -17,7 +17,7 @@ _BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # blocks below a closing; signers 
 _DATED = re.compile(
     r"(?i)(?:^\W*|(?<=[|·•,;.(])\s*|\s[–—-]+\s|\b(?:published|posted|written|dated?|issued|release|"
     r"(?:held|minutes|meeting|hearing)(?: [^.\d]{0,60} on)?):?\s)"
-    rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in|at|from|commencing|starting)\s)"
+    rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in|at|from|commencing|starting|time:)\s)"
 )
 _OTHER_DATE = re.compile(
     r"(?i)\b(?:next|previous|last meeting|deadline|until|due|clos\w+|expir\w+|born|died|effective|since|before|after|"

@@ -259,7 +259,7 @@ def _interview_tags(
     that occurs once names its side. known: of `_interview_sides`."""
     plain = [b.form == "paragraph" and not (b.speaker or tag) for b, tag in zip(blocks, tags, strict=True)]
     asked = bold = {i for i, b in enumerate(blocks) if plain[i] and b.bold and b.bold == len(b.text)}
-    if not asked and any(pattern("INTERVIEW").search(b.text) for b in blocks[:3]):
+    if not asked and any(pattern(p).search(b.text) for b in blocks[:3] for p in ("INTERVIEW", "INTERVIEWED")):
         plain = [plain[i] or (b.form == "heading" and not tags[i]) for i, b in enumerate(blocks)]
         asked = {i for i, b in enumerate(blocks) if plain[i] and b.text.endswith("?") and len(b.text) < 200}
     begin = min((i for i in asked if blocks[i].text.endswith("?")), default=len(blocks))
@@ -652,7 +652,7 @@ def _speakers_of_minutes(blocks: Iterable[Block], names: SpeakerNames) -> Iterat
             if part and now != who:
                 yield replace(block, text=" ".join(part), speaker=who, bold=0)
                 part = []
-            subject = PROBABLY + other if known else ""
+            subject = PROBABLY + other if is_surely_person(other.partition(" (")[0]) else ""
             part.append(sentence)
             who = now
         if part:

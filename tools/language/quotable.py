@@ -142,6 +142,7 @@ _CONNECTIVE = re.compile(
 )
 _OPENS = re.compile(r"^[\"'“‘(\[]*[A-Z0-9£$€]")
 _ENDS = re.compile(r"[.!][\"'”’)\]]*(?:\s*(?:\[[\d,\s–-]+\]|\([^()]{0,60}\)))*$")
+_ASKS = re.compile(rf"{INTERVIEWER}|Presenter")  # a speaker whose questions are no evidence
 _FURNITURE = re.compile(
     r"^(?:(?:read more|click|sign up|subscribe|share (?:this|on|via)|copyright|"
     r"all rights reserved|see also|photo by|(?:agenda )?item \d+|apologies (?:for absence )?(?:was|were|had))\b|"
@@ -165,7 +166,7 @@ class QuotablePart:
 
 def quotable_parts(passage: Passage) -> list[QuotablePart]:
     """Returns the quotable parts of a passage in order; `clear` is False if a reader can only guess the meaning."""
-    sentences = [] if INTERVIEWER in passage.speaker else split_sentences(passage.text)
+    sentences = [] if _ASKS.search(passage.speaker) else split_sentences(passage.text)
     found: list[QuotablePart] = []
     before = -1  # the position of the last sentence of prose
     for position, sentence in enumerate(sentences):
