@@ -86,6 +86,13 @@ def test_a_faq_names_its_publisher_in_its_title_and_its_day_at_its_end(tmp_path:
     assert (found.publisher, found.kind, found.date) == ("Hill Trust", "FAQ", "2024-05-02")
 
 
+def test_posts_share_a_month(tmp_path: Path) -> None:
+    posts = "\n\n".join(f"**From:** {who}\n**Posted:** {n} May 2024\n\n{TEXT}" for n, who in ((3, "Ann"), (4, "Bo")))
+    (tmp_path / "a.md").write_text(f"# Ferries\n\n{posts}\n\n{posts[:-9]}\n")
+    found = one(tmp_path / "a.md")
+    assert (found.kind, found.date) == ("forum thread", "2024-05")
+
+
 def test_the_lines_of_one_head_are_read_each(tmp_path: Path) -> None:
     head = "Open letter to the council\nBy Ann Lee, secretary, Food and Transport Workers' Union\n14 April 2025"
     (tmp_path / "a.txt").write_text(f"{head}\n\n{TEXT}\n")
