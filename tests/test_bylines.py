@@ -29,9 +29,14 @@ TEXT = "The council has let the ferry drift into its last summer, and nobody has
         ("Gazette, spring 2024", "", "2024"),
         ("## Minutes of the meeting held on 6 March 2025", "", "2025-03-06"),
         ("Updated 5 May 2024\n\nPublished 3 May 2024", "", "2024-05-03"),
+        ("Page last updated on 3 May 2024", "", "2024-05-03"),
+        ("Minutes of the meeting held in the hall on Friday 3 May 2024 at 7 pm", "", "2024-05-03"),
+        ("Minutes, held on 3 May 2024 commencing at 7.30pm", "", "2024-05-03"),
+        ("Date: 3 May 2024 Time: 17:30", "", "2024-05-03"),
         # In doubt
         *((line, "", "") for line in ("By 2030 we must have a bridge", "By the river", "By Staff Reporter")),
         *((line, "", "") for line in ("Next meeting: 3 May 2025", "3 May – 5 June 2024", "© 3 May 2024", "03/04/2025")),
+        ("To be reviewed 3 May 2025", "", ""),
         *((line, "", "") for line in ("On Monday, 3 May 2024, they voted.", "Edited by Ann Lee", "By Land and Sea")),
         ("## 3 May 2024\n\nRain.\n\n## 4 May 2024", "", ""),
         ("Letter from Ann Lee\n\nWe agree.\n\nLetter from Bo Lind", "", ""),
@@ -73,6 +78,19 @@ def test_publishers_and_signers(tmp_path: Path, text: str, author: str, publishe
         written = next((kind for word, kind in kinds.items() if word in text), "unknown")
         assert found.kind == ("FAQ" if name == "a.md" else written)
         assert "Ferries" in found.title or name == "a.md" or found.title == "Minutes of 3 May 2024"
+
+
+def test_a_faq_names_its_publisher_in_its_title_and_its_day_at_its_end(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(f"# Hill Trust – FAQ on ferries\n\n{TEXT}\n\nLast updated: 2 May 2024\n")
+    found = one(tmp_path / "a.md")
+    assert (found.publisher, found.kind, found.date) == ("Hill Trust", "FAQ", "2024-05-02")
+
+
+def test_posts_share_a_month(tmp_path: Path) -> None:
+    posts = "\n\n".join(f"**From:** {who}\n**Posted:** {n} May 2024\n\n{TEXT}" for n, who in ((3, "Ann"), (4, "Bo")))
+    (tmp_path / "a.md").write_text(f"# Ferries\n\n{posts}\n\n{posts[:-9]}\n")
+    found = one(tmp_path / "a.md")
+    assert (found.kind, found.date) == ("forum thread", "2024-05")
 
 
 def test_the_lines_of_one_head_are_read_each(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ bridges pay for themselves within ten years of trade.
 Bridges pay (as the council says for themselves.
 Read more about the bridges in our archive.
 © 2019 The Gazette and the people who write it.
+Item 3: The council should decide the route before summer.
+Apologies for absence were received from the two members.
 [12] Smith J. Bridges of the north and what they cost.
 """
 

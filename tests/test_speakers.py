@@ -11,6 +11,7 @@ from tools.documents.plain_text import text_document
 from tools.documents.readers import read_file
 from tools.documents.speakers import with_speakers
 from tools.language.person_names import fullest_form
+from tools.language.quotable import quotable_parts
 from tools.language.reported_speech import UNNAMED, people_speak, reported_speaker
 from tools.passages import Block, Passage, SourceDocument
 
@@ -151,6 +152,15 @@ SHAPES = [
     "@{who} commented on {n} Feb\n\n{said}",
     "{who} Joined: 2011 Posts: 2,20{n}\n\n{said}",
 ]
+POSTS = [  # the line above a post, without any sign of speech in the posts
+    "#{n} {who} – 3 days later",
+    "#{n} {who} · 5 May 2026",
+    "{n}. {who}, 5 May 2026 at 18:40",
+    "Posted by {who} on 5 May 2026 at 09:12",
+    "Reply from {who} (2 weeks ago)",
+    "User: {who}\nDate: 2026-05-05 10:12",
+    "{who} said on Monday 5 May 2026:",
+]
 SAID = {
     "hearing.txt": (
         HEARING,
@@ -176,7 +186,8 @@ SAID = {
     ),
     "interview.md": (
         INTERVIEW,
-        "Per Roe: Do boats|Una Marsh: Fewer|Una Marsh: My father|Per Roe: You want|Una Marsh: I do|: Behind her",
+        "Per Roe (the Interviewer): Do boats|Una Marsh: Fewer|Una Marsh: My father"
+        "|Per Roe (the Interviewer): You want|Una Marsh: I do|: Behind her",
     ),
     "lines.md": (
         TAGS_IN_LINES,
@@ -193,21 +204,23 @@ SAID = {
     ),
     "half.md": (
         "# Locks\n\nBy Per Roe\n\n**Per Roe: Who rows?**\n\n**Una Marsh:** I do.\n\n**Why?**\n\nI like it.",
-        "Per Roe: Who rows?|Una Marsh: I do.|Per Roe: Why?|Una Marsh: I like it.",
+        "Per Roe (the Interviewer): Who rows?|Una Marsh: I do.|Per Roe (the Interviewer): Why?|Una Marsh: I like it.",
     ),
     "more.md": (
         "# Locks\n\nBy Per Roe\n\nUna Marsh rows.\n\n**Who rows?**\n\nI do.\n\n**And Ida?**\n\n**Ida Pell:** I do too."
         "\n\n**Why?**\n\nI like it.",
-        "Per Roe: Who rows?|probably Una Marsh: I do.|Per Roe: And|Ida Pell: I do too|Per Roe: Why|probably Ida Pell",
+        "Per Roe (the Interviewer): Who rows?|probably Una Marsh: I do."
+        "|Per Roe (the Interviewer): And|Ida Pell: I do too"
+        "|Per Roe (the Interviewer): Why|probably Ida Pell",
     ),
     "nobody.md": (
         "# Locks\n\nBy Per Roe\n\n**Who rows?**\n\nI do.\n\n**Why?**\n\nI like it.",
-        f"Per Roe: Who rows?|{UNNAMED}: I do.|Per Roe: Why?|{UNNAMED}: I like it.",
+        f"Per Roe (the Interviewer): Who rows?|{UNNAMED}: I do.|Per Roe (the Interviewer): Why?|{UNNAMED}: I like it.",
     ),
     "talk.md": (
         "# Locks\n\n*The Bell, spring. Una Marsh, head of rowing, talks to Per Roe (Year 13).*\n\n**Q. You row?**\n\n"
         "A. I do.\n\n**Q. Why?**\n\nA. I like it.",
-        "Per Roe: You row?|Una Marsh: I do.|Per Roe: Why?|Una Marsh: I like it.",
+        "Per Roe (the Interviewer): You row?|Una Marsh: I do.|Per Roe (the Interviewer): Why?|Una Marsh: I like it.",
     ),
     "asked.txt": (
         "Locks\n\nInterview with Una Marsh\n\nQ: You row? Many say no.\n\nA: I do.\n\nQ: Why?\n\nA: I like it.",
@@ -293,16 +306,16 @@ SAID = {
     "front.md": (
         "---\nauthor: Per Roe\n---\n# Locks\n\n*Dr Una Marsh has kept it for years. Per Roe met her there.*\n\n"
         "**Q: Do boats come?**\n\nA: I count them.\n\n**Q: You row?**\n\nA: I do.",
-        "Per Roe: Do boats|Dr Una Marsh: I count|Per Roe: You|Dr Una Marsh: I do.",
+        "Per Roe (the Interviewer): Do boats|Dr Una Marsh: I count|Per Roe (the Interviewer): You|Dr Una Marsh: I do.",
     ),
     "met.md": (
         "---\nauthor: Per Roe\n---\n# Locks\n\nPilot Dr Una Marsh has kept it for years. She talked to Per Roe.\n\n"
         "**Q.** Do boats come?\n\n**A.** I count them.\n\n**Q.** You row?\n\n**A.** I do.",
-        "Per Roe: Do boats|Dr Una Marsh: I count|Per Roe: You|Dr Una Marsh: I do.",
+        "Per Roe (the Interviewer): Do boats|Dr Una Marsh: I count|Per Roe (the Interviewer): You|Dr Una Marsh: I do.",
     ),
     "unsure.md": (
         "---\nauthor: Per Roe\n---\n# Locks\n\nQ: Do boats come?\n\nA: I count them.\n\nQ: You row?\n\nA: I do.",
-        f"Per Roe: Do boats|{UNNAMED}: I count|Per Roe: You|{UNNAMED}: I do.",
+        f"Per Roe (the Interviewer): Do boats|{UNNAMED}: I count|Per Roe (the Interviewer): You|{UNNAMED}: I do.",
     ),
     "faq.md": ("# Locks\n\nQ: Come boats?\n\nA: Few do.\n\nQ: Who pays?\n\nA: You do.", ": Come|: Few|: Who|: You"),
     "items.txt": (
@@ -335,6 +348,46 @@ def test_labels_of_any_shape_are_tags_when_they_prove_it_together(shape: str, tm
     assert said[1:4] == list(SERVER_SLOTS)
     assert said[0][0] == ""
     assert "Joined" in shape or "commented" in shape or said[4][0] == ""
+
+
+@pytest.mark.parametrize("line", POSTS)
+def test_each_post_has_its_writer(line: str, tmp_path: Path) -> None:
+    said = [("gullwing", "Boats pay tolls."), ("Una Marsh", "Nobody counts boats."), ("gullwing", "The lock does.")]
+    posts = "\n\n".join(f"{line.format(n=n, who=who)}\n{text}" for n, (who, text) in enumerate(said, start=4))
+    document = read(tmp_path, "a.txt", f"Hill Talk > Tolls\n\n{posts}\n")
+    assert [(b.speaker, b.text) for b in document.blocks if b.speaker] == said
+    assert document.date in ("2026-05-05", "")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "who"),
+    [
+        ("Quill disagreed. He said that the lock leaks.", "Mr Peter Quill"),
+        ("Quill thought that the lock leaks.", "Mr Peter Quill"),
+        ("PM set out the plan. He said that the lock leaks.", "probably Ada Marr (PM)"),
+        ("Residents thought that the lock leaks.", "probably Residents"),
+    ],
+)
+def test_minutes_name_those_present_by_surname(sentence: str, who: str, tmp_path: Path) -> None:
+    head = "# Minutes\n\nPresent: Mr Peter Quill, Ada Marr (PM)\n\n## Lock"
+    assert read(tmp_path, "a.md", f"{head}\n\n{sentence}\n").blocks[-1].speaker == who
+
+
+@pytest.mark.parametrize("mark", ["**", ""])
+def test_only_the_answers_of_an_interview_are_quotable(mark: str, tmp_path: Path) -> None:
+    turns = [
+        *("Who rows here?", "I row here on every day of the week."),
+        *("The board says that nobody rows here in winter.", "I row my boat in every month of the year."),
+        *("Who pays for it?", "I pay the toll for my own boat."),
+    ]
+    asked = "\n\n".join(f"{mark}{said}{mark}" if n % 2 == 0 else said for n, said in enumerate(turns))
+    text = f"# Locks\n\nBy Per Roe\n\nAn interview with Una Marsh\n\n{asked}\n"
+    blocks = [b for b in read(tmp_path, "a.md", text).blocks if b.text in turns]
+    passages = [Passage(1, "a", "c", b.text, speaker=b.speaker) for b in blocks]
+    whose = {part.text: part.passage.speaker for passage in passages for part in quotable_parts(passage)}
+    assert "Una Marsh" in whose[turns[1]]
+    assert "Una Marsh" in whose[turns[5]]
+    assert "Una Marsh" not in whose.get(turns[2], "")
 
 
 def test_line_numbers_and_a_table_tell_who_speaks(tmp_path: Path) -> None:

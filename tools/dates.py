@@ -21,7 +21,7 @@ _AMBIGUOUS = re.compile(r"[\d./-]*\d[./]\d+[./]\d{4}")  # 03/04/2021: March or A
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|spring|summer|autumn|fall|winter)[a-z]{0,6}\.?"
 WRITTEN_DATE = (
     rf"(?:[a-z]{{3,6}}day,? )?(\d\d?(?:[a-z]{{2}})? {_MONTH},? \d{{4}}|{_MONTH} (?:\d\d?(?:[a-z]{{2}})?,? )?\d{{4}}"
-    r"|\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{4})(?:,? (?:at )?\d\d?[:.]\d\d(?: ?[ap]m)?)?"
+    r"|\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{4})(?:,? (?:at )?\d\d?(?:[:.]\d\d(?: ?[ap]m)?| ?[ap]m))?"
 )
 """A date as a regular expression, to be matched without regard to case; its one group has no weekday and time."""
 _LONGEST = 60

@@ -15,8 +15,9 @@ _LONGEST = 160  # characters
 _NO_HEAD = ("table", "note")
 _BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # blocks below a closing; signers that are named
 _DATED = re.compile(
-    r"(?i)(?:^\W*|(?<=[|·•,;.(])\s*|\s[–—-]+\s|\b(?:published|posted|written|dated?|issued|release|held|minutes|meeting|hearing):?\s)"
-    rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in)\s)"
+    r"(?i)(?:^\W*|(?<=[|·•,;.(])\s*|\s[–—-]+\s|\b(?:published|posted|written|dated?|issued|release|"
+    r"(?:held|minutes|meeting|hearing)(?: [^.\d]{0,60} on)?):?\s)"
+    rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in|at|from|commencing|starting|time:)\s)"
 )
 _OTHER_DATE = re.compile(
     r"(?i)\b(?:next|previous|last meeting|deadline|until|due|clos\w+|expir\w+|born|died|effective|since|before|after|"
@@ -33,11 +34,14 @@ _BY = re.compile(
 _PLACE = re.compile(r"\W*(?:[A-Z][\w'’-]+ ){0,3}[A-Z][\w'’-]+,? ")
 _LETTER = re.compile(r"(?i)\b(?:open )?letter\b")
 _SALUTED = re.compile(r"(?i)dear \w")
-_POSTED = re.compile(rf"(?i)\b(?:wrote|posted|commented|replied|said)\b,?(?: on| at)? .{{0,12}}?{WRITTEN_DATE}")
+_POSTED = re.compile(rf"(?i)\b(?:wrote|posted|commented|replied|said)\b[,:]?(?: on| at)? .{{0,12}}?{WRITTEN_DATE}")
+_WRITTEN = re.compile(rf"(?i){WRITTEN_DATE}")
 _LEAST_POSTS = 2
 _UPDATED = re.compile(
     rf"(?i)(?:(?:last|first) )?(?:updated|published|posted|issued|revised|reviewed)(?: on)?:?(?: {WRITTEN_DATE})?"
 )
+_UPDATED_ON = re.compile(rf"(?i)(?<!be )\b(?:updated|reviewed|revised|amended)(?: on)?:? {WRITTEN_DATE}\W*$")
+_ALONE = re.compile(rf"(?i)\W*{WRITTEN_DATE}\W*")
 _FAQ = re.compile(r"(?i)\bFAQs?\b|\bfrequently asked\b|\bquestions and answers\b|\bquestions,? answered\b|\bQ ?& ?A\b")
 _TITLED = re.compile(r"[^\W\d_]\. |(?:Dr|Prof|Professor|Mrs?|Ms|Cllr|Councillor|Rev|Dame)\b")
 _PARTICLES = frozenset("de van von der den da di la le al bin ap ter dos du y".split())
@@ -62,7 +66,15 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
     authors further down mean that nobody wrote the whole."""
     (date, first), (_, authors) = (_dates_and_authors(blocks[:_TOP]), _dates_and_authors(blocks[:_SEARCHED]))
     author = first[0] if first and len(set(authors)) == 1 else ""
-    return {"date": date, "author": author, "publisher": _publisher(blocks[:_TOP])}
+    return {"date": date or _later_date(blocks), "author": author, "publisher": _publisher(blocks[:_TOP])}
+
+
+def _later_date(blocks: Sequence[Block]) -> str:
+    """Returns the only day of an update in the head or foot, else the day below a letter."""
+    ends = [b.text for b in (*blocks[:_TOP], *blocks[-_HEAD:]) if len(b.text) <= _LONGEST]
+    found = {date_of_cell(told[1]) for told in map(_UPDATED_ON.search, ends) if told}
+    below = _ALONE.fullmatch(blocks[-1].text) if blocks and not found and _is_letter(blocks) else None
+    return found.pop() if len(found) == 1 else date_of_cell(below[1]) if below else ""
 
 
 def read_signature(blocks: Sequence[Block]) -> dict[str, str]:
@@ -112,13 +124,15 @@ def is_dateline(line: str) -> bool:
     place = line[: day.start()] if day and len(date_of_cell(day[1])) == 10 else ""
     return bool(
         _PLACE.fullmatch(f"{place.rstrip()} ")
+        and not (day and pattern("TIME").search(day[0]))  # a post's
         and not (pattern("MINUTES").search(place) or is_organisation(place.strip(" ,")))
     )
 
 
 def posts_date(blocks: Sequence[Block]) -> str:
     """Returns the day, month or year that all posts of a thread share."""
-    found = [_POSTED.search(block.text) for block in blocks if len(block.text) <= _LONGEST]
+    lines = [block.text for block in blocks if len(block.text) <= _LONGEST]
+    found = [_POSTED.search(line) or (pattern("stamp").fullmatch(line) and _WRITTEN.search(line)) for line in lines]
     days = [day.split("-") for match in found if match and (day := date_of_cell(match[1]))]
     same = takewhile(lambda parts: len(set(parts)) == 1, zip(*days, strict=False))
     return "-".join(parts[0] for parts in same) if len(days) >= _LEAST_POSTS else ""
@@ -161,8 +175,9 @@ def _publisher(blocks: Sequence[Block]) -> str:
             if (named := pattern("PUBLISHED").search(line)) and is_organisation(named["who"].strip()):
                 return named["who"].strip()
             parts = [part.strip(" *_.") for part in re.split(r"[|·•]|,\s|\s[–—-]+\s", _DATED.sub(" | ", line))]
-            parts = [part for part in parts if part and not _UPDATED.fullmatch(part)]
-            if block.form != "heading" and len(parts) == 1 and is_organisation(parts[0]):
+            parts = [part for part in parts if part and not (_UPDATED.fullmatch(part) or _FAQ.match(part))]
+            titled = block.form == "heading" and not (_FAQ.search(line) or is_minutes(blocks))
+            if not titled and len(parts) == 1 and is_organisation(parts[0]):
                 return parts[0]
     return ""
 

@@ -24,7 +24,7 @@ from tools.language.person_names import (
     source,
     without_leading_words,
 )
-from tools.language.reported_speech import UNNAMED, speaker_in_clause
+from tools.language.reported_speech import INTERVIEWER, UNNAMED, speaker_in_clause
 from tools.language.sentences import split_sentences
 from tools.passages import PROBABLY, Block
 
@@ -130,7 +130,7 @@ def _tag_of_match(found: re.Match[str], shape: str, names: SpeakerNames) -> Spea
     """Returns the tag of a pattern's match if the label suits the shape."""
     told = found.groupdict(default="")
     said, more = told.get("said", ""), told.get("more", "")
-    who = _label(next(filter(None, map(told.get, ("who", "nick", "by"))), found[0]))
+    who = _label(next(filter(None, map(told.get, ("who", "nick", "by", "field", "numbered"))), found[0]))
     if shape == "chat":
         return SpeakerTag((told["who"] or told["nick"]).strip(" ~@+"), said, shape)
     if (shape == "initials" and not _is_explained(who, names)) or (shape == "stamp" and not is_handle(who)):
@@ -211,6 +211,8 @@ def _confirmed(
             turns.setdefault(tag.shape, []).append((tag.who, said))
     text = "\n".join(b.text for b in blocks[:_BLOCKS])[:_SEARCHED]
     sure = {shape for shape, spoken in turns.items() if _is_confirmed(shape, spoken, text, names)}
+    posts = (tag.who for b, tag in zip(blocks, kept, strict=True) if tag and pattern("POST").match(b.text))
+    sure |= {"stamp"} if len(set(posts)) > 1 else set()
     labels = {tag.who for tag in kept if tag and tag.shape in sure} | ({"Q", "A"} if sure else set())
     taken = [tag if tag and (tag.shape in sure or (tag.said and tag.who in labels)) else None for tag in kept]
     capitals = {tag for tag in counts if tag.who.isupper() and " " in tag.who and ordinary_case(tag.who) in text}
@@ -241,7 +243,7 @@ def _is_confirmed(shape: str, turns: Sequence[tuple[str, str]], text: str, names
     personal = sum(bool(pattern("OF_US").search(said)) for _, said in turns) / len(turns)
     about = sum(said.startswith(("He ", "She ", who.split()[0], who.split()[-1])) for who, said in turns)
     if shape in ("chat", "stamp"):
-        return shape == "chat" or listed or personal >= 0.3
+        return shape == "chat" or listed or personal >= 0.3 or max(labels.values()) > 1 < len(labels)
     telling = shape == "alone" and (about * 3 >= len(turns) or personal < 0.3)  # pieces about people
     return len(labels) > 1 and known and personal >= 0.2 and not telling
 
@@ -256,11 +258,13 @@ def _interview_tags(
     """Adds tags for the bold questions of an interview and their answers. read: tags before confirmation; a label
     that occurs once names its side. known: of `_interview_sides`."""
     plain = [b.form == "paragraph" and not (b.speaker or tag) for b, tag in zip(blocks, tags, strict=True)]
-    asked = {i for i, b in enumerate(blocks) if plain[i] and b.bold and b.bold == len(b.text)}
-    if not asked and any(pattern("INTERVIEW").search(b.text) for b in blocks[:3]):
+    asked = bold = {i for i, b in enumerate(blocks) if plain[i] and b.bold and b.bold == len(b.text)}
+    if not asked and any(pattern(p).search(b.text) for b in blocks[:3] for p in ("INTERVIEW", "INTERVIEWED")):
         plain = [plain[i] or (b.form == "heading" and not tags[i]) for i, b in enumerate(blocks)]
         asked = {i for i, b in enumerate(blocks) if plain[i] and b.text.endswith("?") and len(b.text) < 200}
     begin = min((i for i in asked if blocks[i].text.endswith("?")), default=len(blocks))
+    while begin - 2 in asked and begin - 1 not in asked and pattern("OF_SELF").search(blocks[begin - 1].text):
+        begin -= 2  # a question that is a statement
     answered = {i for i in range(begin + 1, len(blocks)) if i - 1 in asked and i not in asked and plain[i]}
     personal = sum(bool(pattern("OF_SELF").search(blocks[i].text)) for i in answered)
     if len(answered) < 2 or personal * 3 < len(answered):
@@ -268,6 +272,8 @@ def _interview_tags(
     by, who = known["Q"], known["A"]
     labelled = {i: tag for i, tag in enumerate(read) if tag and tag.said and may_be_name(tag.who)}
     sides = _sides(answered, labelled, who or UNNAMED) | _sides({i for i in asked if i >= begin}, labelled, by)
+    for i in set() if bold else {i for i in range(begin, max(asked)) if plain[i]} - sides.keys():
+        sides[i] = PROBABLY + who if who and pattern("OF_SELF").search(blocks[i].text) else UNNAMED  # or a question
     said = {i: labelled[i].said if i in labelled else blocks[i].text for i in sides}
     return [SpeakerTag(sides[i], said[i], "asked") if i in sides else tag for i, tag in enumerate(tags)]
 
@@ -452,7 +458,7 @@ class _TurnTracker:
         if label not in self._sides or self._sides[label] or "Witness" in asked:
             return self._sides.get(label, label)
         spoken = asked or (self._sides["Q"] and self._personal)
-        return ("Interviewer" if label == "Q" else UNNAMED) if spoken else ""
+        return (INTERVIEWER if label == "Q" else UNNAMED) if spoken else ""
 
     def _note_sides(self, text: str) -> None:
         sworn, examined = pattern("WITNESS").fullmatch(text), pattern("EXAMINER").fullmatch(text)
@@ -478,6 +484,9 @@ class _TurnTracker:
         full = self._names.full(tag.who.removeprefix(PROBABLY))
         self._who = named or (tag.who if tag.shape in ("chat", "stamp") else likely + full)
         self._who = "" if unknown else self._who
+        labelled = (side == "Q" or self._known["A"]) and "Witness" not in self._sides["A"]
+        if (labelled or tag.shape == "asked") and self._who and self._who.removeprefix(PROBABLY) == self._known["Q"]:
+            self._who = name_with_label(self._who, f"The {INTERVIEWER}")
         self._shape, self._silent, self._aside, self._far = tag.shape, not tag.said, False, 0
         text = pattern("EDITED").sub("", tag.said)
         if tag.shape == "quoting":
@@ -622,7 +631,11 @@ def _speakers_of_minutes(blocks: Iterable[Block], names: SpeakerNames) -> Iterat
         before, part = who, list[str]()
         who = ""
         for sentence in _minutes_sentences(block.text):
-            told = speaker_in_clause(sentence, "VERB_IN_MINUTES")
+            begun = pattern("SUBJECT").match(sentence)
+            other = names.full(begun["who"]) if begun else ""
+            known = is_surely_person(other)
+            full = sentence.replace(begun["who"], other, 1) if begun and known else sentence
+            told = speaker_in_clause(full, "VERB_IN_MINUTES")
             now = who
             if pattern("PRONOUN").fullmatch(told) or (not told and not part and sentence.startswith(("He ", "She "))):
                 now = (who if part else before) or subject
@@ -634,14 +647,12 @@ def _speakers_of_minutes(blocks: Iterable[Block], names: SpeakerNames) -> Iterat
             if not told and may_be_name(named) and pattern("OF_US").search(rest):
                 titled = pattern("TITLED").match(f"{named} ") or pattern("ROLE").fullmatch(named)
                 now, sentence = (names.full(named), rest) if titled else (PROBABLY + names.full(named), sentence)
-            begun = pattern("SUBJECT").match(sentence)
-            other = names.full(begun["who"]) if begun else ""
-            if not told and is_surely_person(other):  # a new subject with an unknown verb
+            if not told and known:  # a new subject with an unknown verb
                 now = PROBABLY + other if pattern("TELLING").search(sentence) else ""
             if part and now != who:
                 yield replace(block, text=" ".join(part), speaker=who, bold=0)
                 part = []
-            subject = PROBABLY + other if begun and is_surely_person(begun["who"]) else ""
+            subject = PROBABLY + other if is_surely_person(other.partition(" (")[0]) else ""
             part.append(sentence)
             who = now
         if part:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from tools.language.lexicon import finite_verb
-from tools.language.reported_speech import is_foil, speaker_of
+from tools.language.reported_speech import INTERVIEWER, is_foil, speaker_of
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
 
@@ -142,9 +142,10 @@ _CONNECTIVE = re.compile(
 )
 _OPENS = re.compile(r"^[\"'“‘(\[]*[A-Z0-9£$€]")
 _ENDS = re.compile(r"[.!][\"'”’)\]]*(?:\s*(?:\[[\d,\s–-]+\]|\([^()]{0,60}\)))*$")
+_ASKS = re.compile(rf"{INTERVIEWER}|Presenter")  # a speaker whose questions are no evidence
 _FURNITURE = re.compile(
     r"^(?:(?:read more|click|sign up|subscribe|share (?:this|on|via)|copyright|"
-    r"all rights reserved|see also|photo by)\b|"
+    r"all rights reserved|see also|photo by|(?:agenda )?item \d+|apologies (?:for absence )?(?:was|were|had))\b|"
     r"(?:dear|hi|hello|thanks?|thank you|regards|yours|sincerely)\b[^.]{0,40}[,.!]?$)|©|"
     r"\bcookies?\b.{0,40}\b(?:accept|policy)\b",
     re.IGNORECASE,
@@ -165,7 +166,7 @@ class QuotablePart:
 
 def quotable_parts(passage: Passage) -> list[QuotablePart]:
     """Returns the quotable parts of a passage in order; `clear` is False if a reader can only guess the meaning."""
-    sentences = split_sentences(passage.text)
+    sentences = [] if _ASKS.search(passage.speaker) else split_sentences(passage.text)
     found: list[QuotablePart] = []
     before = -1  # the position of the last sentence of prose
     for position, sentence in enumerate(sentences):

@@ -11,7 +11,8 @@ from tools.passages import PROBABLY, Passage
 
 UNNAMED = "somebody quoted"
 """The speaker of a quotation that the passage attributes to nobody; not the document's author."""
-
+INTERVIEWER = "Interviewer"
+"""The speaker of an interview's questions, alone or behind a name; the questions are no evidence."""
 
 _WORD = re.compile(r"\w+")
 _OPENING = 12  # words of a sentence that reject the one before
