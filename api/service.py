@@ -5,8 +5,7 @@ import contextlib
 import logging
 import math
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -20,23 +19,20 @@ from agent.options import RunOptions
 from agent.runs.bootstrap import default_options
 from agent.runs.executor import TableThread
 from agent.runs.service import Runs, open_runs
-from agent.runs.store import RunEvent, RunRow, RunStatus
+from agent.runs.store import STALE_SECONDS, RunEvent, RunRow, RunStatus
 from agent.settings import Settings
 from api.callers import Caller, CallerRuns
-from api.field_types import Cursor
 from api.jobs import Jobs
 from api.problems import ProblemError, failed_run
-from api.recovery import LOOK_AGAIN, resume_left_runs
-from api.schemas import Judged, JudgeRequest, QuestionRequest, RunDetails, RunList, RunSummary, Side
+from api.schemas import Cursor, Judged, JudgeRequest, QuestionRequest, RunDetails, RunList, RunSummary, Side
 from tools.budget import deadline
-from tools.errors import JudgeError, RunAbandonedError, UnknownRunError, as_sentence, without_hint
+from tools.errors import JudgeError, RunAbandonedError, SteelmanError, UnknownRunError, as_sentence, without_hint
 from tools.models.judges.judge import Pair
 
 Result = TypeVar("Result", bound=Answer | Retrieved)
 OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]
 _LOG = logging.getLogger("steelman.server")
-_JUDGING_SECONDS = 60.0
-_MOST_SLOTS = 4
+_JUDGING_SECONDS, _LOOK_AGAIN = 60.0, 0.5
 _RETRY_SECONDS = 10  # usually enough for one of the active runs to end
 
 
@@ -48,8 +44,7 @@ class ApiService:
         self._in_thread, self._caller_runs = in_thread, CallerRuns(runs.database)
         self._beginning = asyncio.Lock()  # so that limits hold for simultaneous requests
         self._begun_by: dict[str, str] = {}  # active run: its key
-        self._slots: Counter[str] = Counter()  # by key: requests that judge or store
-        self._left: set[str] = set()  # runs of an earlier server that are still to be resumed
+        self.left: set[str] = set()  # runs of an earlier server that are still to be resumed
 
     async def start(
         self, caller: Caller, request: QuestionRequest, *, writing: bool = True, idempotency_key: str | None = None
@@ -100,22 +95,11 @@ class ApiService:
         if own >= self.settings.api_key_runs:
             raise _too_many(f"This key has {own} active and queued runs, the maximum is {self.settings.api_key_runs}.")
 
-    @contextlib.contextmanager
-    def slot(self, caller: Caller) -> Iterator[None]:
-        """Reserves one of the caller's slots for judging or storing. Raises ProblemError (429) if none is free."""
-        if self._slots[caller.key_id] >= _MOST_SLOTS:
-            raise _too_many(f"This key has {_MOST_SLOTS} open judge and store requests, the maximum.")
-        self._slots[caller.key_id] += 1
-        try:
-            yield
-        finally:
-            self._slots[caller.key_id] -= 1
-
-    async def judge(self, caller: Caller, request: JudgeRequest) -> Judged:
-        """Judges the pairs; the built-in judge replaces one that fails. Raises ProblemError as `slot` does."""
+    async def judge(self, request: JudgeRequest) -> Judged:
+        """Judges the pairs; the built-in judge replaces one that fails."""
         models, notes = self.runs.providers.models, list[str]()
         pairs = [Pair(p.statement, p.passage, p.contrary) for p in request.pairs]
-        with self.slot(caller), deadline(time.time() + _JUDGING_SECONDS):
+        with deadline(time.time() + _JUDGING_SECONDS):
             chosen = models.judge()
             try:
                 scores = await chosen.support(pairs)
@@ -147,9 +131,9 @@ class ApiService:
                 return
             except RunAbandonedError:
                 # The order matters: a run is claimed before it leaves the set.
-                if run_id not in self._left and (await self.runs.run(run_id)).interrupted:
+                if run_id not in self.left and (await self.runs.run(run_id)).interrupted:
                     raise
-                await asyncio.sleep(LOOK_AGAIN)
+                await asyncio.sleep(_LOOK_AGAIN)
 
     async def answer(self, run_id: str) -> Answer:
         """Like `Runs.answer`, without hints; waits for a run that this server will resume."""
@@ -215,16 +199,21 @@ class ApiService:
             await self.runs.resume(run_id, None if sides is None else [side.model_dump() for side in sides])
             self._begun_by[run_id] = caller.key_id
 
-    async def open(self) -> None:
-        """Starts to resume the runs that an earlier server left."""
-        self._left |= await self._in_thread(self._caller_runs.running) - self.runs.at_work
-        self._resuming = asyncio.create_task(resume_left_runs(self.runs, self._left))
-
-    async def close(self) -> None:
-        """Releases the active runs for the next server and interrupts jobs."""
-        self._resuming.cancel()
-        await asyncio.wait([self._resuming])
-        await asyncio.gather(self.runs.executor.suspend(), self.jobs.close())
+    async def resume_left(self) -> None:
+        """Resumes the runs in `left`. Tries for 20 seconds: a killed server counts as alive for ten. A run that was
+        killed again after it had been resumed may crash the server, so a caller has to resume it."""
+        give_up = time.monotonic() + 2 * STALE_SECONDS
+        try:
+            while self.left and time.monotonic() < give_up:
+                for run_id in list(self.left):
+                    with contextlib.suppress(SteelmanError):  # its server may be alive, or the store busy
+                        run, events = await self.runs.run(run_id), await self.runs.recent_events(run_id)
+                        if not (run.abandoned and run.owner and any(event.kind == "resumed" for event in events)):
+                            await self.runs.resume(run_id)
+                        self.left.discard(run_id)
+                await asyncio.sleep(_LOOK_AGAIN)
+        finally:
+            self.left.clear()  # followers of these runs learn that they are abandoned
 
 
 def without_hints(result: Result) -> Result:
@@ -247,15 +236,20 @@ def _too_many(detail: str) -> ProblemError:
 
 @asynccontextmanager
 async def open_service(settings: Settings, opening: OpenRuns | None = None) -> AsyncIterator[ApiService]:
+    """Opens the agent and resumes the runs that an earlier server left. At the end releases the active runs for the
+    next server."""
     opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs, warm=True)
     async with opened as runs:
         with ThreadPoolExecutor(1, "steelman-callers") as pool:
             service = ApiService(runs, settings, TableThread(pool))
-            await service.open()
+            service.left |= await asyncio.to_thread(CallerRuns(runs.database).running)
+            resuming = asyncio.create_task(service.resume_left())
             try:
                 yield service
             finally:
-                await service.close()
+                resuming.cancel()
+                await asyncio.wait([resuming])
+                await asyncio.gather(runs.executor.suspend(), service.jobs.close())
 
 
 def service_of(request: Request) -> ApiService:

@@ -119,12 +119,8 @@ def test_figures_of_requests_and_runs(settings: Settings) -> None:
         client.get("/v1/runs/0123456789ab")
         client.get("/nothing/at/all")
         told = figures(address)
-        assert told["steelman_http_requests_total", "POST", "/v1/ask", "200"] == 2
-        assert told["steelman_http_requests_total", "GET", "/v1/runs/{run_id}", "404"] == 1
-        assert told["steelman_http_requests_total", "GET", "(none)", "404"] == 1
-        assert told["steelman_http_request_seconds_count", "POST", "/v1/ask"] == 2
-        assert 0 < told["steelman_first_event_seconds_sum", "/v1/ask"] < 5
-        assert told["steelman_first_event_seconds_count", "/v1/ask"] == 1
-        assert told["steelman_refusals_total", "unknown-run"] == 1
+        assert told["steelman_http_request_seconds_count", "POST", "/v1/ask", "200"] == 2
+        assert told["steelman_http_request_seconds_count", "GET", "/v1/runs/{run_id}", "404"] == 1
+        assert told["steelman_http_request_seconds_count", "GET", "(none)", "404"] == 1
         assert told["process_resident_memory_bytes",] > 10_000_000
         wait_until(lambda: figures(address).get(("steelman_runs_ended_total", "answered")) == 2)

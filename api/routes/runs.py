@@ -14,9 +14,21 @@ from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
 from api.callers import Caller, TheCaller
 from api.events import EVENT_STREAM, EVENTS, event_stream
-from api.field_types import IDEMPOTENCY_KEY, ONE_LINE, Cursor, RunId
-from api.problems import LOCATED, ProblemError
-from api.schemas import AskRequest, Cancelled, Judged, JudgeRequest, ResumeRequest, RetrieveRequest, RunDetails, RunList
+from api.problems import LOCATED, ProblemError, link
+from api.schemas import (
+    IDEMPOTENCY_KEY,
+    ONE_LINE,
+    AskRequest,
+    Cancelled,
+    Cursor,
+    Judged,
+    JudgeRequest,
+    ResumeRequest,
+    RetrieveRequest,
+    RunDetails,
+    RunId,
+    RunList,
+)
 from api.service import ApiService, TheService
 from tools.errors import InputError, as_sentence
 
@@ -84,9 +96,9 @@ async def retrieve(
 
 
 @questions.post("/v1/judge", tags=["judge"])
-async def judge(request: JudgeRequest, service: TheService, caller: TheCaller) -> Judged:
+async def judge(request: JudgeRequest, service: TheService) -> Judged:
     """Judges how likely each passage supports its statement. The embedded judge replaces one that fails."""
-    return await service.judge(caller, request)
+    return await service.judge(request)
 
 
 async def _result_or_state(
@@ -97,7 +109,7 @@ async def _result_or_state(
     result: Callable[[str], Awaitable[Answer | Retrieved]],
 ) -> Response:
     """Replies with the result of the run, or its state if it has not ended within `wait_seconds`."""
-    place = f"/v1/runs/{run_id}"
+    place = link(f"/v1/runs/{run_id}")
     if not await service.wait(run_id, question.wait_seconds):
         state = await service.state(caller, run_id)
         return Response(state.model_dump_json(), 202, {"Location": place}, "application/json")
@@ -184,7 +196,7 @@ async def resume_run(
 ) -> RunDetails:
     """Continues a cancelled, failed or abandoned run, or with `sides` a run that waits for them."""
     await service.resume(caller, run_id, request.sides if request else None)
-    response.headers["Location"] = f"/v1/runs/{run_id}"
+    response.headers["Location"] = link(f"/v1/runs/{run_id}")
     return await service.state(caller, run_id)
 
 
