@@ -18,7 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.settings import Settings, split_list
-from api.callers import Caller, Keys
+from api.callers import Keys
 from api.observing import Exchange
 from api.problems import BASE, ProblemError, problem_of
 from tools.errors import StoreError
@@ -63,7 +63,7 @@ class Guard:
         """Refuses a request under a foreign host name or from a page of a foreign origin."""
         headers, problem = Headers(scope=scope), None
         host = headers.get("host", "")
-        scope.setdefault("state", {})["caller"] = Caller()
+        scope.setdefault("state", {})["caller"] = ""
         own = {name.lower() for name in (host, self._public.netloc) if self._is_own(name)}
         pages = self._origins | {f"{scheme}://{name}" for name in own for scheme in ("http", "https")}
         if not (self._any_host or self._is_own(host) or scope["path"] in _PROBES):
@@ -109,10 +109,10 @@ class Guard:
         given = Headers(scope=scope).getlist("authorization")
         keys = Keys(scope["app"].state.service.runs.database)  # read in less than a millisecond
         known = keys.caller(given[0]) if len(given) == 1 else None
-        scope["state"]["caller"] = caller = known or Caller()
+        scope["state"]["caller"] = caller = known or ""
         for rate in self._rates:
-            if not self._window.hit(rate, caller.key_id):
-                seconds = max(1, math.ceil(self._window.get_window_stats(rate, caller.key_id).reset_time - time.time()))
+            if not self._window.hit(rate, caller):
+                seconds = max(1, math.ceil(self._window.get_window_stats(rate, caller).reset_time - time.time()))
                 detail = f"The rate is {rate.amount} in {rate.get_expiry()} seconds. Try again in {seconds} seconds."
                 raise ProblemError(429, "too-many-requests", detail, headers={"Retry-After": str(seconds)})
         if known is None and (not self._loopback or keys.all()):

@@ -33,10 +33,6 @@ _CANCEL_SECONDS, _CLOSING_SECONDS = 10.0, 2.0
 _LEFT_SECONDS = 86400.0
 
 
-class StoppedError(Exception):
-    """The upload was stopped. Documents stored before that remain."""
-
-
 class Job:
     """An upload. `documents` reads the files in `folder` and reports unreadable ones.
 
@@ -76,7 +72,7 @@ class Job:
         try:
             self._store(runs)
             state.status = "done"
-        except (StoppedError, ReadingCancelledError):
+        except ReadingCancelledError:
             state.status = "cancelled"
         except Exception as exc:  # noqa: BLE001  # reported by the job or its request
             state.status, state.error, self.failure = "failed", problem_of(exc).detail, exc
@@ -88,7 +84,7 @@ class Job:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _store(self, runs: Runs) -> None:
-        """Raises StoppedError, ReadingCancelledError, ProblemError if nothing is readable, and errors of `ingest`."""
+        """Raises ReadingCancelledError, ProblemError if nothing is readable, and errors of `ingest`."""
         search, report = runs.providers.search, self.report
         Ingester(runs.store, search, search.encoder).ingest(self._texts(), self.state.collection, None, report)
         self.state.documents = self.state.read
@@ -103,7 +99,7 @@ class Job:
         """The documents with text."""
         for document in self._documents(self):
             if self.stopped.is_set():
-                raise StoppedError
+                raise ReadingCancelledError
             if document.text:
                 self.state.read += 1
                 yield document
@@ -172,7 +168,7 @@ class Jobs:
     def find(self, caller: Caller, job_id: str) -> Job:
         """The caller's job. Raises ProblemError (404)."""
         job = self._jobs.get(job_id)
-        if job and caller.key_id in ("", job.caller.key_id):
+        if job and caller in ("", job.caller):
             return job
         detail = f"You have no job '{job_id}'. A restart ends jobs and forgets them: send the upload again."
         raise ProblemError(404, "unknown-job", detail)
@@ -198,5 +194,5 @@ def _log(job: Job) -> None:
     state, failure = job.state, job.failure
     if failure and not isinstance(failure, ProblemError | SteelmanError):
         _LOG.error("job %s failed", state.id, exc_info=failure)
-    facts = {"job": state.id, "status": state.status, "key": job.caller.key_id}
+    facts = {"job": state.id, "status": state.status, "key": job.caller}
     _LOG.info("job %s is %s", state.id, state.status, extra=facts)

@@ -167,11 +167,10 @@ HANDLERS: dict[int | type[Exception], Any] = dict.fromkeys(_HANDLED, _reply)
 
 
 def _refused(request: Request, exc: HTTPException) -> ProblemError:
-    path = request.url.path
     if exc.status_code == 404:
-        return ProblemError(404, "not-found", f"There is nothing at {path}. {_LIST}")
+        return ProblemError(404, "not-found", f"There is nothing at {request.url.path}. {_LIST}")
     if exc.status_code == 405:
-        detail = f"{path} does not support {request.method}. {_LIST}"
+        detail = f"{request.url.path} does not support {request.method}. {_LIST}"
         return ProblemError(405, "method-not-allowed", detail, headers=exc.headers)
     # FastAPI's error for a body that it cannot parse
     return _unreadable(f"cannot be read: {str(exc.__cause__ or exc.detail).partition(';')[0].rstrip('.')}")
@@ -182,15 +181,9 @@ def _invalid(request: Request, wrong: Sequence[Mapping[str, Any]]) -> ProblemErr
         return _unreadable(f"is not JSON: {wrong[0]['ctx']['error']} at character {wrong[0]['loc'][-1]}")
     if any(error["loc"][0] == "body" for error in wrong) and (other := _wrong_type(request)):
         return other
-    fields = [FieldProblem(field=".".join(map(str, e["loc"])), message=_message(e)) for e in wrong]
+    fields = [FieldProblem(field=".".join(map(str, e["loc"])), message=f"{e['msg']}.") for e in wrong]
     detail = " ".join(f"{w.field}: {w.message}" for w in fields[:3])
     return ProblemError(422, "invalid-request", detail, fields=fields)
-
-
-def _message(error: Mapping[str, Any]) -> str:
-    if error["type"] == "extra_forbidden":
-        return "There is no such field; /openapi.json lists them."
-    return f"{error['msg']}."
 
 
 def _unreadable(why: str) -> ProblemError:
@@ -203,6 +196,5 @@ def _wrong_type(request: Request) -> ProblemError | None:
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given == wanted or (wanted == _JSON and given.endswith("+json")):
         return None
-    example = "" if wanted == _JSON else " (curl -F 'files=@notes.pdf')"
-    detail = f"The Content-Type is {given or 'missing'}. Send 'Content-Type: {wanted}'{example}."
+    detail = f"The Content-Type is {given or 'missing'}. Send 'Content-Type: {wanted}'."
     return ProblemError(415, "unsupported-media-type", detail, headers={"Accept": wanted})

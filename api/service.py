@@ -65,21 +65,18 @@ class ApiService:
     ) -> str:
         """Starts a run, or finds the run that the caller started with the same idempotency key. Returns its id. Raises
         ProblemError beyond a limit, and errors of `Runs.start`."""
-        key = caller.key_id
+        key = caller
         async with self._beginning:
             known = idempotency_key and await self._in_thread(self._caller_runs.started_with, key, idempotency_key)
             if not known:
                 self._check_room(caller)
                 run_id = await self.runs.start(question, options, thread)
                 self._begun_by[run_id] = key
-                if await self._in_thread(self._caller_runs.record, run_id, key, idempotency_key):
-                    if self.settings.api_log_questions:
-                        _LOG.info("run %s started", run_id, extra={"run": run_id, "question": question})
-                    return run_id
-                await self.runs.cancel(run_id)  # another process has used the idempotency key meanwhile
-                await self.runs.delete(run_id)
-                known = await self._in_thread(self._caller_runs.started_with, key, idempotency_key or "")
-            row = await self.runs.run(known or "")
+                await self._in_thread(self._caller_runs.record, run_id, key, idempotency_key)
+                if self.settings.api_log_questions:
+                    _LOG.info("run %s started", run_id, extra={"run": run_id, "question": question})
+                return run_id
+            row = await self.runs.run(known)
         if (row.question, row.options, row.thread) == (" ".join(question.split()), options.to_dict(), thread or row.id):
             return row.id
         detail = f"This Idempotency-Key belongs to run {row.id} of another request. Send a new key."
@@ -91,7 +88,7 @@ class ApiService:
         everybody, most = len(self.runs.at_work), self.settings.api_runs + self.settings.api_waiting
         if everybody >= most:
             raise _too_many(f"There are {everybody} active and queued runs, the maximum is {most}.")
-        own = list(self._begun_by.values()).count(caller.key_id)
+        own = list(self._begun_by.values()).count(caller)
         if own >= self.settings.api_key_runs:
             raise _too_many(f"This key has {own} active and queued runs, the maximum is {self.settings.api_key_runs}.")
 
@@ -116,7 +113,7 @@ class ApiService:
         """The caller's run with exactly this id. Raises UnknownRunError."""
         with contextlib.suppress(UnknownRunError):
             row = await self.runs.run(run_id)
-            own = not caller.key_id or await self._in_thread(self._caller_runs.owns, row.id, caller.key_id)
+            own = not caller or await self._in_thread(self._caller_runs.owns, row.id, caller)
             if row.id == run_id and own and not row.person:
                 return row
         raise UnknownRunError(f"there is no run '{run_id}'.")
@@ -169,13 +166,13 @@ class ApiService:
         self, caller: Caller, limit: int, status: RunStatus | None, thread: str | None, after: Cursor | None
     ) -> RunList:
         """A page of the caller's runs, newest first. `after`: the previous page's `next`."""
-        rows, cursor = await self._in_thread(self._caller_runs.listed, caller.key_id, limit, after, status, thread)
+        rows, cursor = await self._in_thread(self._caller_runs.listed, caller, limit, after, status, thread)
         return RunList(runs=await self._summaries(rows), next=cursor)
 
     async def answered(self, caller: Caller, limit: int) -> list[RunRow]:
         """The caller's latest runs with an answer, newest first."""
-        found = await self._in_thread(self._caller_runs.listed, caller.key_id, limit, None, "done", None, True)
-        return list(found[0])
+        rows, _ = await self._in_thread(self._caller_runs.listed, caller, limit, None, "done", None)
+        return [row for row in rows if row.options.get("writing", True)]
 
     async def _summaries(self, rows: Sequence[RunRow]) -> list[RunSummary]:
         failures = await self.runs.failures([row.id for row in rows if row.error])
@@ -197,7 +194,7 @@ class ApiService:
         async with self._beginning:
             self._check_room(caller)
             await self.runs.resume(run_id, None if sides is None else [side.model_dump() for side in sides])
-            self._begun_by[run_id] = caller.key_id
+            self._begun_by[run_id] = caller
 
     async def resume_left(self) -> None:
         """Resumes the runs in `left`. Tries for 20 seconds: a killed server counts as alive for ten. A run that was

@@ -121,7 +121,7 @@ def test_text_from_a_passage_stays_text(standing: Door, llm: Any) -> None:
     ]
     rows = "\n".join(map(json.dumps, uploads)).encode()
     mine = f"{standing.address}/v1/collections/mine"
-    assert httpx.post(f"{mine}/files", files={"files": ("rows.jsonl", rows)}).json()["stored"] == 2
+    assert httpx.post(f"{mine}/files", files={"files": ("rows.jsonl", rows)}, timeout=60).json()["stored"] == 2
     reply = ask(llm)
     message, run_id = reply.choices[0].message, about(reply)["run_id"]
     second = ask(llm, said("user", QUESTION), said("assistant", message.content), said("user", "What about the cost?"))
@@ -151,7 +151,7 @@ REFUSED: list[tuple[dict[str, Any], str | None, str]] = [
     ({"messages": [said("user", IMAGE)]}, "messages", "a question is text"),
     ({"messages": [said("system", "Hello")]}, "messages", "the role 'user'"),
     ({"messages": [said("user", "")]}, None, "The question is empty."),
-    ({"extra_body": {"steelman": {"colections": ["mine"]}}}, "steelman.colections", "/openapi.json lists them"),
+    ({"extra_body": {"steelman": {"colections": ["mine"]}}}, "steelman.colections", "not permitted"),
     ({"extra_body": {"web": False}, "stream": True}, "web", "within 'steelman'"),
     ({"extra_body": {"depth": "deep"}}, "depth", "steelman, steelman-quick, steelman-deep"),
 ]

@@ -16,7 +16,7 @@ from uuid import uuid4
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from agent.answer.files import escape_markdown, to_markdown
-from agent.answer.model import Citation
+from agent.answer.model import Answer, Citation
 from agent.answer.words import strip_control_characters
 from agent.runs.progress import RunProgress
 from agent.runs.store import RunRow
@@ -92,13 +92,15 @@ class Completion:
         if not self._run:
             return {"content": self._text, "annotations": []}, _usage(0, 0)
         answer = await service.answer(self._run.id)
+        self._about = {**(self._about or {}), "outcome": answer.outcome}
+        return self.message(answer), _usage(answer.usage.input_tokens, answer.usage.output_tokens)
+
+    def message(self, answer: Answer) -> dict[str, Any]:
         content = f"{_NOT_READ if self._aside else ''}{to_markdown(answer, remote=True)}".rstrip("\n")
         sources = {c.number: c for c in answer.citations}
         here = f"{self._base}/v1/runs/{answer.run_id}/citations"
         annotations = [_annotation(m, sources[int(m[1])], here) for m in _NUMBER.finditer(content)]
-        self._about = {**(self._about or {}), "outcome": answer.outcome}
-        usage = _usage(answer.usage.input_tokens, answer.usage.output_tokens)
-        return {"content": content, "annotations": annotations}, usage
+        return {"content": content, "annotations": annotations}
 
     def _failed(self, exc: SteelmanError) -> ProblemError:
         """The problem of a run without an answer. For OpenAI's clients it is a server error instead of a conflict."""

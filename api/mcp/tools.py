@@ -68,7 +68,7 @@ def service_in(ctx: Context) -> ApiService:
 
 def caller_in(ctx: Context) -> Caller:
     """The caller that the guard identified, or the owner of the process without HTTP."""
-    return caller_of(ctx.request) if ctx.request else Caller()
+    return caller_of(ctx.request) if ctx.request else ""
 
 
 def failure(exc: Exception) -> CallToolResult:

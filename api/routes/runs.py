@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Path, Query, Request
-from pydantic import WithJsonSchema
 from starlette.responses import Response
 
 from agent.answer.corrections import Corrections
@@ -40,12 +39,10 @@ IdempotencyKey = Annotated[
         pattern=IDEMPOTENCY_KEY,
         description="Your own name for this request. A repeated request with it returns the same run.",
     ),
-    WithJsonSchema({"type": "string", "pattern": IDEMPOTENCY_KEY}),
 ]
 LastEventId = Annotated[
     int | None,
     Header(ge=0, le=2**31, description="The last received event, as EventSource sends it."),
-    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 2**31}),
 ]
 _HERE = {"Content-Location": {"description": "The run's address.", "schema": {"type": "string"}}}
 _LATER: dict[int | str, dict[str, Any]] = {202: {"model": RunDetails, **LOCATED}}
@@ -238,10 +235,6 @@ async def undo_correction(run_id: RunId, service: TheService, caller: TheCaller)
 async def _check_done(service: TheService, caller: TheCaller, run_id: str) -> None:
     """Raises ProblemError for a run without an answer."""
     row = await service.run(caller, run_id)
-    advice = {
-        "running": f"Follow GET /v1/runs/{run_id}/events until it is done.",
-        "waiting": f"Send its sides to POST /v1/runs/{run_id}/resume.",
-    }.get(row.status, f"POST /v1/runs/{run_id}/resume continues it.")
     if row.status != "done":
-        detail = f"Run {run_id} is {row.status}. {advice}"
-        raise ProblemError(409, "run-not-done", detail)
+        advice = "Follow its events" if row.status == "running" else f"POST /v1/runs/{run_id}/resume continues it"
+        raise ProblemError(409, "run-not-done", f"Run {run_id} is {row.status}. {advice}.")
