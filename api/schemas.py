@@ -64,10 +64,8 @@ class SearchOptions(_Request):
     @property
     def changes(self) -> dict[str, Any]:
         """The options of a run that the request sets."""
-        optional = {
-            "collections": tuple(dict.fromkeys(self.collections or ())),
-            "deadline_seconds": self.deadline_seconds,
-        }
+        collections = tuple(dict.fromkeys(self.collections or ()))
+        optional = {"collections": collections, "deadline_seconds": self.deadline_seconds}
         return {"web": self.web, "domains": tuple(self.domains)} | {k: v for k, v in optional.items() if v}
 
 
@@ -189,13 +187,12 @@ class JudgeRequest(_Request):
 class Judged(_Response):
     """For each pair the probability that the passage supports the statement, or null if the time ran out.
 
-    `threshold`: the agent accepts passages with at least this probability. `notes` report a judge that failed.
+    `threshold`: the agent accepts passages with at least this probability.
     """
 
     judge: str
     threshold: float
     probabilities: list[float | None]
-    notes: list[str]
 
 
 class Collection(_Response):

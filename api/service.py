@@ -26,7 +26,7 @@ from api.jobs import Jobs
 from api.problems import ProblemError, failed_run
 from api.schemas import Cursor, Judged, JudgeRequest, QuestionRequest, RunDetails, RunList, RunSummary, Side
 from tools.budget import deadline
-from tools.errors import JudgeError, RunAbandonedError, SteelmanError, UnknownRunError, as_sentence, without_hint
+from tools.errors import RunAbandonedError, SteelmanError, UnknownRunError, without_hint
 from tools.models.judges.judge import Pair
 
 Result = TypeVar("Result", bound=Answer | Retrieved)
@@ -93,21 +93,13 @@ class ApiService:
             raise _too_many(f"This key has {own} active and queued runs, the maximum is {self.settings.api_key_runs}.")
 
     async def judge(self, request: JudgeRequest) -> Judged:
-        """Judges the pairs; the built-in judge replaces one that fails."""
-        models, notes = self.runs.providers.models, list[str]()
+        """Judges the pairs. Raises JudgeError."""
         pairs = [Pair(p.statement, p.passage, p.contrary) for p in request.pairs]
+        judge = self.runs.providers.models.judge()
         with deadline(time.time() + _JUDGING_SECONDS):
-            chosen = models.judge()
-            try:
-                scores = await chosen.support(pairs)
-            except JudgeError as exc:
-                if models.judge_required:
-                    raise
-                notes.append(f"{as_sentence(str(exc))} The built-in judge replaced it.")
-                chosen = models.judge(models.own_judge.name)
-                scores = await chosen.support(pairs)
+            scores = await judge.support(pairs)
         probabilities = [None if math.isnan(s) else round(float(s), 4) for s in scores]
-        return Judged(judge=chosen.name, threshold=chosen.threshold, probabilities=probabilities, notes=notes)
+        return Judged(judge=judge.name, threshold=judge.threshold, probabilities=probabilities)
 
     async def run(self, caller: Caller, run_id: str) -> RunRow:
         """The caller's run with exactly this id. Raises UnknownRunError."""
@@ -188,9 +180,6 @@ class ApiService:
         if sides is not None and row.status not in ("waiting", "cancelled"):
             detail = f"Run {run_id} is {row.status} and does not wait for sides. Resume it without a body."
             raise ProblemError(409, "run-not-waiting", detail)
-        if sides is None and row.status == "waiting":
-            detail = f"Run {run_id} waits for its sides. Send 'sides'; the event 'waiting' has the planned ones."
-            raise ProblemError(409, "run-waits", detail)
         async with self._beginning:
             self._check_room(caller)
             await self.runs.resume(run_id, None if sides is None else [side.model_dump() for side in sides])

@@ -90,7 +90,7 @@ def test_a_reviewed_run_waits_for_its_sides_and_continues_with_them(client: http
     assert waiting.event == "waiting"
     assert [side["stance"] for side in waiting.data["sides"]] == ["supports", "opposes"]
     problem_of(client.get(f"{path}/passages"), 409, "run-not-done")
-    problem_of(client.post(f"{path}/resume"), 409, "run-waits")
+    problem_of(client.post(f"{path}/resume"), 409, "run-stopped")
     twice = {"sides": [{"id": "a", "name": "A", "statement": "One."}, {"id": "a", "name": "B", "statement": "Two."}]}
     problem_of(client.post(f"{path}/resume", json=twice), 422, "invalid-request")
     sides = {"sides": [{"name": "Mine", "statement": "Towns should build bridges of stone."}]}
@@ -127,7 +127,7 @@ def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(client: httpx.Clien
 
 
 def test_the_judge_alone(client: httpx.Client) -> None:
-    judged = {"judge": "instant-judge", "threshold": 0.5, "probabilities": [0.9], "notes": []}
+    judged = {"judge": "instant-judge", "threshold": 0.5, "probabilities": [0.9]}
     assert client.post("/v1/judge", json=PAIRS).json() == judged
     problem_of(client.post("/v1/judge", json={"pairs": PAIRS["pairs"] * 257}), 422, "invalid-request")
 

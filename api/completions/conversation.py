@@ -14,7 +14,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from agent.options import LONGEST_QUESTION, Depth, RunOptions
+from agent.options import LONGEST_QUESTION, Depth
 from agent.runs.bootstrap import default_options
 from agent.runs.store import RunRow
 from api.callers import Caller
@@ -95,18 +95,12 @@ class CompletionRequest(OpenAIObject):
     )
 
 
-class AskedQuestion(NamedTuple):
-    """`thread`: from the request or the last reply; without it the options contain the user's earlier messages.
-    `aside`: the app sent passages, which are not read."""
-
-    question: str
-    options: RunOptions
-    thread: str | None
-    aside: bool
-
-
-async def question_of(service: ApiService, caller: Caller, request: CompletionRequest) -> AskedQuestion:
-    """Raises ProblemError for a request without a question or with an impossible option."""
+async def begin_run(
+    service: ApiService, caller: Caller, request: CompletionRequest, idempotency_key: str | None
+) -> tuple[str, bool]:
+    """Returns the id of the question's run, and whether the app sent passages, which are not read. The thread comes
+    from the request or the last reply; without it the earlier messages are the context. Raises ProblemError for a
+    request without a question or with an impossible option, and errors of `begin`."""
     if misplaced := {*SearchOptions.model_fields, "depth"} & (request.model_extra or {}).keys():
         where = "put options of Steelman within 'steelman'; the model sets the depth"
         raise _impossible(min(misplaced), f"{where}: {', '.join(MODELS)}")
@@ -123,7 +117,7 @@ async def question_of(service: ApiService, caller: Caller, request: CompletionRe
     question, aside = question_in(last.text)
     usual = partial(default_options, service.runs, MODELS[request.model], before=run)
     options = await asyncio.to_thread(usual, earlier=() if run else _earlier(before), **search.changes)
-    return AskedQuestion(question, options, run.thread if run else None, aside)
+    return await service.begin(caller, question, options, run.thread if run else None, idempotency_key), aside
 
 
 def check_model(model: str) -> None:

@@ -68,13 +68,7 @@ async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResu
 async def list_resources(ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
     """Lists the caller's latest answers, newest first."""
     resources = [
-        Resource(
-            uri=f"{SCHEME}{run.id}",
-            name=run.id,
-            title=run.question,
-            description=f"Answered {run.finished_at}",
-            mime_type=_MARKDOWN,
-        )
+        Resource(uri=SCHEME + run.id, name=run.id, title=run.question, mime_type=_MARKDOWN)
         for run in await service_in(ctx).answered(caller_in(ctx), _LISTED)
     ]
     return ListResourcesResult(resources=resources)
@@ -87,16 +81,12 @@ async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> Read
     if address is None:
         cause = f"There is no such resource. An address is {SCHEME} and a run's id of twelve characters."
         raise MCPError(code=INVALID_PARAMS, message=cause, data={"uri": uri})
-    try:
-        row = await service_in(ctx).run(caller_in(ctx), address[1])
-        answer = stored_answer(row)
-        why = "" if answer else f"Run {row.id} has no answer: it is {row.status}. Read it again later, or ask again."
-    except UnknownRunError:
-        answer, why = None, f"There is no answer of run {address[1]}. List the resources to see your latest answers."
-    if answer is None:
-        raise MCPError(code=INVALID_PARAMS, message=why, data={"uri": uri})
-    shown = TextResourceContents(uri=uri, text=to_markdown(answer, remote=True), mime_type=_MARKDOWN)
-    return ReadResourceResult(contents=[shown])
+    with contextlib.suppress(UnknownRunError):
+        if answer := stored_answer(await service_in(ctx).run(caller_in(ctx), address[1])):
+            shown = TextResourceContents(uri=uri, text=to_markdown(answer, remote=True), mime_type=_MARKDOWN)
+            return ReadResourceResult(contents=[shown])
+    cause = f"There is no answer of run {address[1]}. List the resources to see your latest answers."
+    raise MCPError(code=INVALID_PARAMS, message=cause, data={"uri": uri})
 
 
 def build_server(service: ApiService | None = None) -> Server[ApiService | None]:

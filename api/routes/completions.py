@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from api.callers import TheCaller
-from api.completions.conversation import MODELS, CompletionRequest, check_model, question_of, task_reply
+from api.completions.conversation import MODELS, CompletionRequest, begin_run, check_model, task_reply
 from api.completions.replies import Completion
 from api.events import EVENT_STREAM
 from api.problems import link
@@ -54,12 +54,11 @@ async def chat_completion(
     if (empty := task_reply(conversation.messages)) is not None:
         reply, headers = Completion(conversation.model, None, empty), {}
     else:
-        asked = await question_of(service, caller, conversation)
         try:
-            run_id = await service.begin(caller, asked.question, asked.options, asked.thread, idempotency_key)
+            run_id, aside = await begin_run(service, caller, conversation, idempotency_key)
             run, headers = await service.run(caller, run_id), {"Content-Location": link(f"/v1/runs/{run_id}")}
             base = link("") or str(request.base_url).rstrip("/")
-            reply = Completion(conversation.model, run, base=base, aside=asked.aside)
+            reply = Completion(conversation.model, run, base=base, aside=aside)
         except GreetingError as exc:
             reply, headers = Completion(conversation.model, None, str(exc)), {}
     if conversation.stream:

@@ -94,7 +94,7 @@ async def retrieve(
 
 @questions.post("/v1/judge", tags=["judge"])
 async def judge(request: JudgeRequest, service: TheService) -> Judged:
-    """Judges how likely each passage supports its statement. The embedded judge replaces one that fails."""
+    """Judges how likely each passage supports its statement."""
     return await service.judge(request)
 
 
