@@ -137,10 +137,8 @@ def _run_keys(args: argparse.Namespace, keys: "Keys") -> None:
         key = keys.revoke(args.key)
         print(f"Revoked key {key.id} ({key.name}). A running server now refuses it.")
     elif known := keys.all():
-        width = max(len("NAME"), *(len(k.name) for k in known))
-        print(f"{'ID':8}  {'NAME':{width}}  {'MADE':29}  REVOKED")
         for k in known:
-            print(f"{k.id:8}  {k.name:{width}}  {k.created_at:29}  {k.revoked_at or ''}".rstrip())
+            print(k.id, k.created_at, k.name, f"(revoked {k.revoked_at})" if k.revoked_at else "", sep="  ")
     else:
         make = as_installed("python -m api keys make NAME")
         print(f"There is no key, so every call is allowed. `{make}` makes one.")

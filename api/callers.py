@@ -21,23 +21,18 @@ _OF_KEY = "(:key = '' OR id IN (SELECT run_id FROM api_runs WHERE key_id = :key)
 _LISTED = f"""
     SELECT {COLUMNS_WITHOUT_ANSWER} FROM runs
     WHERE {_OF_KEY} AND person = '' AND (:status IS NULL OR status = :status) AND (:thread IS NULL OR thread = :thread)
-        AND (NOT :answered OR json_extract(answer, '$.outcome') <> 'retrieved')
         AND (:at IS NULL OR (created_at, id) < (:at, :id))
     ORDER BY created_at DESC, id DESC LIMIT :limit
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The sender of a request. `key_id` is empty without a key."""
-
-    key_id: str = ""
+Caller = str
+"""The id of the caller's key; empty without a key."""
 
 
 def caller_of(request: Request) -> Caller:
     """Returns the caller that the guard identified."""
-    caller: Caller = request.scope["state"]["caller"]
-    return caller
+    return str(request.scope["state"]["caller"])
 
 
 TheCaller = Annotated[Caller, Depends(caller_of)]
@@ -49,11 +44,9 @@ class CallerRuns:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def record(self, run_id: str, key_id: str, idempotency_key: str | None) -> bool:
-        """Returns False if another run of this key has the idempotency key already."""
-        query = "INSERT INTO api_runs VALUES (?, ?, ?) ON CONFLICT (key_id, idempotency_key) DO NOTHING"
+    def record(self, run_id: str, key_id: str, idempotency_key: str | None) -> None:
         with self._db.write() as db:
-            return db.execute(query, (run_id, key_id, idempotency_key)).rowcount == 1
+            db.execute("INSERT INTO api_runs VALUES (?, ?, ?)", (run_id, key_id, idempotency_key))
 
     def started_with(self, key_id: str, idempotency_key: str) -> str | None:
         """The id of the run that the key started with this idempotency key."""
@@ -64,12 +57,12 @@ class CallerRuns:
         return bool(self._db.rows("SELECT 1 FROM api_runs WHERE run_id = ? AND key_id = ?", (run_id, key_id)))
 
     def listed(
-        self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None, answered: bool = False
+        self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None
     ) -> tuple[Sequence[RunRow], str | None]:
         """A page of runs without their answers, newest first, and the cursor of the next page (time and id of the last
-        row). `after`: a cursor. `answered`: only runs with an answer, not those that only retrieved."""
+        row). `after`: a cursor."""
         made, _, last = (after or "").rpartition("Z-")
-        asked = {"key": key_id, "status": status, "thread": thread, "answered": answered}
+        asked = {"key": key_id, "status": status, "thread": thread}
         place = {"limit": limit + 1, "at": f"{made}+00:00" if after else None, "id": last}
         rows = [run_row(r) for r in self._db.rows(_LISTED, asked | place)]
         page, more = rows[:limit], len(rows) > limit
@@ -122,7 +115,7 @@ class Keys:
         scheme, _, text = header.partition(" ")
         digest = hashlib.sha256(text.strip(" ").encode("latin-1")).digest()
         matching = [k for k in self.all() if hmac.compare_digest(k.digest, digest) and k.revoked_at is None]
-        return Caller(matching[0].id) if matching and scheme.lower() == "bearer" else None
+        return matching[0].id if matching and scheme.lower() == "bearer" else None
 
     def revoke(self, which: str) -> Key:
         """Revokes the key with this id, or the valid key with this name. Raises InputError."""

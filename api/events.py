@@ -8,7 +8,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from agent.runs.executor import RunFailure
 from agent.runs.store import RunEvent
-from api.problems import failed_run, problem_of
+from api.problems import failed_run, link, problem_of
 from api.service import ApiService, stored_answer
 from tools.errors import SteelmanError
 
@@ -47,7 +47,7 @@ def event_stream(service: ApiService, run_id: str, after: int = 0) -> EventSourc
 
 def sse_response(events: AsyncIterator[dict[str, str]], run_id: str, quiet: ServerSentEvent) -> EventSourceResponse:
     """Sends the events, and `quiet` every QUIET_SECONDS. `run_id`: the run of the events, or empty."""
-    headers = {"Content-Location": f"/v1/runs/{run_id}"} if run_id else {}
+    headers = {"Content-Location": link(f"/v1/runs/{run_id}")} if run_id else {}
     return EventSourceResponse(
         events, headers=headers, ping=QUIET_SECONDS, ping_message_factory=lambda: quiet, sep="\n"
     )

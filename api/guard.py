@@ -1,4 +1,4 @@
-"""Checks each request before its route: host, origin, key, rate, number of open requests, size.
+"""Checks each request before its route: host, origin, key, rate, size.
 
 A web page can make a browser call a server on the same machine: with a form, or under its own host name that resolves
 to this machine (DNS rebinding). The checks of host and origin refuse both. Starlette's TrustedHostMiddleware cannot do
@@ -8,7 +8,6 @@ this: it replies in plain text and compares names, while the whole loopback rang
 import math
 import re
 import time
-from collections import Counter
 from urllib.parse import urlsplit
 
 from limits import parse_many
@@ -19,12 +18,10 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.settings import Settings, split_list
-from api.callers import Caller, Keys
-from api.observing import Exchange, Metrics
-from api.problems import ProblemError, problem_of
-from api.public_url import BASE
+from api.callers import Keys
+from api.observing import Exchange
+from api.problems import BASE, ProblemError, problem_of
 from tools.errors import StoreError
-from tools.net.connections import most_connections
 from tools.net.listening import is_loopback
 
 _PROBES = ("/healthz", "/readyz")
@@ -34,17 +31,16 @@ OPEN = (*_PROBES, "/docs", "/openapi.json")
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::\d{1,5})?")
 _EXPOSED = ("Location", "Content-Location", "Retry-After", "X-Request-Id", "WWW-Authenticate", "Mcp-Session-Id")
 _UPLOAD = re.compile(r"/v1/collections/[^/]+/files/?")
-_LARGEST_JSON, _MOST_BODIES = 8_000_000, 256_000_000  # bytes of one request, and of all open ones
-_CALLER_SHARE = 4  # a key may have a quarter of all open requests and bodies; so may all callers without a key
+_LARGEST_JSON = 8_000_000  # bytes
 _HOST_ADVICE = "Use the server's address, or add the name to STEELMAN_API_HOSTS, a proxy's to STEELMAN_PUBLIC_URL."
 _PAGE_ADVICE = "STEELMAN_API_ORIGINS allows it; STEELMAN_PUBLIC_URL allows the server's own page behind a proxy."
 
 
 class Guard:
-    """exchange (id, log line, failure) ─▶ host, origin ─▶ key, rate, open requests, size ─▶ routes"""
+    """exchange (id, log line, failure) ─▶ host, origin ─▶ key, rate, size ─▶ routes"""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
-        self._app, self._metrics, self._inner = app, metrics, self._check_caller
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app, self._inner = app, self._check_caller
         if origins := split_list(settings.api_origins):  # no cookies are used, so any header may be sent
             methods = "GET", "POST", "DELETE"
             self._inner = CORSMiddleware(self._check_caller, origins, methods, ("*",), expose_headers=_EXPOSED).__call__
@@ -53,9 +49,7 @@ class Guard:
         self._any_host = not self._loopback and not hosts
         self._hosts = frozenset((*hosts, self._public.hostname))
         self._rates, self._window = parse_many(settings.api_rate), MovingWindowRateLimiter(MemoryStorage())
-        self._upload, self._most = settings.api_upload * 1_000_000, most_connections() // 2
-        self._open: Counter[str] = Counter()  # open requests by key
-        self._bodies: Counter[str] = Counter()  # bytes of their bodies in memory
+        self._upload = settings.api_upload * 1_000_000
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -63,17 +57,16 @@ class Guard:
         BASE.set(self._public.geturl())
         if self._public.path and f"{scope['path']}/".startswith(f"{self._public.path}/"):  # the proxy kept it
             scope["path"] = scope["path"].removeprefix(self._public.path) or "/"
-        return await Exchange(scope, send, self._metrics).run(self._check_host, receive)
+        return await Exchange(scope, send).run(self._check_host, receive)
 
     async def _check_host(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuses a request under a foreign host name or from a page of a foreign origin."""
-        headers = Headers(scope=scope)
-        hosts, problem = headers.getlist("host"), None
-        foreign = len(hosts) != 1 or not (self._any_host or self._is_own(hosts[0]))
-        scope.setdefault("state", {}).update(foreign=foreign, caller=Caller())
-        own = {name.lower() for name in (*hosts, self._public.netloc) if self._is_own(name)}
+        headers, problem = Headers(scope=scope), None
+        host = headers.get("host", "")
+        scope.setdefault("state", {})["caller"] = ""
+        own = {name.lower() for name in (host, self._public.netloc) if self._is_own(name)}
         pages = self._origins | {f"{scheme}://{name}" for name in own for scheme in ("http", "https")}
-        if foreign and (scope["path"] not in _PROBES or len(hosts) > 1):
+        if not (self._any_host or self._is_own(host) or scope["path"] in _PROBES):
             problem = ProblemError(403, "unknown-host", f"The Host header does not name this server. {_HOST_ADVICE}")
         elif not pages.issuperset(headers.getlist("origin")):
             problem = ProblemError(403, "unknown-origin", f"A web page of another origin sent this. {_PAGE_ADVICE}")
@@ -85,41 +78,28 @@ class Guard:
         return bool(name) and (is_loopback(name) or name in self._hosts)
 
     async def _check_caller(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a caller without a valid key, past its rate or its share of open requests, and a body too large."""
+        """Refuses a caller without a valid key, past its rate, and a body too large."""
         path, taken = scope["path"], 0
-        upload = _UPLOAD.fullmatch(path)
-        in_memory = upload is None  # files go to the disk
-        most = self._upload if upload else min(_LARGEST_JSON, self._upload)
+        most = self._upload if _UPLOAD.fullmatch(path) else min(_LARGEST_JSON, self._upload)
         too_large = ProblemError(413, "body-too-large", f"Send at most {most / 1_000_000:g} MB at once.")
         try:
             if path not in OPEN and not path.startswith("/docs/assets/"):
                 self._identify(scope)
-            who = scope["state"]["caller"].key_id
-            if path not in _PROBES:
-                _check_share(self._open, who, self._most, "requests", 1)
             if int(Headers(scope=scope).get("content-length", 0)) > most:
                 raise too_large
         except (ProblemError, StoreError) as exc:  # unreadable keys let nobody in
-            return await problem_of(exc).response(scope)(scope, receive, send)
+            await problem_of(exc).response(scope)(scope, receive, send)
+            return
 
         async def limited() -> Message:
             nonlocal taken
             message = await receive()
-            taken += (size := len(message.get("body", b"")))
-            self._bodies[who] += size * in_memory
+            taken += len(message.get("body", b""))
             if taken > most:
                 raise too_large
-            _check_share(self._bodies, who, _MOST_BODIES, "bytes")
             return message
 
-        self._open[who] += 1
-        try:
-            await self._app(scope, limited, send)
-        finally:
-            self._open[who] -= 1
-            self._bodies[who] -= taken * in_memory
-            for held in (self._open, self._bodies):
-                held += Counter()  # removes callers with nothing open
+        await self._app(scope, limited, send)
 
     def _identify(self, scope: Scope) -> None:
         """Finds the caller by its key and counts the request. Raises ProblemError.
@@ -129,29 +109,15 @@ class Guard:
         given = Headers(scope=scope).getlist("authorization")
         keys = Keys(scope["app"].state.service.runs.database)  # read in less than a millisecond
         known = keys.caller(given[0]) if len(given) == 1 else None
-        scope["state"]["caller"] = caller = known or Caller()
+        scope["state"]["caller"] = caller = known or ""
         for rate in self._rates:
-            if not self._window.test(rate, caller.key_id):
-                seconds = max(1, math.ceil(self._window.get_window_stats(rate, caller.key_id).reset_time - time.time()))
+            if not self._window.hit(rate, caller):
+                seconds = max(1, math.ceil(self._window.get_window_stats(rate, caller).reset_time - time.time()))
                 detail = f"The rate is {rate.amount} in {rate.get_expiry()} seconds. Try again in {seconds} seconds."
                 raise ProblemError(429, "too-many-requests", detail, headers={"Retry-After": str(seconds)})
-        for rate in self._rates:  # a refused request counts for no rate
-            self._window.hit(rate, caller.key_id)
         if known is None and (not self._loopback or keys.all()):
             name, cause, asks = "key-missing", "This call needs a key.", "Bearer"
             if given:
                 name, cause, asks = "key-wrong", "The key is wrong or revoked.", 'Bearer error="invalid_token"'
             detail = f"{cause} Send `Authorization: Bearer KEY`; `keys make` on the server's machine makes one."
             raise ProblemError(401, name, detail, headers={"WWW-Authenticate": asks})
-
-
-def _check_share(held: Counter[str], caller: str, most: int, unit: str, more: int = 0) -> None:
-    """Raises ProblemError if all callers (503) or this one (429) hold more than they may."""
-    whose = "this key" if caller else "all callers without a key"
-    for total, limit, status, name, who in (
-        (held.total(), most, 503, "server-full", "all callers"),
-        (held[caller], most // _CALLER_SHARE, 429, "too-many-requests", whose),
-    ):
-        if total + more > limit:
-            detail = f"{who.capitalize()} may have at most {limit:,} {unit} open. Try again in 10 seconds."
-            raise ProblemError(status, name, detail, headers={"Retry-After": "10"})

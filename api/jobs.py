@@ -1,20 +1,19 @@
-"""Stores uploads. The request of a small upload waits for it; a large upload is a job.
+"""Stores uploads in threads. The request of a small upload waits for it; a large upload is a job.
 
-A file keeps the state of a job for the next server. If its status is still `running`, a restart interrupted the job:
-stored documents stay, and the caller sends the upload again.
+Jobs are in memory. A restart ends and forgets them: stored documents stay, and the caller sends the upload again.
 """
 
 import asyncio
 import contextlib
 import logging
 import shutil
+import tempfile
 import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal
 
 from agent.runs.service import Runs
 from agent.runs.store import utc_now
@@ -29,50 +28,63 @@ from tools.models.worker import lower_priority
 from tools.passages import SourceDocument
 
 _LOG = logging.getLogger("steelman.server")
-_MOST_OPEN = 16
-_MOST_PROBLEMS = 100
+_MOST_OPEN, _MOST_ENDED = 16, 1_000  # a caller's open jobs, and ended uploads in memory
 _CANCEL_SECONDS, _CLOSING_SECONDS = 10.0, 2.0
-_KEPT_SECONDS = 7 * 86400.0
-_INTERRUPTED = "The server was stopped. Send the upload again. Stored documents stay and are not stored twice."
-
-
-class StoppedError(Exception):
-    """The upload was stopped. Documents stored before that remain."""
+_LEFT_SECONDS = 86400.0
 
 
 class Job:
-    """An upload that this process stores. `documents` reads the files and reports unreadable ones.
+    """An upload. `documents` reads the files in `folder` and reports unreadable ones.
 
     `stopped` ends it between two documents or inside a file. A batch that is being written is finished first.
     """
 
-    task: asyncio.Task[None]
+    future: Future[None]
 
     def __init__(
-        self, caller: Caller, collection: str, folder: Path, documents: "Documents", count: int | None = None
+        self,
+        caller: Caller,
+        collection: str,
+        documents: "Documents",
+        *,
+        folder: Path | None = None,
+        count: int | None = None,
     ) -> None:
-        self.caller, self.folder, self.documents = caller, folder, documents
-        self.is_job = False  # or a small upload, whose request waits
-        self.failure: BaseException | None = None
+        self.caller, self._documents, self._folder = caller, documents, folder
+        self.failure: Exception | None = None
         self.report, self.stopped = IngestReport(), threading.Event()
-        self.state = JobDetails(id=folder.name, collection=collection, created_at=utc_now(), documents=count)
+        job_id = f"j{uuid.uuid4().hex[:12]}"
+        self.state = JobDetails(id=job_id, collection=collection, created_at=utc_now(), documents=count)
 
     def details(self) -> JobDetails:
-        state, report = self.state, self.report
-        state.added, state.changed, state.unchanged = report.stored - report.replaced, report.replaced, report.unchanged
-        state.passages, state.problems = report.passages, report.problems[:_MOST_PROBLEMS]
-        state.more_problems = len(report.problems) - len(state.problems)
-        return state
+        return self.state.model_copy(update={"result": Stored.model_validate(self.report)})
 
-    def stop(self, status: Literal["cancelled", "interrupted"]) -> None:
+    def stop(self) -> None:
         """Stops at the next document, or at once if the job is queued."""
-        self.state.status = status
+        self.state.status = "cancelled"
         self.stopped.set()
-        if self.state.started_at is None:
-            self.task.cancel()
+        self.future.cancel()
 
-    def store(self, runs: Runs) -> Stored:
-        """Raises StoppedError, ReadingCancelledError, ProblemError if nothing is readable, and errors of `ingest`."""
+    def work(self, runs: Runs) -> None:
+        """Stores the documents. `state` and `failure` have the result."""
+        state = self.state
+        state.status, state.started_at = "running", utc_now()
+        try:
+            self._store(runs)
+            state.status = "done"
+        except ReadingCancelledError:
+            state.status = "cancelled"
+        except Exception as exc:  # noqa: BLE001  # reported by the job or its request
+            state.status, state.error, self.failure = "failed", problem_of(exc).detail, exc
+
+    def end(self, _: Future[None]) -> None:
+        """Releases the files and texts of the upload."""
+        self.state.finished_at, self._documents = utc_now(), lambda _: ()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _store(self, runs: Runs) -> None:
+        """Raises ReadingCancelledError, ProblemError if nothing is readable, and errors of `ingest`."""
         search, report = runs.providers.search, self.report
         Ingester(runs.store, search, search.encoder).ingest(self._texts(), self.state.collection, None, report)
         self.state.documents = self.state.read
@@ -82,13 +94,12 @@ class Job:
             detail = f"Nothing was stored. {problems[0] if problems else 'The upload is empty.'}{more}"
             fields = [FieldProblem(field="body", message=problem) for problem in problems]
             raise ProblemError(422, "unreadable-document", detail, fields=fields)
-        return Stored.model_validate(report)
 
     def _texts(self) -> Iterator[SourceDocument]:
         """The documents with text."""
-        for document in self.documents(self):
+        for document in self._documents(self):
             if self.stopped.is_set():
-                raise StoppedError
+                raise ReadingCancelledError
             if document.text:
                 self.state.read += 1
                 yield document
@@ -100,129 +111,88 @@ Documents = Callable[[Job], Iterable[SourceDocument]]
 
 
 class Jobs:
-    """The uploads of all callers, in one event loop. One job runs at a time, because each uses the processor and the
-    indexes fully. `on_end` gets the status of each job that ends."""
+    """The uploads of all callers. One job runs at a time, because each uses the processor and the indexes fully."""
 
     def __init__(self, runs: Runs, folder: Path) -> None:
-        self.on_end: Callable[[str], object] = lambda _: None
         self._runs, self._folder = runs, folder
-        self._active: dict[str, Job] = {}
-        self._turn = asyncio.Lock()
+        self._jobs: dict[str, Job] = {}  # oldest first
+        self._turn = ThreadPoolExecutor(1, "steelman-job", lower_priority)
         # Slow files must not block the event loop's few threads.
         self._threads = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
+        for left in folder.glob("j*"):  # by a killed server; the page has its own folder there
+            if time.time() - left.stat().st_mtime > _LEFT_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
 
-    def __len__(self) -> int:
-        return sum(job.is_job for job in self._active.values())
+    def open(self) -> list[Job]:
+        return [job for job in self._jobs.values() if not job.future.done()]
 
     @contextlib.asynccontextmanager
     async def folder(self) -> AsyncIterator[Path]:
-        """An empty private folder for an upload. It is removed at exit unless an upload has started with it."""
-        folder = self._folder / f"j{uuid.uuid4().hex[:12]}"
+        """A private folder for an upload, which removes it when it ends."""
         with disk_errors(self._folder):
             keep_folder_private(self._folder)
-            folder.mkdir(mode=0o700)
+            folder = Path(tempfile.mkdtemp(prefix="j", dir=self._folder))
         try:
             yield folder
-        finally:
-            if folder.name not in self._active:
-                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        except BaseException:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            raise
 
     async def store(self, job: Job) -> Stored:
-        """Stores a small upload. Raises errors of `Job.store`."""
-        self._start(job)
-        await asyncio.wait([job.task])  # continues if the client disconnects
+        """Stores a small upload. Raises errors of `ingest`, and ProblemError if nothing is readable."""
+        self._start(job, self._threads)
+        await asyncio.wait([asyncio.wrap_future(job.future)])  # continues if the client disconnects
         if job.failure:
             raise job.failure
-        assert job.state.result
-        return job.state.result
+        if job.state.status != "done":
+            raise asyncio.CancelledError  # the server stops
+        return Stored.model_validate(job.report)
 
-    async def begin(self, job: Job) -> JobDetails:
+    def begin(self, job: Job) -> JobDetails:
         """Starts a job. Raises ProblemError (429) if the caller has too many open."""
-        await asyncio.to_thread(self._delete_old)
-        if sum(each.is_job and each.caller == job.caller for each in self._active.values()) >= _MOST_OPEN:
+        if sum(each.caller == job.caller for each in self.open()) >= _MOST_OPEN:
             detail = f"This key has {_MOST_OPEN} open jobs, the maximum. Wait for one, or cancel one."
             raise ProblemError(429, "too-many-jobs", detail, headers={"Retry-After": "30"})
-        job.is_job = True
-        self._write_state(job)
-        self._start(job)
+        self._start(job, self._turn)
+        job.future.add_done_callback(lambda _: _log(job))
         return job.details()
 
-    def _start(self, job: Job) -> None:
-        self._active[job.folder.name] = job
-        job.task = asyncio.create_task(self._work(job))
+    def _start(self, job: Job, pool: ThreadPoolExecutor) -> None:
+        ended = [job_id for job_id, each in self._jobs.items() if each.future.done()]
+        for job_id in ended[:-_MOST_ENDED]:
+            del self._jobs[job_id]
+        job.future = pool.submit(job.work, self._runs)
+        job.future.add_done_callback(job.end)
+        self._jobs[job.state.id] = job
 
-    def state(self, caller: Caller, job_id: str) -> JobDetails:
+    def find(self, caller: Caller, job_id: str) -> Job:
         """The caller's job. Raises ProblemError (404)."""
-        if job := self._own(caller, job_id):
-            return job.details()
-        try:
-            [path] = self._folder.glob(f"{job_id}-{caller.key_id or '*'}.json")
-            details = JobDetails.model_validate_json(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            detail = f"You have no job '{job_id}'. A job's state is kept for a week."
-            raise ProblemError(404, "unknown-job", detail) from None
-        if details.status in ("queued", "running"):
-            return details.model_copy(update={"status": "interrupted", "error": _INTERRUPTED})
-        return details
+        job = self._jobs.get(job_id)
+        if job and caller in ("", job.caller):
+            return job
+        detail = f"You have no job '{job_id}'. A restart ends jobs and forgets them: send the upload again."
+        raise ProblemError(404, "unknown-job", detail)
 
     async def cancel(self, caller: Caller, job_id: str) -> bool:
         """Stops the job. Returns False if it had already ended."""
-        state, job = self.state(caller, job_id), self._own(caller, job_id)
-        if job is None or state.status == "cancelled":
+        job = self.find(caller, job_id)
+        if job.stopped.is_set() or job.future.done():
             return False
-        job.stop("cancelled")
-        await asyncio.wait([job.task], timeout=_CANCEL_SECONDS)
+        job.stop()
+        await asyncio.wait([asyncio.wrap_future(job.future)], timeout=_CANCEL_SECONDS)
         return True
 
     async def close(self) -> None:
-        """Interrupts all uploads within two seconds. A job does not count a batch that is still being written."""
-        tasks = [job.task for job in self._active.values()]
-        for job in self._active.values():
-            job.stop("interrupted")
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=_CLOSING_SECONDS)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late)
+        """Stops all uploads within two seconds, except batches that are still being written."""
+        for job in (left := self.open()):
+            job.stop()
+        if left:
+            await asyncio.wait([asyncio.wrap_future(job.future) for job in left], timeout=_CLOSING_SECONDS)
 
-    def _own(self, caller: Caller, job_id: str) -> Job | None:
-        job = self._active.get(job_id)
-        return job if job and job.is_job and caller.key_id in ("", job.caller.key_id) else None
 
-    async def _work(self, job: Job) -> None:
-        state = job.state
-        try:
-            async with self._turn if job.is_job else contextlib.nullcontext():
-                state.status, state.started_at = "running", utc_now()
-                loop = asyncio.get_running_loop()
-                state.result = await loop.run_in_executor(self._threads, job.store, self._runs)
-                state.status = "done"
-        except (StoppedError, ReadingCancelledError, asyncio.CancelledError) as exc:
-            job.failure = exc
-            if state.status != "cancelled":
-                state.status, state.error = "interrupted", _INTERRUPTED
-        except Exception as exc:  # noqa: BLE001  # reported by the job or its request
-            state.status, state.error, job.failure = "failed", problem_of(exc).detail, exc
-            if job.is_job and not isinstance(exc, ProblemError | SteelmanError):
-                _LOG.exception("job %s failed", state.id)
-        state.finished_at = utc_now()
-        if job.is_job:
-            with contextlib.suppress(SteelmanError):  # a full disk: the next server reports the job as interrupted
-                self._write_state(job)
-            facts = {"job": state.id, "status": state.status, "key": job.caller.key_id}
-            _LOG.info("job %s is %s", state.id, state.status, extra=facts)
-            self.on_end(state.status)
-        del self._active[state.id]
-        shutil.rmtree(job.folder, ignore_errors=True)
-
-    def _write_state(self, job: Job) -> None:
-        with disk_errors(self._folder):
-            path = self._folder / f"{job.state.id}-{job.caller.key_id}.json"
-            path.write_text(job.details().model_dump_json(), encoding="utf-8")
-
-    def _delete_old(self) -> None:
-        """Deletes jobs that ended a week ago and folders of a killed server."""
-        for path in self._folder.glob("j*"):  # the page has its own folder there
-            with contextlib.suppress(OSError):
-                if path.stem[:13] not in self._active and time.time() - path.stat().st_mtime > _KEPT_SECONDS:
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+def _log(job: Job) -> None:
+    state, failure = job.state, job.failure
+    if failure and not isinstance(failure, ProblemError | SteelmanError):
+        _LOG.error("job %s failed", state.id, exc_info=failure)
+    facts = {"job": state.id, "status": state.status, "key": job.caller}
+    _LOG.info("job %s is %s", state.id, state.status, extra=facts)

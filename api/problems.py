@@ -1,6 +1,7 @@
 """Problem documents (RFC 9457): the reply to every call that fails."""
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from fastapi import Request
@@ -8,22 +9,25 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Match
 from starlette.types import Scope
 
 from agent.runs.executor import RunCrashedError, RunFailure
-from api.field_types import PATTERNS
-from api.public_url import link
 from tools import errors
 
 MEDIA_TYPE = "application/problem+json"
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _URN = "urn:steelman:problem:"
 _OPENAI = ("/v1/chat/", "/v1/models", "/v1/completions", "/v1/responses", "/v1/embeddings")
 _OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _OPENAI_CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded", "unknown-model": "model_not_found"}
 _WORTH_RETRYING = (429, 503, 504)
 _Headers = Mapping[str, str] | None
+BASE: ContextVar[str] = ContextVar("base", default="")
+"""The public address (`STEELMAN_PUBLIC_URL`). The guard sets it for each request."""
+
+
+def link(path: str) -> str:
+    """Returns the path with the public address before it, or the path alone if none is set."""
+    return BASE.get() + path
 
 
 class FieldProblem(BaseModel):
@@ -126,7 +130,7 @@ def problem_of(exc: Exception) -> ProblemError:
 def failed_run(run_id: str, failure: RunFailure) -> ProblemError:
     """The problem that the request of a failed run gets."""
     cause, path = problem_of(failure.cause()), f"/v1/runs/{run_id}"
-    headers = {**(cause.headers or {}), "Content-Location": path}
+    headers = {**(cause.headers or {}), "Content-Location": link(path)}
     detail = f"{cause.detail} POST {path}/resume continues the run."
     error = ProblemError(cause.status_code, cause.name, detail, headers=headers)
     error.problem.instance = link(path)
@@ -163,16 +167,13 @@ HANDLERS: dict[int | type[Exception], Any] = dict.fromkeys(_HANDLED, _reply)
 
 
 def _refused(request: Request, exc: HTTPException) -> ProblemError:
-    path, method, routes = request.url.path, request.method, request.app.router.routes
     if exc.status_code == 404:
-        return ProblemError(404, "not-found", f"There is nothing at {path}. {_LIST}")
-    if exc.status_code != 405:  # FastAPI's error for a body that it cannot parse
-        return _unreadable(f"cannot be read: {str(exc.__cause__ or exc.detail).partition(';')[0].rstrip('.')}")
-    # Starlette's Allow names the methods of one route only.
-    matching = [m for m in METHODS if any(r.matches({**request.scope, "method": m})[0] is Match.FULL for r in routes)]
-    allowed = ", ".join(matching)
-    detail = f"{path} does not support {method}. It supports {allowed}. {_LIST}"
-    return ProblemError(405, "method-not-allowed", detail, headers={"Allow": allowed})
+        return ProblemError(404, "not-found", f"There is nothing at {request.url.path}. {_LIST}")
+    if exc.status_code == 405:
+        detail = f"{request.url.path} does not support {request.method}. {_LIST}"
+        return ProblemError(405, "method-not-allowed", detail, headers=exc.headers)
+    # FastAPI's error for a body that it cannot parse
+    return _unreadable(f"cannot be read: {str(exc.__cause__ or exc.detail).partition(';')[0].rstrip('.')}")
 
 
 def _invalid(request: Request, wrong: Sequence[Mapping[str, Any]]) -> ProblemError:
@@ -180,16 +181,9 @@ def _invalid(request: Request, wrong: Sequence[Mapping[str, Any]]) -> ProblemErr
         return _unreadable(f"is not JSON: {wrong[0]['ctx']['error']} at character {wrong[0]['loc'][-1]}")
     if any(error["loc"][0] == "body" for error in wrong) and (other := _wrong_type(request)):
         return other
-    fields = [FieldProblem(field=".".join(map(str, e["loc"])), message=_message(e)) for e in wrong]
+    fields = [FieldProblem(field=".".join(map(str, e["loc"])), message=f"{e['msg']}.") for e in wrong]
     detail = " ".join(f"{w.field}: {w.message}" for w in fields[:3])
     return ProblemError(422, "invalid-request", detail, fields=fields)
-
-
-def _message(error: Mapping[str, Any]) -> str:
-    if error["type"] == "extra_forbidden":
-        return "There is no such field; /openapi.json lists them."
-    message = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
-    return PATTERNS.get(str(error.get("ctx", {}).get("pattern")), f"{message}.")
 
 
 def _unreadable(why: str) -> ProblemError:
@@ -198,11 +192,9 @@ def _unreadable(why: str) -> ProblemError:
 
 def _wrong_type(request: Request) -> ProblemError | None:
     """The problem of a body whose media type the call does not read."""
-    headers, wanted = request.headers, _FORM if request.url.path.rstrip("/").endswith("/files") else _JSON
-    given = headers.get("content-type", "").partition(";")[0].strip().lower()
-    empty = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
-    if empty or given == wanted or (wanted == _JSON and given.endswith("+json")):
+    wanted = _FORM if request.url.path.rstrip("/").endswith("/files") else _JSON
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given == wanted or (wanted == _JSON and given.endswith("+json")):
         return None
-    example = "" if wanted == _JSON else " (curl -F 'files=@notes.pdf')"
-    detail = f"The Content-Type is {given or 'missing'}. Send 'Content-Type: {wanted}'{example}."
+    detail = f"The Content-Type is {given or 'missing'}. Send 'Content-Type: {wanted}'."
     return ProblemError(415, "unsupported-media-type", detail, headers={"Accept": wanted})

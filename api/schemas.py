@@ -1,16 +1,32 @@
 """Requests and responses of the API. `agent/answer` has the answer and the retrieved passages."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from agent.answer.model import Answer
 from agent.options import LONGEST_QUESTION, Depth
 from agent.runs.store import RunStatus
-from api.field_types import DATE, NEW_SIDE, ONE_LINE, SOME_TEXT, URL, AnyCollection, Cursor, Domain, JobId, RunId
+from agent.stages.expand import SIDE_ID
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
 LONGEST_ID = 2_000
+
+_INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+ONE_LINE = rf"^[^{_INVISIBLE}]*$"
+SOME_TEXT = rf"[^\s{_INVISIBLE}]"  # a visible character somewhere
+DATE = r"^([0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?)?$"
+URL = r"^(https?://[!-~]+)?$"
+IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
+NEW_SIDE = f"^({SIDE_ID.pattern})?$"
+RunId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12}$")]
+Cursor = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}(-[0-9]{2}){2}T[0-9:]{8}\.[0-9]{3}Z-[0-9a-f]{12}$")]
+"""Start time and id of a run."""
+JobId = Annotated[str, StringConstraints(pattern=r"^j[0-9a-f]{12}$")]
+CollectionName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._ -]{0,62}[A-Za-z0-9_-])?$")]
+AnyCollection = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=ONE_LINE)]
+"""An existing collection. The page and the command line allow more names than CollectionName."""
+Domain = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$", max_length=253)]
 
 
 class _Request(BaseModel):
@@ -48,10 +64,8 @@ class SearchOptions(_Request):
     @property
     def changes(self) -> dict[str, Any]:
         """The options of a run that the request sets."""
-        optional = {
-            "collections": tuple(dict.fromkeys(self.collections or ())),
-            "deadline_seconds": self.deadline_seconds,
-        }
+        collections = tuple(dict.fromkeys(self.collections or ()))
+        optional = {"collections": collections, "deadline_seconds": self.deadline_seconds}
         return {"web": self.web, "domains": tuple(self.domains)} | {k: v for k, v in optional.items() if v}
 
 
@@ -173,13 +187,12 @@ class JudgeRequest(_Request):
 class Judged(_Response):
     """For each pair the probability that the passage supports the statement, or null if the time ran out.
 
-    `threshold`: the agent accepts passages with at least this probability. `notes` report a judge that failed.
+    `threshold`: the agent accepts passages with at least this probability.
     """
 
     judge: str
     threshold: float
     probabilities: list[float | None]
-    notes: list[str]
 
 
 class Collection(_Response):
@@ -255,34 +268,25 @@ class Stored(_Response):
 class JobDetails(_Response):
     """A large upload that continues after its request.
 
-    `documents`: their total, or null until the files are read. `read`: documents processed so far, each `added`,
-    `changed` (replaced a text with the same id), `unchanged`, or listed in `problems` (the first hundred;
-    `more_problems` counts the others). `result`: the reply that a small upload would get, when the job is done.
-    `interrupted`: the server was stopped. Stored documents stay; send the upload again.
+    `documents`: their total, or null until the files are read. `read`: documents processed so far. `result`: the reply
+    to a small upload, for the documents stored so far.
     """
 
     model_config = ConfigDict(frozen=False)
 
     id: JobId
     collection: str
-    status: Literal["queued", "running", "done", "failed", "cancelled", "interrupted"] = "queued"
+    status: Literal["queued", "running", "done", "failed", "cancelled"] = "queued"
     created_at: str
     started_at: str | None = None
     finished_at: str | None = None
     documents: int | None = None
     read: int = 0
-    added: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    passages: int = 0
     error: str | None = None
-    problems: list[str] = []
-    more_problems: int = 0
     result: Stored | None = None
 
 
 class Health(_Response):
-    """`degraded`: the server answers questions, but with a part of the stored documents. `notes` give the reason."""
+    """`degraded`: the server answers questions, but with a part of the stored documents."""
 
     status: Literal["ok", "ready", "degraded"]
-    notes: list[str] = Field(default_factory=list, exclude_if=lambda notes: not notes)

@@ -5,8 +5,7 @@ import contextlib
 import logging
 import math
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -20,23 +19,20 @@ from agent.options import RunOptions
 from agent.runs.bootstrap import default_options
 from agent.runs.executor import TableThread
 from agent.runs.service import Runs, open_runs
-from agent.runs.store import RunEvent, RunRow, RunStatus
+from agent.runs.store import STALE_SECONDS, RunEvent, RunRow, RunStatus
 from agent.settings import Settings
 from api.callers import Caller, CallerRuns
-from api.field_types import Cursor
 from api.jobs import Jobs
 from api.problems import ProblemError, failed_run
-from api.recovery import LOOK_AGAIN, resume_left_runs
-from api.schemas import Judged, JudgeRequest, QuestionRequest, RunDetails, RunList, RunSummary, Side
+from api.schemas import Cursor, Judged, JudgeRequest, QuestionRequest, RunDetails, RunList, RunSummary, Side
 from tools.budget import deadline
-from tools.errors import JudgeError, RunAbandonedError, UnknownRunError, as_sentence, without_hint
+from tools.errors import RunAbandonedError, SteelmanError, UnknownRunError, without_hint
 from tools.models.judges.judge import Pair
 
 Result = TypeVar("Result", bound=Answer | Retrieved)
 OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]
 _LOG = logging.getLogger("steelman.server")
-_JUDGING_SECONDS = 60.0
-_MOST_SLOTS = 4
+_JUDGING_SECONDS, _LOOK_AGAIN = 60.0, 0.5
 _RETRY_SECONDS = 10  # usually enough for one of the active runs to end
 
 
@@ -48,8 +44,7 @@ class ApiService:
         self._in_thread, self._caller_runs = in_thread, CallerRuns(runs.database)
         self._beginning = asyncio.Lock()  # so that limits hold for simultaneous requests
         self._begun_by: dict[str, str] = {}  # active run: its key
-        self._slots: Counter[str] = Counter()  # by key: requests that judge or store
-        self._left: set[str] = set()  # runs of an earlier server that are still to be resumed
+        self.left: set[str] = set()  # runs of an earlier server that are still to be resumed
 
     async def start(
         self, caller: Caller, request: QuestionRequest, *, writing: bool = True, idempotency_key: str | None = None
@@ -70,21 +65,18 @@ class ApiService:
     ) -> str:
         """Starts a run, or finds the run that the caller started with the same idempotency key. Returns its id. Raises
         ProblemError beyond a limit, and errors of `Runs.start`."""
-        key = caller.key_id
+        key = caller
         async with self._beginning:
             known = idempotency_key and await self._in_thread(self._caller_runs.started_with, key, idempotency_key)
             if not known:
                 self._check_room(caller)
                 run_id = await self.runs.start(question, options, thread)
                 self._begun_by[run_id] = key
-                if await self._in_thread(self._caller_runs.record, run_id, key, idempotency_key):
-                    if self.settings.api_log_questions:
-                        _LOG.info("run %s started", run_id, extra={"run": run_id, "question": question})
-                    return run_id
-                await self.runs.cancel(run_id)  # another process has used the idempotency key meanwhile
-                await self.runs.delete(run_id)
-                known = await self._in_thread(self._caller_runs.started_with, key, idempotency_key or "")
-            row = await self.runs.run(known or "")
+                await self._in_thread(self._caller_runs.record, run_id, key, idempotency_key)
+                if self.settings.api_log_questions:
+                    _LOG.info("run %s started", run_id, extra={"run": run_id, "question": question})
+                return run_id
+            row = await self.runs.run(known)
         if (row.question, row.options, row.thread) == (" ".join(question.split()), options.to_dict(), thread or row.id):
             return row.id
         detail = f"This Idempotency-Key belongs to run {row.id} of another request. Send a new key."
@@ -96,43 +88,24 @@ class ApiService:
         everybody, most = len(self.runs.at_work), self.settings.api_runs + self.settings.api_waiting
         if everybody >= most:
             raise _too_many(f"There are {everybody} active and queued runs, the maximum is {most}.")
-        own = list(self._begun_by.values()).count(caller.key_id)
+        own = list(self._begun_by.values()).count(caller)
         if own >= self.settings.api_key_runs:
             raise _too_many(f"This key has {own} active and queued runs, the maximum is {self.settings.api_key_runs}.")
 
-    @contextlib.contextmanager
-    def slot(self, caller: Caller) -> Iterator[None]:
-        """Reserves one of the caller's slots for judging or storing. Raises ProblemError (429) if none is free."""
-        if self._slots[caller.key_id] >= _MOST_SLOTS:
-            raise _too_many(f"This key has {_MOST_SLOTS} open judge and store requests, the maximum.")
-        self._slots[caller.key_id] += 1
-        try:
-            yield
-        finally:
-            self._slots[caller.key_id] -= 1
-
-    async def judge(self, caller: Caller, request: JudgeRequest) -> Judged:
-        """Judges the pairs; the built-in judge replaces one that fails. Raises ProblemError as `slot` does."""
-        models, notes = self.runs.providers.models, list[str]()
+    async def judge(self, request: JudgeRequest) -> Judged:
+        """Judges the pairs. Raises JudgeError."""
         pairs = [Pair(p.statement, p.passage, p.contrary) for p in request.pairs]
-        with self.slot(caller), deadline(time.time() + _JUDGING_SECONDS):
-            chosen = models.judge()
-            try:
-                scores = await chosen.support(pairs)
-            except JudgeError as exc:
-                if models.judge_required:
-                    raise
-                notes.append(f"{as_sentence(str(exc))} The built-in judge replaced it.")
-                chosen = models.judge(models.own_judge.name)
-                scores = await chosen.support(pairs)
+        judge = self.runs.providers.models.judge()
+        with deadline(time.time() + _JUDGING_SECONDS):
+            scores = await judge.support(pairs)
         probabilities = [None if math.isnan(s) else round(float(s), 4) for s in scores]
-        return Judged(judge=chosen.name, threshold=chosen.threshold, probabilities=probabilities, notes=notes)
+        return Judged(judge=judge.name, threshold=judge.threshold, probabilities=probabilities)
 
     async def run(self, caller: Caller, run_id: str) -> RunRow:
         """The caller's run with exactly this id. Raises UnknownRunError."""
         with contextlib.suppress(UnknownRunError):
             row = await self.runs.run(run_id)
-            own = not caller.key_id or await self._in_thread(self._caller_runs.owns, row.id, caller.key_id)
+            own = not caller or await self._in_thread(self._caller_runs.owns, row.id, caller)
             if row.id == run_id and own and not row.person:
                 return row
         raise UnknownRunError(f"there is no run '{run_id}'.")
@@ -147,9 +120,9 @@ class ApiService:
                 return
             except RunAbandonedError:
                 # The order matters: a run is claimed before it leaves the set.
-                if run_id not in self._left and (await self.runs.run(run_id)).interrupted:
+                if run_id not in self.left and (await self.runs.run(run_id)).interrupted:
                     raise
-                await asyncio.sleep(LOOK_AGAIN)
+                await asyncio.sleep(_LOOK_AGAIN)
 
     async def answer(self, run_id: str) -> Answer:
         """Like `Runs.answer`, without hints; waits for a run that this server will resume."""
@@ -185,13 +158,13 @@ class ApiService:
         self, caller: Caller, limit: int, status: RunStatus | None, thread: str | None, after: Cursor | None
     ) -> RunList:
         """A page of the caller's runs, newest first. `after`: the previous page's `next`."""
-        rows, cursor = await self._in_thread(self._caller_runs.listed, caller.key_id, limit, after, status, thread)
+        rows, cursor = await self._in_thread(self._caller_runs.listed, caller, limit, after, status, thread)
         return RunList(runs=await self._summaries(rows), next=cursor)
 
     async def answered(self, caller: Caller, limit: int) -> list[RunRow]:
         """The caller's latest runs with an answer, newest first."""
-        found = await self._in_thread(self._caller_runs.listed, caller.key_id, limit, None, "done", None, True)
-        return list(found[0])
+        rows, _ = await self._in_thread(self._caller_runs.listed, caller, limit, None, "done", None)
+        return [row for row in rows if row.options.get("writing", True)]
 
     async def _summaries(self, rows: Sequence[RunRow]) -> list[RunSummary]:
         failures = await self.runs.failures([row.id for row in rows if row.error])
@@ -207,24 +180,26 @@ class ApiService:
         if sides is not None and row.status not in ("waiting", "cancelled"):
             detail = f"Run {run_id} is {row.status} and does not wait for sides. Resume it without a body."
             raise ProblemError(409, "run-not-waiting", detail)
-        if sides is None and row.status == "waiting":
-            detail = f"Run {run_id} waits for its sides. Send 'sides'; the event 'waiting' has the planned ones."
-            raise ProblemError(409, "run-waits", detail)
         async with self._beginning:
             self._check_room(caller)
             await self.runs.resume(run_id, None if sides is None else [side.model_dump() for side in sides])
-            self._begun_by[run_id] = caller.key_id
+            self._begun_by[run_id] = caller
 
-    async def open(self) -> None:
-        """Starts to resume the runs that an earlier server left."""
-        self._left |= await self._in_thread(self._caller_runs.running) - self.runs.at_work
-        self._resuming = asyncio.create_task(resume_left_runs(self.runs, self._left))
-
-    async def close(self) -> None:
-        """Releases the active runs for the next server and interrupts jobs."""
-        self._resuming.cancel()
-        await asyncio.wait([self._resuming])
-        await asyncio.gather(self.runs.executor.suspend(), self.jobs.close())
+    async def resume_left(self) -> None:
+        """Resumes the runs in `left`. Tries for 20 seconds: a killed server counts as alive for ten. A run that was
+        killed again after it had been resumed may crash the server, so a caller has to resume it."""
+        give_up = time.monotonic() + 2 * STALE_SECONDS
+        try:
+            while self.left and time.monotonic() < give_up:
+                for run_id in list(self.left):
+                    with contextlib.suppress(SteelmanError):  # its server may be alive, or the store busy
+                        run, events = await self.runs.run(run_id), await self.runs.recent_events(run_id)
+                        if not (run.abandoned and run.owner and any(event.kind == "resumed" for event in events)):
+                            await self.runs.resume(run_id)
+                        self.left.discard(run_id)
+                await asyncio.sleep(_LOOK_AGAIN)
+        finally:
+            self.left.clear()  # followers of these runs learn that they are abandoned
 
 
 def without_hints(result: Result) -> Result:
@@ -247,15 +222,20 @@ def _too_many(detail: str) -> ProblemError:
 
 @asynccontextmanager
 async def open_service(settings: Settings, opening: OpenRuns | None = None) -> AsyncIterator[ApiService]:
+    """Opens the agent and resumes the runs that an earlier server left. At the end releases the active runs for the
+    next server."""
     opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs, warm=True)
     async with opened as runs:
         with ThreadPoolExecutor(1, "steelman-callers") as pool:
             service = ApiService(runs, settings, TableThread(pool))
-            await service.open()
+            service.left |= await asyncio.to_thread(CallerRuns(runs.database).running)
+            resuming = asyncio.create_task(service.resume_left())
             try:
                 yield service
             finally:
-                await service.close()
+                resuming.cancel()
+                await asyncio.wait([resuming])
+                await asyncio.gather(runs.executor.suspend(), service.jobs.close())
 
 
 def service_of(request: Request) -> ApiService:

@@ -32,13 +32,11 @@ from tools.store.database import Database
 
 def create_app(settings: Settings, opening: OpenRuns) -> FastAPI:
     """The application. It opens the agent with `opening` when it starts."""
-    metrics = Metrics()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with regular_trims(), open_service(settings, opening) as service, app.state.mcp.run():
-            app.state.service = service
-            metrics.watch(service)
+            app.state.service, app.state.metrics = service, Metrics(service)
             yield
 
     app = FastAPI(
@@ -56,12 +54,11 @@ def create_app(settings: Settings, opening: OpenRuns) -> FastAPI:
         responses=RESPONSES,
         exception_handlers=HANDLERS,
     )
-    app.state.metrics = metrics
     for router in (runs.questions, runs.router, documents.router, documents.jobs, completions.router, server.router):
         app.include_router(router)
     app.state.mcp = mount(app, settings)
     app.mount(server.ASSETS, StaticFiles(packages=[("fastapi_offline", "static")]))  # /docs loads no foreign file
-    app.add_middleware(Guard, settings=settings, metrics=metrics)
+    app.add_middleware(Guard, settings=settings)
     return app
 
 

@@ -2,19 +2,16 @@
 
 import zipfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
-import httpx
 from api_on_loopback import api
 from contract_table import Bench, Outcome, Row
 from office_files import odt, packed, word
-from raw_http import connected, head, read_to_end, wait_until
+from raw_http import connected, head, read_to_end
 
 from agent.runs.bootstrap import reading_limits
 from agent.settings import Settings
 from agent.stages.expand import reviewed_perspectives
-from api import guard
 from tools.documents.sandbox import read_in_process
 from tools.errors import InputError, SourceError
 from tools.net import connections
@@ -46,38 +43,6 @@ def slow_sender(given: Sequence[bytes], bench: Bench) -> Outcome:
                 said += read_to_end(connection)
                 return Outcome(int(said.split(maxsplit=2)[1]), said.decode())
     raise AssertionError("the server waits")
-
-
-def many_open(given: tuple[int, str], bench: Bench) -> Outcome:
-    """One caller holds four requests whose bodies do not come; `given`: the part of all that one may have, and the
-    path that another address asks for meanwhile."""
-    bench.patch.setattr(connections, "_MOST_CONNECTIONS", 16)
-    bench.patch.setattr(guard, "_CALLER_SHARE", given[0])
-    with api(_settings(bench)) as address, ExitStack() as opened:
-        for _ in range(8 // given[0]):
-            held = opened.enter_context(connected(address))
-            held.sendall(head("POST", "/v1/ask", JSON, "Content-Length: 100"))
-        client = opened.enter_context(httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2")))
-        if given[1] != "/healthz":
-            wait_until(lambda: client.get(f"{address}{given[1]}").status_code != 200)
-        reply = client.get(f"{address}{given[1]}")
-        return Outcome(reply.status_code, reply.text)
-
-
-def large_bodies(share: int, bench: Bench) -> Outcome:
-    """A request holds more than half of what bodies may hold, in all or of one caller, and another one comes."""
-    bench.patch.setattr(guard, "_MOST_BODIES", 1_000_000)
-    bench.patch.setattr(guard, "_CALLER_SHARE", share)
-    half, replies = b" " * (600_000 // share), list[httpx.Response]()
-    with api(_settings(bench)) as address, connected(address) as held:
-        held.sendall(head("POST", "/v1/ask", JSON, "Content-Length: 1000000") + half)
-
-        def refused() -> bool:
-            replies.append(httpx.post(f"{address}/v1/ask", content=half, headers={"Content-Type": JSON[14:]}))
-            return replies[-1].status_code != 422
-
-        wait_until(refused)
-        return Outcome(replies[-1].status_code, replies[-1].text)
 
 
 def sent_at_once(given: int, bench: Bench) -> Outcome:
@@ -138,11 +103,6 @@ ROWS = (
       for what, sent in (("half a head", (_HALF,)), ("a head that drips", (_HALF, b"x")))),
     *(Row(what, slow_sender, sent, 408, "The body came too slowly.", "within 1 seconds, or at 4,000 bytes a second.")
       for what, sent in _BODIES.items()),
-    Row("a caller's requests are all open", many_open, (2, "/v1/models"), 429, "at most 4 requests", "Try again"),
-    Row("the bodies of all are large", large_bodies, 1, 503, "All callers may have", "Try again"),
-    Row("the bodies of a caller are large", large_bodies, 2, 429, "at most 500,000 bytes", "Try again"),
-    Row("all requests are open", many_open, (1, "/metrics"), 503, "at most 8 requests", "Try again"),
-    Row("all are open, and a probe asks", many_open, (1, "/healthz"), 200, "ok"),
     Row("requests that wait for no reply", sent_at_once, 300, 1, "ok"),
     *(Row(f"the id {i!r}", resume_in_the_graph, _SIDE | {"id": i}, "refused", _ID, _ID_DO, ("<script",)) for i in _IDS),
     *(Row(f"{what} ({name})", read_file, (name, made, {}), status, cause, remedy)

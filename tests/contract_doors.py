@@ -102,23 +102,18 @@ TOOLS = 'Available Tools: [{"name": "clock"}]\nChoose those that fit, or return 
 BOTH, NOBODY = f"runs: ['{QUESTION}', '{QUESTION}']", "runs: []"
 # Each line: situation, what the app sends, what it shows, the runs that begin
 APPS: tuple[tuple[str, list[dict[str, str]], str, str], ...] = (
-    ("wants a title", task('{ "title": "Some words" }'), '{"title": "Should towns build bridges"}', NOBODY),
-    ("wants tags", task('{ "tags": ["one", "two"] }'), '{"tags": ["Bridges", "Towns", "Build"]}', NOBODY),
-    ("wants queries", task('{\n "queries": ["one"]\n}'), f'{{"queries": ["{QUESTION}"]}}', NOBODY),
-    ("wants follow-ups", task('{"followUps": ["One?"]}'), '{"followUps": []}', NOBODY),
+    ("wants a title", task('{ "title": "Some words" }'), '{"title": ""}', NOBODY),
+    ("wants tags", task('{ "tags": ["one", "two"] }'), '{"tags": []}', NOBODY),
+    ("wants queries", task('{\n "queries": ["one"]\n}'), '{"queries": []}', NOBODY),
     ("wants tools", said(f"Query: {QUESTION}", TOOLS), '{"tool_calls": []}', NOBODY),
     *(
         ("sends passages", said(text), "did not read", BOTH)
         for text in (
             f"### Task:\nRespond using the context.\n\n{CONTEXT}\n\n{QUESTION}",
             f"### Task:\nRespond.\n{CONTEXT}\n<user_query>\n{QUESTION}\n</user_query>",
-            f"{CONTEXT}\nRules:\n- Be brief.\nQuery: {QUESTION}\n\n{QUESTION}",
-            f"These citations were found in the files:\n\n1: x\n\nUser Query:\n\n{QUESTION}",
-            f"## My question is:\n\n{QUESTION}\n\n## Reference Materials:\n\nx\n\nAnswer in English.",
             f"{QUESTION}\n\n<ATTACHMENT_FILE>\n<FILE_CONTENT>x</FILE_CONTENT>\n</ATTACHMENT_FILE>",
         )
     ),
-    ("sends passages as rules", said(QUESTION, "[CONTEXT 0]:\nx\n[END CONTEXT 0]"), "did not read", BOTH),
     ("sends rules", said(QUESTION, "Suggest a title and follow-up questions. Keep to them."), f"# {QUESTION}", BOTH),
     ("asks of titles", said("Should chats get a short title only?"), "# Should chats get", "runs: ['Should chats"),
     ("asks of tags", said("Give arguments for and against tags in the text of a message."), "# ", "runs: ['Give arg"),

@@ -102,18 +102,17 @@ def test_an_allowed_page_and_others(settings: Settings, keys: Keys) -> None:
 
 def test_each_key_has_its_rate_and_wrong_keys_share_one(settings: Settings, keys: Keys) -> None:
     mine, other = (bearer(keys.make(name)[1]) for name in ("mine", "other"))
-    with api(with_(settings, api_rate="4/minute; 3 per 2 second")) as address:
+    with api(with_(settings, api_rate="4/minute")) as address:
 
         def statuses(*headers: dict[str, str]) -> list[int]:
             return [httpx.get(f"{address}/v1/collections", headers=h).status_code for h in headers]
 
-        assert statuses(*(bearer(str(n)) for n in range(4)), {}) == [401, 401, 401, 429, 429]
-        assert statuses(mine, mine, mine, other) == [200] * 4
+        assert statuses(*(bearer(str(n)) for n in range(4)), {}) == [401, 401, 401, 401, 429]
+        assert statuses(mine, mine, mine, mine, other) == [200] * 5
         refused = httpx.get(f"{address}/v1/collections", headers=mine)
         seconds = int(refused.headers["retry-after"])
         assert f"in {seconds} seconds." in problem_of(refused, 429, "too-many-requests")["detail"]
         assert httpx.get(f"{address}/healthz").status_code == 200
-        wait_until(lambda: statuses(mine) == [200], seconds + 1)  # what was refused counts for no rate
 
 
 def test_a_huge_body_is_refused_before_it_is_sent(standing: Door) -> None:
@@ -122,9 +121,7 @@ def test_a_huge_body_is_refused_before_it_is_sent(standing: Door) -> None:
         assert problem_in(connection.recv(65536))["status"] == 413
 
 
-def test_uploads_have_their_own_limit(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.guard._MOST_BODIES", 200_000)  # which files do not count for
-
+def test_uploads_have_their_own_limit(settings: Settings) -> None:
     def upload(size: int) -> httpx.Response:
         text = b"Bridges carry people. " * (size // 22)
         return httpx.post(f"{address}/v1/collections/mine/files", files={"files": ("a.txt", text)}, timeout=60)
@@ -191,8 +188,8 @@ def test_commands_make_list_and_revoke(settings: Settings, capsys: pytest.Captur
         assert main(["keys", *typed.split()]) == status, typed
     assert main(["keys", "list"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[-2:]]
-    assert [row[1] for row in rows] == ["laptop"] * 2
-    assert [row[3][:2] for row in rows if len(row) > 3] == ["20"]  # when the first one was revoked
+    assert [row[2] for row in rows] == ["laptop"] * 2
+    assert [row[3] for row in rows if len(row) > 3] == ["(revoked"]  # the first one
 
 
 def test_a_running_server_needs_a_key_once_one_was_made(settings: Settings, keys: Keys) -> None:

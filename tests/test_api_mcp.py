@@ -209,7 +209,7 @@ async def goes_through(client: Client) -> None:
     pairs = [{"statement": "Bridges carry towns.", "passage": "A bridge carries a town.", "contrary": "They do not."}]
     judged = await client.call_tool("judge", {"pairs": pairs * 2})
     assert Judged.model_validate(judged.structured_content).probabilities == [0.9, 0.9]
-    assert "2. 0.90 supports: Bridges carry towns." in words(judged)
+    assert Judged.model_validate_json(words(judged)).threshold == 0.5
 
     kept = (await client.list_resources()).resources
     assert [r.title for r in kept[:2]] == ["What about the cost?", QUESTION]

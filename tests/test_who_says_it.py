@@ -74,7 +74,7 @@ async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None
 
     word = "\n".join(p.text for p in docx.Document(io.BytesIO(to_docx(given))).paragraphs)
     pasted = "\n".join(side_as_text(given, s) for s in given.perspectives)
-    chat = Completion("steelman", None)._message(given)
+    chat = Completion("steelman", None).message(given)
     shown = [to_markdown(given), to_html(given), word, pasted, answer_text(given), chat["content"]]
     for c in claims:
         for text in shown:

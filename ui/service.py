@@ -62,7 +62,8 @@ class PageService:
         except BaseException:
             self._end_loop()
             raise
-        self.search = self._runs.providers.search
+        self.settings, self.search = self._runs.settings, self._runs.providers.search
+        self.has_web = self._runs.providers.web is not None  # a search engine is on
         self.uploads_of: dict[str, Uploads] = {}  # by person
         self._stopping = threading.Event()
         self._see("")
@@ -100,15 +101,6 @@ class PageService:
     def places(self, run_id: str | None) -> dict[str, Any]:
         """Returns where a question searches if it names no places; see `default_places`."""
         return default_places(self._runs, self.person, self.rows.get(run_id) if run_id else None)
-
-    @property
-    def settings(self) -> Settings:
-        return self._runs.settings
-
-    @property
-    def has_web(self) -> bool:
-        """Whether a search engine is on."""
-        return self._runs.providers.web is not None
 
     def start(
         self, question: str, depth: Depth = "normal", *, thread: str | None = None, visitor: str = "", **options: Any

@@ -6,21 +6,18 @@ Members without an effect (temperature, seed, …) are accepted. Steelman's own 
 """
 
 import asyncio
-import contextlib
+import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from agent.answer.followups import suggested_followups
-from agent.options import LONGEST_QUESTION, Depth, RunOptions
+from agent.options import LONGEST_QUESTION, Depth
 from agent.runs.bootstrap import default_options
 from agent.runs.store import RunRow
 from api.callers import Caller
-from api.completions.tasks import CONTEXT, Message, OpenAIObject, question_in, tagged_texts
-from api.field_types import WholeNumber
 from api.problems import FieldProblem, ProblemError
 from api.schemas import SearchOptions
 from api.service import ApiService
@@ -29,7 +26,39 @@ from tools.errors import UnknownRunError
 MODELS: dict[str, Depth] = {"steelman": "normal", "steelman-quick": "quick", "steelman-deep": "deep"}
 _RUN = re.compile(r"\bRun ([0-9a-f]{12})\b")
 _MOST_EARLIER = 20
-_CHOICES = (None, "none", "auto")
+
+
+class OpenAIObject(BaseModel):
+    """An object of OpenAI's requests, with the members that have an effect."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+
+class Part(OpenAIObject):
+    """A part of a message. Only text is allowed in a question."""
+
+    type: str
+    text: str | None = None
+
+
+def _form(content: object) -> str:
+    return "parts" if isinstance(content, list) else "text"
+
+
+Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_form)]
+
+
+class Message(OpenAIObject):
+    """A turn of the conversation. The user's last one is the question; `system` and `developer` have no effect."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: Content | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return " ".join(part.text or "" for part in self.content if part.type == "text")
+        return self.content or ""
 
 
 class StreamOptions(OpenAIObject):
@@ -55,106 +84,52 @@ class CompletionRequest(OpenAIObject):
     )
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: WholeNumber | None = Field(default=None, json_schema_extra={"enum": [1, None]})
-    tool_choice: str | dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": ["none", "auto", None]})
-    function_call: str | dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": ["none", "auto", None]})
+    n: Literal[1] | None = None
+    tool_choice: Literal["none", "auto"] | None = None
     response_format: ResponseFormat | None = None
-    logprobs: bool | None = Field(default=None, json_schema_extra={"enum": [False, None]})
-    top_logprobs: WholeNumber | None = Field(default=None, json_schema_extra={"enum": [0, None]})
-    modalities: list[str] | None = Field(default=None, json_schema_extra={"enum": [["text"], None]})
-    audio: dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": [None]})
+    logprobs: Literal[False] | None = None
+    modalities: list[Literal["text"]] | None = None
     steelman: SearchOptions | None = Field(
         default=None,
         description="Where and how to search, as in `/v1/ask`. The model's name sets the depth.",
     )
 
 
-class AskedQuestion(NamedTuple):
-    """`thread`: from the request or the last reply; without it the options contain the user's earlier messages.
-    `aside`: the app sent passages, which are not read."""
-
-    question: str
-    options: RunOptions
-    thread: str | None
-    aside: bool
-
-
-async def question_of(service: ApiService, caller: Caller, request: CompletionRequest) -> AskedQuestion:
-    """Raises ProblemError for a request without a question or with an impossible option."""
-    depth = check(request)
+async def begin_run(
+    service: ApiService, caller: Caller, request: CompletionRequest, idempotency_key: str | None
+) -> tuple[str, bool]:
+    """Returns the id of the question's run, and whether the app sent passages, which are not read. The thread comes
+    from the request or the last reply; without it the earlier messages are the context. Raises ProblemError for a
+    request without a question or with an impossible option, and errors of `begin`."""
+    if misplaced := {*SearchOptions.model_fields, "depth"} & (request.model_extra or {}).keys():
+        where = "put options of Steelman within 'steelman'; the model sets the depth"
+        raise _impossible(min(misplaced), f"{where}: {', '.join(MODELS)}")
+    if request.response_format and request.response_format.type != "text":
+        raise _impossible("response_format", "the answer is Markdown; POST /v1/ask returns it as JSON")
     from_user = [i for i, m in enumerate(request.messages) if m.role == "user"]
     if not from_user:
-        raise impossible("messages", "the last message with the role 'user' is the question, and there is none")
-    last = request.messages[from_user[-1]]
-    _check_text(last, from_user[-1])
-    before = request.messages[: from_user[-1]]
+        raise _impossible("messages", "the last message with the role 'user' is the question, and there is none")
+    last, before = request.messages[from_user[-1]], request.messages[: from_user[-1]]
+    if isinstance(last.content, list) and any(part.type != "text" for part in last.content):
+        raise _impossible("messages", "a question is text; omit its other parts")
     search = request.steelman or SearchOptions()
     run = await (service.run(caller, search.thread) if search.thread else _last_run(service, caller, before))
     question, aside = question_in(last.text)
-    aside = aside or any(m.role in ("system", "developer") and _carries_passages(m.text) for m in request.messages)
-    usual = partial(default_options, service.runs, depth, before=run, earlier=() if run else _earlier(before))
-    options = await asyncio.to_thread(usual, **search.changes)
-    return AskedQuestion(question, options, run.thread if run else None, aside)
+    usual = partial(default_options, service.runs, MODELS[request.model], before=run)
+    options = await asyncio.to_thread(usual, earlier=() if run else _earlier(before), **search.changes)
+    return await service.begin(caller, question, options, run.thread if run else None, idempotency_key), aside
 
 
-def check(request: CompletionRequest, *, task: bool = False) -> Depth:
-    """Returns the model's depth. Raises ProblemError for options that an answer cannot satisfy; a task may be JSON."""
-    depth = depth_of(request.model)
-    for member, wrong in _refused(request):
-        if not (task and member == "response_format"):
-            raise impossible(member, wrong)
-    return depth
-
-
-async def follow_ups(service: ApiService, caller: Caller, messages: Sequence[Message]) -> list[str]:
-    """Suggests follow-up questions on the last reply of a conversation or of a task's prompt."""
-    for run_id in reversed(_RUN.findall("\n".join(m.text for m in messages))[-_MOST_EARLIER:]):
-        with contextlib.suppress(UnknownRunError):
-            if (await service.run(caller, run_id)).status == "done":
-                return suggested_followups(await service.answer(run_id))
-    return []
-
-
-def depth_of(model: str) -> Depth:
+def check_model(model: str) -> None:
     """Raises ProblemError (404) for an unknown model."""
-    if depth := MODELS.get(model):
-        return depth
-    detail = f"There is no model '{model[:100]}'. Models: {', '.join(MODELS)}. GET /v1/models lists them."
-    wrong = FieldProblem(field="model", message=detail)
-    raise ProblemError(404, "unknown-model", detail, fields=[wrong])
+    if model not in MODELS:
+        detail = f"There is no model '{model[:100]}'. Models: {', '.join(MODELS)}. GET /v1/models lists them."
+        raise ProblemError(404, "unknown-model", detail, fields=[FieldProblem(field="model", message=detail)])
 
 
-def impossible(member: str, wrong: str) -> ProblemError:
-    return ProblemError(
-        400, "impossible-request", f"{member}: {wrong}.", fields=[FieldProblem(field=member, message=wrong)]
-    )
-
-
-def _refused(request: CompletionRequest) -> Iterator[tuple[str, str]]:
-    """Options for anything but one text, and Steelman's own options in the wrong place."""
-    for member in sorted(SearchOptions.model_fields.keys() & (request.model_extra or {}).keys()):
-        yield member, f'put it within \'steelman\', as in {{"steelman": {{"{member}": …}}}}'
-    if "depth" in (request.model_extra or {}):
-        yield "depth", f"the model sets the depth: {', '.join(MODELS)}"
-    if request.n not in (None, 1):
-        yield "n", "a question gets one answer; send 1, or omit it"
-    for member in ("tool_choice", "function_call"):
-        if getattr(request, member) not in _CHOICES:
-            yield member, "Steelman calls no tools; send 'auto' or 'none', or omit it"
-    if request.response_format and request.response_format.type != "text":
-        yield "response_format", "the answer is Markdown; POST /v1/ask returns it as JSON"
-    if request.logprobs or request.top_logprobs:
-        yield "logprobs", "the answer quotes its sources, so it has no log-probabilities; omit it"
-    if request.audio is not None or request.modalities not in (None, ["text"]):
-        yield "modalities" if request.audio is None else "audio", "the answer is text; omit it"
-
-
-def _check_text(message: Message, at: int) -> None:
-    parts: Sequence[Any] = message.content if isinstance(message.content, list) else ()
-    for number, part in enumerate(parts):
-        if part.type != "text":
-            place = f"messages.{at}.content.{number}"
-            raise impossible(place, f"a question is text, not '{part.type[:40]}'; omit it")
+def _impossible(member: str, wrong: str) -> ProblemError:
+    fields = [FieldProblem(field=member, message=wrong)]
+    return ProblemError(400, "impossible-request", f"{member}: {wrong}.", fields=fields)
 
 
 async def _last_run(service: ApiService, caller: Caller, before: Sequence[Message]) -> RunRow | None:
@@ -169,10 +144,73 @@ async def _last_run(service: ApiService, caller: Caller, before: Sequence[Messag
     return None
 
 
-def _carries_passages(text: str) -> bool:
-    return "[CONTEXT 0]" in text or any(CONTEXT.search(block.name) for block in tagged_texts(text))
-
-
 def _earlier(before: Sequence[Message]) -> tuple[str, ...]:
     texts = [" ".join(question_in(m.text)[0].split()) for m in before if m.role == "user"]
     return tuple(t for t in texts if 0 < len(t) <= LONGEST_QUESTION)[-_MOST_EARLIER:]
+
+
+# The question in its prompt
+
+_CONTEXT = re.compile(r"context|document|source|file|attach|reference|citation|search|knowledge|result", re.I)
+_TALK = re.compile(r"chat|conversation|history|messages|dialog|transcript", re.I)
+_ASKED = re.compile(r"(?:user[_-]?|original[_-]?)?(?:query|question|prompt|message|input|request)", re.I)
+_OPENING = re.compile(r"(?:^|(?<=[:>]))[ \t]*<([a-z][\w.:-]{0,40})(?:\s[^<>]{0,300})?>", re.I | re.M)
+_CLOSING = re.compile(r"</([a-z][\w.:-]{0,40})\s*>", re.I)
+
+
+class TaggedText(NamedTuple):
+    """The text between a tag and its last closing tag."""
+
+    name: str
+    start: int
+    text: str
+    end: int
+
+
+def tagged_texts(text: str) -> Iterator[TaggedText]:
+    """The outermost tags that contain context, a chat's history or the question."""
+    last = {m[1].casefold(): m for m in _CLOSING.finditer(text)}
+    at = 0
+    for opening in _OPENING.finditer(text):
+        name = opening[1].casefold()
+        closing = last.get(name)
+        known = _CONTEXT.search(name) or _TALK.search(name) or _ASKED.fullmatch(name)
+        if known and closing and closing.start() >= opening.end() and opening.start() >= at:
+            at = closing.end()
+            yield TaggedText(name, opening.start(), text[opening.end() : closing.start()], at)
+
+
+def _outside(text: str) -> str:
+    found = list(tagged_texts(text))
+    starts, ends = [*(b.start for b in found), len(text)], [0, *(b.end for b in found)]
+    return "\n".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+
+
+def question_in(text: str) -> tuple[str, bool]:
+    """Returns the user's question in a message, and whether the app sent context."""
+    found = list(tagged_texts(text))
+    context = [b for b in found if _CONTEXT.search(b.name)]
+    if asked := [b.text for b in found if _ASKED.fullmatch(b.name)]:
+        return asked[-1].strip(), bool(context)
+    if not context:
+        return text, False
+    before, after = text[: context[0].start].strip(), text[context[-1].end :].strip()
+    early = not after or (before.endswith(("?", "？")) and not re.search("[?？]", after))
+    return (before if early else "") or after or text, True
+
+
+_FORM = re.compile(r"\{\s*[\"'“](\w+)[\"'”]\s*:(?!\s*[\"“][^\"”{}]*[\"”]\s*,)\s*(\[|[\"'“<{])")
+
+
+def task_reply(messages: Sequence[Message]) -> str | None:
+    """Returns an empty reply to an app's own task, or None if the conversation asks a question.
+
+    A task (a title, tags, follow-ups, search queries) has a JSON form and the chat's history, or tools to choose from.
+    """
+    spoken = [m.text for m in messages if m.role == "user"]
+    if any("tool_calls" in dict(_FORM.findall(m.text)) for m in messages if m.role in ("system", "user")):
+        return json.dumps({"tool_calls": []})
+    form = _FORM.search(_outside(spoken[-1])) if spoken else None
+    if form and any(_TALK.search(tagged.name) for tagged in tagged_texts(spoken[-1])):
+        return json.dumps({form[1]: [] if form[2] == "[" else ""}, ensure_ascii=False)
+    return None

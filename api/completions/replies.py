@@ -1,21 +1,21 @@
 """The answer as a completion: Markdown with an annotation for each citation, whole or in chunks.
 
-A stream sends the title at once and the rest when the run is done, because numbers and claims may change until then.
-Progress, including verified claims, is in `reasoning_content`, as with DeepSeek and other servers. Empty chunks keep a
-quiet stream alive: LangChain closes a stream without a chunk for two minutes, and ignores comments.
+A stream sends the answer when the run is done, because numbers and claims may change until then. Progress, including
+verified claims, is in `reasoning_content`, as with DeepSeek and other servers. Empty chunks keep a quiet stream alive:
+LangChain closes a stream without a chunk for two minutes, and ignores comments.
 """
 
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from agent.answer.files import escape_markdown, markdown_title, to_markdown
+from agent.answer.files import escape_markdown, to_markdown
 from agent.answer.model import Answer, Citation
 from agent.answer.words import strip_control_characters
 from agent.runs.progress import RunProgress
@@ -27,11 +27,9 @@ from tools.errors import RunCancelledError, RunError, SteelmanError
 
 _NUMBER = re.compile(r"\[(\d+)\]")
 """A citation. In other text both brackets are escaped."""
-_BLOCKS = re.compile(r".+?(?:\n\n+|\Z)", re.DOTALL)
-_DONE = {"data": "[DONE]"}
 _NOT_READ = (
     "> Steelman did not read the documents and search results that your app sent. It quotes its own collections and "
-    "searches. Add documents to a collection to have them cited."
+    "searches. Add documents to a collection to have them cited.\n\n"
 )
 
 
@@ -48,52 +46,40 @@ class Completion:
 
     async def whole(self, service: ApiService) -> dict[str, Any]:
         """Raises ProblemError if the run has no answer."""
-        if not self._run:
-            return self._completion({"content": self._text, "annotations": []}, _usage(None))
         try:
-            answer = await service.answer(self._run.id)
+            message, usage = await self._reply(service)
         except SteelmanError as exc:
-            raise _failed(self._run.id, exc) from exc
-        return self._completion(self._message(answer), _usage(answer))
-
-    async def _chunks(self, service: ApiService, include_usage: bool) -> AsyncIterator[dict[str, str]]:
-        """An error ends them if the run has no answer."""
-        if not self._run:
-            yield self._chunk({"role": "assistant", "content": self._text})
-            for last in self._ending(_usage(None) if include_usage else None):
-                yield last
-            return
-        opening = self._opening(self._run.question)
-        yield self._chunk({"role": "assistant", "content": ""})
-        yield self._chunk({"content": opening})
-        progress = RunProgress()
-        try:
-            async for event in service.events(self._run.id):
-                if (step := progress.step(event)) and step[1]:
-                    yield self._chunk(
-                        {"reasoning_content": f"{escape_markdown(strip_control_characters(step[1]))}\n\n"}
-                    )
-            answer = await service.answer(self._run.id)
-        except SteelmanError as exc:
-            yield {"data": json.dumps({"error": _failed(self._run.id, exc).openai_error()})}
-            yield _DONE
-            return
-        message = self._message(answer)
-        for block in _BLOCKS.findall(message["content"].removeprefix(opening)):
-            yield self._chunk({"content": block})
-        if message["annotations"]:  # in one chunk: clients concatenate chunks
-            yield self._chunk({"annotations": message["annotations"]})
-        for last in self._ending(_usage(answer) if include_usage else None):
-            yield last
+            raise self._failed(exc) from exc
+        said = {"role": "assistant", "refusal": None, **message}
+        choice = {"index": 0, "message": said, "logprobs": None, "finish_reason": "stop"}
+        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": usage, "steelman": self._about}
 
     def streamed(self, service: ApiService, include_usage: bool) -> EventSourceResponse:
         quiet = ServerSentEvent(self._chunk({})["data"], sep="\n")
         return sse_response(self._chunks(service, include_usage), self._run.id if self._run else "", quiet)
 
-    def _completion(self, message: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
-        said = {"role": "assistant", "refusal": None, **message}
-        choice = {"index": 0, "message": said, "logprobs": None, "finish_reason": "stop"}
-        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": usage, "steelman": self._about}
+    async def _chunks(self, service: ApiService, include_usage: bool) -> AsyncIterator[dict[str, str]]:
+        """An error ends them if the run has no answer."""
+        yield self._chunk({"role": "assistant", "content": ""})
+        try:
+            async for thought in self._thoughts(service):
+                yield self._chunk({"reasoning_content": f"{escape_markdown(strip_control_characters(thought))}\n\n"})
+            message, usage = await self._reply(service)
+        except SteelmanError as exc:
+            yield {"data": json.dumps({"error": self._failed(exc).openai_error()})}
+        else:
+            yield self._chunk(message)  # annotations in one chunk: clients concatenate chunks
+            yield self._chunk({}, "stop")
+            if include_usage:
+                yield self._chunk(None, usage=usage)
+        yield {"data": "[DONE]"}
+
+    async def _thoughts(self, service: ApiService) -> AsyncIterator[str]:
+        progress = RunProgress()
+        if self._run:
+            async for event in service.events(self._run.id):
+                if (step := progress.step(event)) and step[1]:
+                    yield step[1]
 
     def _chunk(self, delta: dict[str, Any] | None, finish_reason: str | None = None, **more: Any) -> dict[str, str]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
@@ -101,39 +87,30 @@ class Completion:
         chunk = {**self._head, "object": "chat.completion.chunk", "choices": choices, "steelman": self._about, **more}
         return {"data": json.dumps(chunk, ensure_ascii=False)}
 
-    def _ending(self, usage: dict[str, int] | None) -> Iterator[dict[str, str]]:
-        yield self._chunk({}, "stop")
-        if usage is not None:
-            yield self._chunk(None, usage=usage)
-        yield _DONE
+    async def _reply(self, service: ApiService) -> tuple[dict[str, Any], dict[str, int]]:
+        """The message and its tokens of chat models. Embedded providers use none."""
+        if not self._run:
+            return {"content": self._text, "annotations": []}, _usage(0, 0)
+        answer = await service.answer(self._run.id)
+        self._about = {**(self._about or {}), "outcome": answer.outcome}
+        return self.message(answer), _usage(answer.usage.input_tokens, answer.usage.output_tokens)
 
-    def _opening(self, question: str) -> str:
-        """The lines before the answer."""
-        return "\n\n".join([markdown_title(question), *([_NOT_READ] if self._aside else []), ""])
-
-    def _message(self, answer: Answer) -> dict[str, Any]:
-        content = (
-            to_markdown(answer, remote=True).rstrip("\n").removeprefix(markdown_title(answer.question)).lstrip("\n")
-        )
-        content = self._opening(answer.question) + content
+    def message(self, answer: Answer) -> dict[str, Any]:
+        content = f"{_NOT_READ if self._aside else ''}{to_markdown(answer, remote=True)}".rstrip("\n")
         sources = {c.number: c for c in answer.citations}
         here = f"{self._base}/v1/runs/{answer.run_id}/citations"
         annotations = [_annotation(m, sources[int(m[1])], here) for m in _NUMBER.finditer(content)]
-        self._about = {**(self._about or {}), "outcome": answer.outcome}
         return {"content": content, "annotations": annotations}
 
+    def _failed(self, exc: SteelmanError) -> ProblemError:
+        """The problem of a run without an answer. For OpenAI's clients it is a server error instead of a conflict."""
+        if isinstance(exc, RunCancelledError) or not isinstance(exc, RunError) or not self._run:
+            return problem_of(exc)
+        detail = f"{exc.remote_text} POST /v1/runs/{self._run.id}/resume continues it."
+        return ProblemError(502, "run-failed", detail)
 
-def _failed(run_id: str, exc: SteelmanError) -> ProblemError:
-    """The problem of a run without an answer. For OpenAI's clients it is a server error instead of a conflict."""
-    if isinstance(exc, RunCancelledError) or not isinstance(exc, RunError):
-        return problem_of(exc)
-    detail = f"{exc.remote_text} POST /v1/runs/{run_id}/resume continues it."
-    return ProblemError(502, "run-failed", detail)
 
-
-def _usage(answer: Answer | None) -> dict[str, int]:
-    """Tokens of chat models. Embedded providers use none."""
-    read, wrote = (answer.usage.input_tokens, answer.usage.output_tokens) if answer else (0, 0)
+def _usage(read: int, wrote: int) -> dict[str, int]:
     return {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
 
 

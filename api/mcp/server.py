@@ -10,10 +10,8 @@ import contextlib
 import logging
 import re
 import sys
-from typing import Any
 
 from fastapi import FastAPI
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -35,10 +33,9 @@ from starlette.routing import Route
 
 from agent.answer.files import to_markdown
 from agent.settings import Settings
-from api.callers import Caller, caller_of
-from api.mcp.tools import SCHEME, TOOL_FUNCTIONS, TOOLS, ToolCall, failure
+from api.mcp.tools import SCHEME, TOOL_FUNCTIONS, TOOLS, Context, caller_in, failure, service_in
 from api.problems import ProblemError
-from api.service import ApiService, open_service, service_of, stored_answer
+from api.service import ApiService, open_service, stored_answer
 from tools.errors import SteelmanError, UnknownRunError
 
 logger = logging.getLogger(__name__)
@@ -52,8 +49,6 @@ citations, `retrieve` only passages; `judge` checks whether a passage supports a
 right. Keep quotations word for word and their numbers with the list of sources, and report sides without sources. \
 Follow up with `thread`. Earlier answers are resources under steelman://answers/."""
 
-Context = ServerRequestContext[ApiService | None, Any]
-
 
 async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
     return ListToolsResult(tools=TOOLS)
@@ -63,8 +58,7 @@ async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResu
     if params.name not in TOOL_FUNCTIONS:
         raise MCPError(code=INVALID_PARAMS, message=f"There is no such tool. Tools: {', '.join(TOOL_FUNCTIONS)}.")
     try:
-        call = ToolCall(_caller_of(ctx), ctx.session.report_progress, stops=ctx.request is None)
-        return await TOOL_FUNCTIONS[params.name](_service(ctx), call, params.arguments or {})
+        return await TOOL_FUNCTIONS[params.name](ctx, params.arguments or {})
     except Exception as exc:  # the model gets the reason
         if not isinstance(exc, SteelmanError | ProblemError):
             logger.exception("%s failed", params.name)
@@ -73,42 +67,26 @@ async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResu
 
 async def list_resources(ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
     """Lists the caller's latest answers, newest first."""
-    service = _service(ctx)
     resources = [
-        Resource(
-            uri=f"{SCHEME}{run.id}",
-            name=run.id,
-            title=run.question,
-            description=f"Answered {run.finished_at}",
-            mime_type=_MARKDOWN,
-        )
-        for run in await service.answered(_caller_of(ctx), _LISTED)
+        Resource(uri=SCHEME + run.id, name=run.id, title=run.question, mime_type=_MARKDOWN)
+        for run in await service_in(ctx).answered(caller_in(ctx), _LISTED)
     ]
     return ListResourcesResult(resources=resources)
 
 
 async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
     """Raises MCPError if the address is invalid, or the caller has no such answer."""
-    service, uri = _service(ctx), str(params.uri)
+    uri = str(params.uri)
     address = _ADDRESS.fullmatch(uri)
     if address is None:
         cause = f"There is no such resource. An address is {SCHEME} and a run's id of twelve characters."
         raise MCPError(code=INVALID_PARAMS, message=cause, data={"uri": uri})
-    try:
-        row = await service.run(_caller_of(ctx), address[1])
-        answer = stored_answer(row)
-        why = "" if answer else f"Run {row.id} has no answer: it is {row.status}. Read it again later, or ask again."
-    except UnknownRunError:
-        answer, why = None, f"There is no answer of run {address[1]}. List the resources to see your latest answers."
-    if answer is None:
-        raise MCPError(code=INVALID_PARAMS, message=why, data={"uri": uri})
-    shown = TextResourceContents(uri=uri, text=to_markdown(answer, remote=True), mime_type=_MARKDOWN)
-    return ReadResourceResult(contents=[shown])
-
-
-def _caller_of(ctx: Context) -> Caller:
-    """The caller that the guard identified, or the owner of the process without HTTP."""
-    return caller_of(ctx.request) if ctx.request else Caller()
+    with contextlib.suppress(UnknownRunError):
+        if answer := stored_answer(await service_in(ctx).run(caller_in(ctx), address[1])):
+            shown = TextResourceContents(uri=uri, text=to_markdown(answer, remote=True), mime_type=_MARKDOWN)
+            return ReadResourceResult(contents=[shown])
+    cause = f"There is no answer of run {address[1]}. List the resources to see your latest answers."
+    raise MCPError(code=INVALID_PARAMS, message=cause, data={"uri": uri})
 
 
 def build_server(service: ApiService | None = None) -> Server[ApiService | None]:
@@ -125,12 +103,6 @@ def build_server(service: ApiService | None = None) -> Server[ApiService | None]
         on_list_resources=list_resources,
         on_read_resource=read_resource,
     )
-
-
-def _service(ctx: Context) -> ApiService:
-    service = service_of(ctx.request) if ctx.request else ctx.lifespan_context
-    assert service
-    return service
 
 
 def mount(app: FastAPI, settings: Settings) -> StreamableHTTPSessionManager:

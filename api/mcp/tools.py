@@ -3,11 +3,10 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from textwrap import shorten
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from mcp.server.context import ServerRequestContext
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel, ValidationError
 
@@ -18,10 +17,10 @@ from agent.answer.summary import search_completed
 from agent.answer.words import problem_line, stance_labels, strip_control_characters
 from agent.runs.progress import COMPLETE, RunProgress
 from agent.state import is_answer
-from api.callers import Caller
+from api.callers import Caller, caller_of
 from api.problems import ProblemError
-from api.schemas import Judged, JudgePair, JudgeRequest, QuestionRequest
-from api.service import ApiService
+from api.schemas import Judged, JudgeRequest, QuestionRequest
+from api.service import ApiService, service_of
 from tools.errors import RunError, SteelmanError
 from tools.language.lexicon import count
 
@@ -30,7 +29,6 @@ _LISTS = ("collections", "domains", "pairs")
 SCHEME = "steelman://answers/"
 _SHOWN = 5
 """Most passages of a side in the text. The structured result has them all."""
-_BEGINNING = 60
 _USE = (
     "Keep the numbers in square brackets and the list of sources when you pass this on. A side without quotations may "
     "still have good arguments."
@@ -59,17 +57,18 @@ check a citation or your own claim against a text that you have. It does not sea
 `contrary`, the opposing statement, if there is one: passages that support it count against."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call of a tool. `progress` sends done, total and a message. `stops`: cancelling the call cancels its run."""
-
-    caller: Caller
-    progress: Callable[[float, float, str], Awaitable[None]]
-    stops: bool
+Context = ServerRequestContext[ApiService | None, Any]
 
 
-ToolFunction = Callable[[ApiService, ToolCall, Mapping[str, Any]], Awaitable[CallToolResult]]
-"""Runs a tool. Raises SteelmanError, ProblemError."""
+def service_in(ctx: Context) -> ApiService:
+    service = service_of(ctx.request) if ctx.request else ctx.lifespan_context
+    assert service
+    return service
+
+
+def caller_in(ctx: Context) -> Caller:
+    """The caller that the guard identified, or the owner of the process without HTTP."""
+    return caller_of(ctx.request) if ctx.request else ""
 
 
 def failure(exc: Exception) -> CallToolResult:
@@ -82,32 +81,32 @@ def failure(exc: Exception) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-async def _ask(service: ApiService, call: ToolCall, arguments: Mapping[str, Any]) -> CallToolResult:
-    answer = await service.answer(await _run(service, call, arguments, writing=True))
+async def _ask(ctx: Context, arguments: Mapping[str, Any]) -> CallToolResult:
+    answer = await service_in(ctx).answer(await _run(ctx, arguments, writing=True))
     return _result(answer, answer_text(answer))
 
 
-async def _retrieve(service: ApiService, call: ToolCall, arguments: Mapping[str, Any]) -> CallToolResult:
-    found = await service.retrieved(await _run(service, call, arguments, writing=False))
+async def _retrieve(ctx: Context, arguments: Mapping[str, Any]) -> CallToolResult:
+    found = await service_in(ctx).retrieved(await _run(ctx, arguments, writing=False))
     return _result(found, retrieved_text(found))
 
 
-async def _judge(service: ApiService, call: ToolCall, arguments: Mapping[str, Any]) -> CallToolResult:
-    request = _read(JudgeRequest, arguments)
-    verdicts = await service.judge(call.caller, request)
-    return _result(verdicts, judged_text(verdicts, request.pairs))
+async def _judge(ctx: Context, arguments: Mapping[str, Any]) -> CallToolResult:
+    judged = await service_in(ctx).judge(_read(JudgeRequest, arguments))
+    return _result(judged, judged.model_dump_json())
 
 
-async def _run(service: ApiService, call: ToolCall, arguments: Mapping[str, Any], *, writing: bool) -> str:
+async def _run(ctx: Context, arguments: Mapping[str, Any], *, writing: bool) -> str:
     """Starts a run and sends its progress until it ends. Returns its id."""
-    run_id = await service.start(call.caller, _read(QuestionRequest, arguments), writing=writing)
+    service = service_in(ctx)
+    run_id = await service.start(caller_in(ctx), _read(QuestionRequest, arguments), writing=writing)
     progress = RunProgress()
     try:
         async for event in service.events(run_id):
             if now := progress.step(event):
-                await call.progress(now[0], COMPLETE, now[1])
+                await ctx.session.report_progress(now[0], COMPLETE, now[1])
     except asyncio.CancelledError:
-        if call.stops:  # over HTTP it may be a lost connection, and the run continues
+        if ctx.request is None:  # over HTTP it may be a lost connection, and the run continues
             await asyncio.shield(service.runs.cancel(run_id))
         raise
     return run_id
@@ -153,7 +152,7 @@ TOOLS = [
     _tool("retrieve", "Evidence for every side", _RETRIEVE, QuestionRequest, Retrieved, True),
     _tool("judge", "Does the passage support it?", _JUDGE, JudgeRequest, Judged, False),
 ]
-TOOL_FUNCTIONS: dict[str, ToolFunction] = {"ask": _ask, "retrieve": _retrieve, "judge": _judge}
+TOOL_FUNCTIONS = {"ask": _ask, "retrieve": _retrieve, "judge": _judge}
 
 
 # The results as text
@@ -175,17 +174,6 @@ def retrieved_text(found: Retrieved) -> str:
         lines += ["No sides were found for this question.", ""]
     lines.append("Quote passages word for word and name their sources. A number in front is the support, from 0 to 1.")
     lines.append(f"Follow up: call `ask` or `retrieve` with thread={found.run_id}.")
-    return "\n".join(lines) + "\n"
-
-
-def judged_text(judged: Judged, pairs: list[JudgePair]) -> str:
-    """A line for each pair, in their order."""
-    lines = [f"Support from {judged.threshold:g} on counts as support (judge: {judged.judge}).", ""]
-    for number, (chance, pair) in enumerate(zip(judged.probabilities, pairs, strict=True), 1):
-        verdict = "supports" if chance is not None and chance >= judged.threshold else "does not support"
-        judgement = "not judged" if chance is None else f"{chance:.2f} {verdict}"
-        lines.append(f"{number}. {judgement}: {_escaped(shorten(pair.statement, _BEGINNING, placeholder=' …'))}")
-    lines += ["", *judged.notes] if judged.notes else []
     return "\n".join(lines) + "\n"
 
 

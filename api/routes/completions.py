@@ -6,11 +6,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from api.callers import TheCaller
-from api.completions.conversation import MODELS, CompletionRequest, check, depth_of, follow_ups, question_of
+from api.completions.conversation import MODELS, CompletionRequest, begin_run, check_model, task_reply
 from api.completions.replies import Completion
-from api.completions.tasks import task_of
 from api.events import EVENT_STREAM
-from api.public_url import link
+from api.problems import link
 from api.routes.runs import IdempotencyKey
 from api.service import TheService
 from tools.errors import GreetingError
@@ -47,21 +46,19 @@ async def chat_completion(
     `[n]` in the text cites source n; the message's annotations have the sources. Earlier messages are the context. If
     they contain a reply of Steelman, the question belongs to its thread ('What about the cost?', '/against 2'). With
     `stream` the reply is server-sent chunks, ended by `data: [DONE]`. An app's own tasks (a title, tags, follow-ups,
-    search queries) and a greeting are answered at once, without a run. `steelman` says where and how to search. System
-    messages, temperature and other options for a model's text have no effect.
+    search queries) get an empty reply, and a greeting a greeting, without a run. `steelman` says where and how to
+    search. System messages, temperature and other options for a model's text have no effect.
     """
     include_usage = bool(conversation.stream_options and conversation.stream_options.include_usage)
-    if task := task_of(conversation.messages):
-        check(conversation, task=True)
-        known = await follow_ups(service, caller, conversation.messages) if task.is_follow_ups else ()
-        reply, headers = Completion(conversation.model, None, task.reply(known)), {}
+    check_model(conversation.model)
+    if (empty := task_reply(conversation.messages)) is not None:
+        reply, headers = Completion(conversation.model, None, empty), {}
     else:
-        asked = await question_of(service, caller, conversation)
         try:
-            run_id = await service.begin(caller, asked.question, asked.options, asked.thread, idempotency_key)
-            run, headers = await service.run(caller, run_id), {"Content-Location": f"/v1/runs/{run_id}"}
+            run_id, aside = await begin_run(service, caller, conversation, idempotency_key)
+            run, headers = await service.run(caller, run_id), {"Content-Location": link(f"/v1/runs/{run_id}")}
             base = link("") or str(request.base_url).rstrip("/")
-            reply = Completion(conversation.model, run, base=base, aside=asked.aside)
+            reply = Completion(conversation.model, run, base=base, aside=aside)
         except GreetingError as exc:
             reply, headers = Completion(conversation.model, None, str(exc)), {}
     if conversation.stream:
@@ -78,7 +75,7 @@ async def models() -> dict[str, Any]:
 @router.get("/models/{model}")
 async def model(model: str) -> dict[str, Any]:
     """Describes a model."""
-    depth_of(model)
+    check_model(model)
     return _model(model)
 
 

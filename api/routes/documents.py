@@ -14,10 +14,9 @@ from starlette.responses import Response
 from agent.runs.bootstrap import reading_limits
 from api import schemas
 from api.callers import TheCaller
-from api.field_types import AnyCollection, CollectionName, JobId
 from api.jobs import Job
-from api.problems import LOCATED, ProblemError
-from api.schemas import LONGEST_ID, JobDetails, Stored
+from api.problems import LOCATED, ProblemError, link
+from api.schemas import LONGEST_ID, AnyCollection, CollectionName, JobDetails, JobId, Stored
 from api.service import ApiService, TheService
 from tools.disk import disk_errors
 from tools.documents.document import ColumnNames, normalized_name
@@ -33,22 +32,7 @@ jobs = APIRouter(prefix="/v1/jobs/{job_id}", tags=["jobs"])
 _LATER = "respond-async"
 LARGE_COUNT, LARGE_BYTES = 1_000, 4_000_000
 """A larger upload is a job."""
-_TABLES = (
-    ".csv",
-    ".tsv",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".mbox",
-)  # many documents each: their bytes count tenfold
-_NAMED: dict[str, Any] = {
-    "headers": {
-        "Content-Disposition": {
-            "description": "Contains the file's name. Its ending selects the reader.",
-            "schema": {"type": "string", "example": 'form-data; name="files"; filename="notes.txt"'},
-        }
-    }
-}
+_TABLES = ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".mbox"  # many documents each: their bytes count tenfold
 # A form's part is bytes: OpenAPI 3.1 has no type for it.
 _BYTES: dict[str, Any] = {"items": {"contentMediaType": "application/octet-stream"}}
 _OneColumn = Annotated[str, Form(max_length=1000)]
@@ -111,18 +95,11 @@ async def store_documents(
     _check_not_samples(name)
     sources = [_source(document) for document in documents.documents]
     large = len(sources) > LARGE_COUNT or sum(len(source.text) for source in sources) > LARGE_BYTES
-    with service.slot(caller):
-        async with service.jobs.folder() as folder:
-            job = Job(caller, name, folder, lambda _: sources, len(sources))
-            return await _store_or_begin(service, job, large=large, prefer=prefer)
+    job = Job(caller, name, lambda _: sources, count=len(sources))
+    return await _store_or_begin(service, job, large=large, prefer=prefer)
 
 
-@router.post(
-    "/{name}/files",
-    response_model=Stored,
-    responses=_STORED,
-    openapi_extra={"requestBody": {"content": {"multipart/form-data": {"encoding": {"files": _NAMED}}}}},
-)
+@router.post("/{name}/files", response_model=Stored, responses=_STORED)
 async def store_files(
     name: CollectionName,
     service: TheService,
@@ -141,13 +118,11 @@ async def store_files(
     """
     _check_not_samples(name)
     async with service.jobs.folder() as folder:
-        with service.slot(caller):
-            kept = [await _copy(file, folder, number) for number, file in enumerate(files)]
-            limits = reading_limits(service.settings)
-            job = Job(caller, name, folder, lambda job: _documents_in(kept, columns, limits, job))
-            sizes = ((f.size or 0) * (10 if (f.filename or "").lower().endswith(_TABLES) else 1) for f in files)
-            large = sum(sizes) > LARGE_BYTES
-            return await _store_or_begin(service, job, large=large, prefer=prefer)
+        kept = [await _copy(file, folder, number) for number, file in enumerate(files)]
+        limits = reading_limits(service.settings)
+        job = Job(caller, name, lambda job: _documents_in(kept, columns, limits, job), folder=folder)
+        sizes = ((f.size or 0) * (10 if (f.filename or "").lower().endswith(_TABLES) else 1) for f in files)
+        return await _store_or_begin(service, job, large=sum(sizes) > LARGE_BYTES, prefer=prefer)
 
 
 @router.delete("/{name}")
@@ -186,8 +161,8 @@ async def _store_or_begin(service: ApiService, job: Job, *, large: bool, prefer:
     if not large and not preferred:
         stored = await service.jobs.store(job)
         return Response(stored.model_dump_json(), media_type="application/json")
-    details = await service.jobs.begin(job)
-    headers = {"Location": f"/v1/jobs/{details.id}"} | ({"Preference-Applied": _LATER} if preferred else {})
+    details = service.jobs.begin(job)
+    headers = {"Location": link(f"/v1/jobs/{details.id}")} | ({"Preference-Applied": _LATER} if preferred else {})
     return Response(details.model_dump_json(), 202, headers=headers, media_type="application/json")
 
 
@@ -212,23 +187,15 @@ def _documents_in(
 ) -> Iterator[SourceDocument]:
     """Reads the documents in files, given with their own names, and reports unreadable ones. Raises
     ReadingCancelledError when the job is stopped."""
-    report, is_cancelled = job.report, job.stopped.is_set
+    problems, tell, stops = job.report.problems, job.report.notes.append, job.stopped.is_set
     for path, sent in files:
         if wrong := _wrong_name(path, sent):
-            report.problems.append(wrong)
+            problems.append(wrong)
             continue
         try:
-            yield from read_in_process(
-                path,
-                sent,
-                lambda row: report.problems.append(str(row)),
-                columns,
-                report.notes.append,
-                limits,
-                is_cancelled,
-            )
+            yield from read_in_process(path, sent, lambda p: problems.append(str(p)), columns, tell, limits, stops)
         except SourceError as exc:
-            report.problems.append(str(exc).removesuffix(exc.hint).rstrip())
+            problems.append(str(exc).removesuffix(exc.hint).rstrip())
 
 
 def _wrong_name(path: Path, sent: str) -> str:
@@ -245,7 +212,7 @@ def _wrong_name(path: Path, sent: str) -> str:
 @jobs.get("")
 async def read_job(job_id: JobId, service: TheService, caller: TheCaller) -> JobDetails:
     """Returns the job's progress, and its result when it is done."""
-    return service.jobs.state(caller, job_id)
+    return service.jobs.find(caller, job_id).details()
 
 
 @jobs.post("/cancel")

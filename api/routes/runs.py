@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Path, Query, Request
-from pydantic import WithJsonSchema
 from starlette.responses import Response
 
 from agent.answer.corrections import Corrections
@@ -14,9 +13,21 @@ from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
 from api.callers import Caller, TheCaller
 from api.events import EVENT_STREAM, EVENTS, event_stream
-from api.field_types import IDEMPOTENCY_KEY, ONE_LINE, Cursor, RunId
-from api.problems import LOCATED, ProblemError
-from api.schemas import AskRequest, Cancelled, Judged, JudgeRequest, ResumeRequest, RetrieveRequest, RunDetails, RunList
+from api.problems import LOCATED, ProblemError, link
+from api.schemas import (
+    IDEMPOTENCY_KEY,
+    ONE_LINE,
+    AskRequest,
+    Cancelled,
+    Cursor,
+    Judged,
+    JudgeRequest,
+    ResumeRequest,
+    RetrieveRequest,
+    RunDetails,
+    RunId,
+    RunList,
+)
 from api.service import ApiService, TheService
 from tools.errors import InputError, as_sentence
 
@@ -28,12 +39,10 @@ IdempotencyKey = Annotated[
         pattern=IDEMPOTENCY_KEY,
         description="Your own name for this request. A repeated request with it returns the same run.",
     ),
-    WithJsonSchema({"type": "string", "pattern": IDEMPOTENCY_KEY}),
 ]
 LastEventId = Annotated[
     int | None,
     Header(ge=0, le=2**31, description="The last received event, as EventSource sends it."),
-    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 2**31}),
 ]
 _HERE = {"Content-Location": {"description": "The run's address.", "schema": {"type": "string"}}}
 _LATER: dict[int | str, dict[str, Any]] = {202: {"model": RunDetails, **LOCATED}}
@@ -84,9 +93,9 @@ async def retrieve(
 
 
 @questions.post("/v1/judge", tags=["judge"])
-async def judge(request: JudgeRequest, service: TheService, caller: TheCaller) -> Judged:
-    """Judges how likely each passage supports its statement. The embedded judge replaces one that fails."""
-    return await service.judge(caller, request)
+async def judge(request: JudgeRequest, service: TheService) -> Judged:
+    """Judges how likely each passage supports its statement."""
+    return await service.judge(request)
 
 
 async def _result_or_state(
@@ -97,7 +106,7 @@ async def _result_or_state(
     result: Callable[[str], Awaitable[Answer | Retrieved]],
 ) -> Response:
     """Replies with the result of the run, or its state if it has not ended within `wait_seconds`."""
-    place = f"/v1/runs/{run_id}"
+    place = link(f"/v1/runs/{run_id}")
     if not await service.wait(run_id, question.wait_seconds):
         state = await service.state(caller, run_id)
         return Response(state.model_dump_json(), 202, {"Location": place}, "application/json")
@@ -184,7 +193,7 @@ async def resume_run(
 ) -> RunDetails:
     """Continues a cancelled, failed or abandoned run, or with `sides` a run that waits for them."""
     await service.resume(caller, run_id, request.sides if request else None)
-    response.headers["Location"] = f"/v1/runs/{run_id}"
+    response.headers["Location"] = link(f"/v1/runs/{run_id}")
     return await service.state(caller, run_id)
 
 
@@ -226,10 +235,6 @@ async def undo_correction(run_id: RunId, service: TheService, caller: TheCaller)
 async def _check_done(service: TheService, caller: TheCaller, run_id: str) -> None:
     """Raises ProblemError for a run without an answer."""
     row = await service.run(caller, run_id)
-    advice = {
-        "running": f"Follow GET /v1/runs/{run_id}/events until it is done.",
-        "waiting": f"Send its sides to POST /v1/runs/{run_id}/resume.",
-    }.get(row.status, f"POST /v1/runs/{run_id}/resume continues it.")
     if row.status != "done":
-        detail = f"Run {run_id} is {row.status}. {advice}"
-        raise ProblemError(409, "run-not-done", detail)
+        advice = "Follow its events" if row.status == "running" else f"POST /v1/runs/{run_id}/resume continues it"
+        raise ProblemError(409, "run-not-done", f"Run {run_id} is {row.status}. {advice}.")
