@@ -229,6 +229,23 @@ def test_a_source_has_the_focus_until_escape_closes_it(
     visitor.until(lambda: focused(lost) and focused(number), "the focus where it was", 10)
 
 
+def test_a_side_is_copied_and_a_quotation_moved_and_put_back_by_keyboard(
+    samples_page: PageServer, phones: str, visit: Visit
+) -> None:
+    visitor = visit(samples_page).arrive().go(phones).answered(PHONES)
+    copy, copies = visitor.button("Copy").first, visitor.button("Copy to clipboard")
+    copy.press("Enter")
+    visitor.until(lambda: focused(copies), "the focus on what copies", 10)
+    visitor.page.keyboard.press("Escape")
+    visitor.until(lambda: focused(copy), "the focus back", 10)
+    before, undo = visitor.page.get_by_test_id("stMain").inner_text(), visitor.button("Undo")
+    visitor.button("Wrong side?").first.press("Enter")
+    visitor.text("A reader changed 1 quotation.").wait_for()
+    visitor.until(lambda: focused(undo), "the focus on the way back", 10)
+    visitor.page.keyboard.press("Enter")
+    visitor.until(lambda: visitor.page.get_by_test_id("stMain").inner_text() == before, "the answer as it was", 10)
+
+
 def focused(place: "Locator") -> bool:
     return place.count() == 1 and bool(place.evaluate("it => it === document.activeElement"))
 
