@@ -123,17 +123,6 @@ def test_sides_wrap_beside_a_source_and_print_leaves_out_what_is_no_answer(
 # While runs go on
 
 
-def test_a_reload_in_mid_run_finds_the_run_again(samples_page: PageServer, visit: Visit) -> None:
-    visitor = visit(samples_page).arrive()
-    visitor.ask(PHONES)
-    visitor.running()
-    run = visitor.run_id
-    assert run
-    visitor.reload()
-    visitor.answered(PHONES)
-    assert visitor.run_id == run
-
-
 # Text that would rather be a script
 
 

@@ -1,19 +1,16 @@
 """The suite `news`: data, measures and methods by hand, the command."""
 
 import json
-import math
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from evals.__main__ import main
 from evals.datasets.news import NewsEvent, NewsParagraph, load_news
-from evals.metrics.diversity import f1, figures, measures
+from evals.metrics.diversity import figures
 from evals.retrievers.news import EventCandidates
 from evals.retrievers.news_methods import named
 from evals.retrievers.published_selections import Clustered
@@ -89,23 +86,6 @@ def test_a_zip_and_a_folder_give_the_same(tmp_path: Path) -> None:
 
 # Paragraph 0 says two things of cluster 0; 1 says one of it; 2 one of 1; 3 one of 1 and one that nobody else says.
 SAID = Clustered(np.array([0, 0, 1, 2, 3, 3]), np.array([0, 0, 0, 1, 1, -1]))
-
-
-def rows(**values: Sequence[float]) -> dict[str, NDArray[np.float64]]:
-    base = {f"{reading}{m}@5": (0.5, 0.5) for reading in ("", "published_") for m in ("precision", "recall")}
-    return {name: np.array(row) for name, row in (base | {f"{m}@5": row for m, row in values.items()}).items()}
-
-
-EVENTS = ["one", "other"]
-
-
-def test_f1_is_of_the_means_and_no_mean_of_f1s() -> None:
-    found = measures(rows(precision=(1, 0), recall=(0.5, 1), density=(0.25, math.nan)), [5], EVENTS)
-    assert found["f1@5"].value == f1(0.5, 0.75) == 0.6  # the mean of 2/3 and 0 would be 1/3
-    assert found["f1@5"].statistic(np.array([0, 0])) == pytest.approx(2 / 3)
-    assert found["published_f1@5"].value == 0.5
-    assert found["density@5"].value == 0.25  # an event in which a measure is not defined does not count in it
-    assert math.isnan(found["density@5"].statistic(np.array([1, 1])))
 
 
 # Methods

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from evals.__main__ import main
-from evals.datasets.pir import Root, RootPerspective, load_tasks
-from evals.metrics.favour import favoured
+from evals.datasets.pir import load_tasks
 from evals.metrics.measure import figures_by
 from evals.metrics.p_recall import AVERAGE, measures
 from evals.retrievers.projection import FORMS
@@ -131,21 +130,6 @@ def result_of(capsys: pytest.CaptureFixture[str], *command: object) -> dict[str,
     assert main([*map(str, command), "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
-
-
-def sided(key: str, **gold: tuple[int, ...]) -> Root:
-    return Root(key, key, tuple(RootPerspective(label, label, ids, label) for label, ids in gold.items()))
-
-
-def test_shares_by_hand() -> None:
-    """Root a finds 3 of left and 1 of right, which has 3 of each: even is 2 and 2. Root b finds 1 of left, which has 1,
-    and right has 3: even is 1/4 and 3/4. Left: share 4/5, even (2 + 1/4) / 5."""
-    roots = [sided("a", left=(0, 1, 2), right=(3, 4, 5)), sided("b", left=(6,), right=(7, 8, 9))]
-    measures, _ = favoured(roots, [[0, 1, 2, 3], [6, 10]], seed=1)
-    assert measures["left, share"].value == 4 / 5
-    assert measures["left, even"].value == 9 / 20
-    assert measures["left, excess"].value == pytest.approx(7 / 20)
-    assert measures["right, excess"].value == pytest.approx(-7 / 20)
 
 
 def test_perspectives_from_rules(labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,6 @@
 """The preference study: statistics by hand, ballots, the page for votes, the suite."""
 
 import json
-import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -18,13 +17,12 @@ from streamlit.testing.v1 import AppTest
 from test_ui import page  # noqa: F401  # a fixture
 from test_ui_parts import ANSWER, HOSTILE, passage
 
-from agent.answer.ballots import CRITERIA, Ballots, Choice, Vote
+from agent.answer.ballots import CRITERIA, Ballots, Choice
 from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.settings import Settings
 from evals.__main__ import main
 from evals.metrics.preference import planned, power, published_z, votes_needed
-from evals.suites.preference import of_kind
 from tools.store.database import Database
 
 
@@ -49,22 +47,6 @@ def test_power_by_hand() -> None:
     found = planned(people=4, each=3, icc=0.25, shares=[0.9])
     assert found["plan"]["worth"] == 8
     assert (found["shares"]["0.9"]["independent"], found["shares"]["0.9"]["votes"]) == (11, 17)
-
-
-def votes(voter: str, *chosen: Any, answer_left: bool = True) -> list[Vote]:
-    kind = voter.partition("-")[0]
-    return [Vote(i, voter, kind, answer_left, dict.fromkeys(CRITERIA, c), "") for i, c in enumerate(chosen)]
-
-
-def test_shares_by_hand_with_intervals_by_voter() -> None:
-    first, second = votes("person-1", "left", "left"), votes("person-2", "left", "same", answer_left=False)
-    unfinished = Vote(9, "person-2", "person", True, {"organisation": "left"}, "")
-    told = of_kind([*first, *second, unfinished], seed=1)
-    assert told["said"]["preference"] == {"answer": 2, "same": 1, "list": 1}
-    assert told["metrics"]["preference"] == (1 + 1 + 0 + 0.5) / 4
-    assert told["intervals"]["preference"] == (0.25, 1.0)  # both voters are the first, or both the second
-    assert (told["voters"], told["votes"], told["unfinished"], told["left"]) == (2, 4, 1, 3)
-    assert all(math.isnan(end) for end in of_kind(first, 1)["intervals"]["preference"]), "one voter"
 
 
 @pytest.fixture
