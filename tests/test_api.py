@@ -340,7 +340,6 @@ LIST = "GET /openapi.json lists the calls."
 _JSON = "Send 'Content-Type: application/json'"
 PROBLEMS: list[tuple[tuple[str, str, dict[str, Any]], int, str, str]] = [
     (sent(b'{"question": "x"'), 400, "unreadable-body", "Expecting ',' delimiter at character 16"),
-    (sent("{'q': 'ü'}".encode("latin-1")), 400, "unreadable-body", "can't decode byte 0xfc in position 7"),
     (("GET", "/v1/runs", {"headers": {"Host": "evil.example"}}), 403, "unknown-host", "STEELMAN_API_HOSTS"),
     (("GET", "/v1/runs", {"headers": {"Origin": "http://a.example"}}), 403, "unknown-origin", "STEELMAN_API_ORIGINS"),
     (asking(collections=["samples", "nowhere"]), 404, "unknown-collection", "There are: samples. GET /v1/collections"),
@@ -352,9 +351,8 @@ PROBLEMS: list[tuple[tuple[str, str, dict[str, Any]], int, str, str]] = [
     (("PUT", RUN, GET), 405, "method-not-allowed", f"It supports GET, DELETE. {LIST}"),
     (("POST", "/v1/collections/samples/documents", {"json": DOCUMENT}), 409, "collection-is-fixed", "another name"),
     (sent(b" " * 8_000_001), 413, "body-too-large", "Send at most 8 MB at once."),
-    *((sent(b"{}", kind), 415, "unsupported-media-type", _JSON) for kind in ("", "text/plain", "nonsense")),
+    *((sent(b"{}", kind), 415, "unsupported-media-type", _JSON) for kind in ("", "text/plain")),
     (("POST", "/v1/collections/a/files", body(b"{}")), 415, "unsupported-media-type", "multipart/form-data"),
-    (("POST", "/v1/ask", {"json": {}}), 422, "invalid-request", "body.question: Field required."),
     (asking(dept="deep"), 422, "invalid-request", "body.dept: There is no such field; /openapi.json"),
     (("GET", "/v1/runs/nonsense", GET), 422, "invalid-request", "12 characters"),
     (asking(question="Hello!"), 422, "unanswerable-question", "Ask something"),

@@ -120,9 +120,6 @@ def test_sides_wrap_beside_a_source_and_print_leaves_out_what_is_no_answer(
         assert visitor.page.locator("[class*=cite-list]").last.is_visible() is (media == "print")  # the list is folded
 
 
-# While runs go on
-
-
 # Text that would rather be a script
 
 
@@ -175,28 +172,6 @@ LETTER = (
     "Our town should sell the old pier, since repairs cost more each year than all the fees bring in. "
     "The town should not sell the old pier, because whoever owns the pier decides who may fish from it."
 )
-
-
-def test_documents_are_added_asked_opened_and_deleted(samples_page: PageServer, visit: Visit, tmp_path: Path) -> None:
-    letter = tmp_path / "letter.txt"
-    letter.write_text(LETTER)
-    broken = tmp_path / "broken.pdf"
-    broken.write_bytes(b"no pdf")
-    visitor = visit(samples_page).go("/?view=documents")
-    visitor.page.locator("input[type=file]").first.set_input_files([letter, broken])
-    visitor.text("letter.txt").wait_for()
-    visitor.button("Add").click()
-    visitor.text(re.compile("1 document stored in 'mine'")).wait_for()
-    assert "broken.pdf" in visitor.page.inner_text("[role=status]")  # what could not be read, and why
-    visitor.button("Open").first.click()
-    visitor.text("decides who may fish from it").wait_for()
-    visitor.page.keyboard.press("Escape")
-    visitor.arrive().ask("Should our town sell the old pier?")
-    visitor.answered("Should our town sell the old pier?")
-    assert "repairs cost more each year" in visitor.page.inner_text("body")
-    visitor.go("/?view=documents").button("Delete").first.click()
-    visitor.button("Delete for good").click()
-    visitor.text("0 documents, 0 passages.").wait_for()
 
 
 _LOSE = "it => it.addEventListener('focus', () => setTimeout(() => { it.blur(); it.id = 'lost' }, 100), {once: true})"

@@ -85,16 +85,6 @@ def test_a_quotation_on_the_wrong_side_moves_with_all_that_is_counted_from_it() 
     assert Answer.model_validate_json(after.model_dump_json()) == after
 
 
-def test_numbers_stay_and_the_judge_says_nothing_of_where_a_reader_put_it() -> None:
-    before = quoting()
-    after = moving(before, (MILK, "p1"))
-    assert [c.number for c in after.citations] == [c.number for c in before.citations]
-    (claim,) = (c for s in after.perspectives for c in s.claims if c.text == MILK)
-    cited = next(c for c in after.citations if c.number in claim.citations)
-    assert (cited.quote, cited.support) == (MILK, None)
-    assert all(c.support == 0.95 for c in after.citations if c.number != cited.number and c.quote != TEXTS[8])
-
-
 def test_what_is_made_from_the_answer_follows() -> None:
     after = moving(quoting(), (MILK, "p1"), (TEXTS[1], OFF_QUESTION))
     said = "A reader changed 2 quotations."

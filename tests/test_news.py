@@ -10,7 +10,6 @@ import pytest
 
 from evals.__main__ import main
 from evals.datasets.news import NewsEvent, NewsParagraph, load_news
-from evals.metrics.diversity import figures
 from evals.retrievers.news import EventCandidates
 from evals.retrievers.news_methods import named
 from evals.retrievers.published_selections import Clustered
@@ -135,23 +134,6 @@ def test_the_methods_by_hand(name: str, k: int, chosen: list[int]) -> None:
 
 
 # The suite
-
-
-def test_the_figures_of_an_event_by_hand() -> None:
-    # a1 and a2: one of two is relevant, of three in all; both of four are annotated; they are alike; one cluster in
-    # three sentences; of the two relevant clusters (a1 | a3, a4) one is covered.
-    assert figures(ready(), [0, 1], 2) == {
-        "precision@2": 1 / 2,
-        "recall@2": 1 / 3,
-        "published_precision@2": 1.0,
-        "published_recall@2": 2 / 4,
-        "distance@2": 0.0,
-        "density@2": 1 / 3,
-        "coverage@2": 1 / 2,
-        "coverage_without_noise@2": 1 / 2,
-        "chosen@2": 2.0,
-    }
-    assert figures(ready(), [2], 1)["published_precision@1"] == 0.0  # b1 is another event's
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toys import House, ToyEncoder
+from toys import House
 
 from evals.__main__ import main
 from evals.datasets.retrieval import RetrievalSet, load_sets
 from evals.retrievers.corpus_index import CorpusIndex
-from evals.retrievers.methods import STANDARD, bm25, dense, hybrid, method, named
+from evals.retrievers.methods import STANDARD, bm25, dense, hybrid, named
 from tools.models.cache import VectorCache
 from tools.passages import SourceDocument
 
@@ -104,18 +104,6 @@ def test_the_methods_find_what_the_agent_finds(tmp_path: Path, cache: VectorCach
             assert ours == [documents[i] for i in theirs[name]], name
     house.search.close()
     house.database.close()
-
-
-METHODS = "hybrid+expansion dense+expansion+mmr dense+dkmips hybrid+scs dense+scs-released dense+greedyplus:0.5"
-
-
-def test_every_method_ranks_each_passage_once(tmp_path: Path, cache: VectorCache) -> None:
-    one = small(tmp_path)
-    with CorpusIndex(one.corpus, ToyEncoder(), cache) as index:
-        for name in f"{METHODS} hybrid+coverage dense+cast dense+pap:0.5 dense+pap+mmr bm25+gold+coverage".split():
-            found, fewer = ([method(name).rank(index, q, k) for q in one.questions] for k in (100, 2))
-            assert all(2 < len(set(r)) == len(r) <= len(one.corpus) for r in found), name
-            assert [len(set(r)) for r in fewer] == [2, 2], name
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,9 +55,6 @@ class Gate:
         self.opened.wait(20)
 
 
-# Events
-
-
 # What is refused before anything is begun
 
 

@@ -36,6 +36,3 @@ def test_both_sides_are_covered_before_one_is_covered_twice() -> None:
     support = [[0.9, 0.9, 0.9, 0.05], [0.05, 0.05, 0.05, 0.9]]
     assert 3 in choose_by_coverage(pool(vectors, support), 2)
     assert 3 not in choose_by_coverage(pool(vectors, np.zeros((0, 4))), 2)  # of equals the earlier ones
-
-
-# Names

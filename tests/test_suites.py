@@ -27,7 +27,6 @@ from evals.answering.asking import MISSING
 from evals.datasets.cases import SIDES, Case
 from evals.datasets.news import load_news
 from evals.datasets.rows import GOLD, json_rows
-from evals.metrics.perspectives import match, perspective_measures
 from evals.metrics.quoting import MOST, QuotableParts, measures
 from evals.models import agent_judge
 from evals.reports.records import Record, Records
@@ -396,22 +395,6 @@ def test_a_run_with_the_embedded_judge(run_suite: Suite, tmp_path: Path, capsys:
 
 
 SLOW = ("Barges are slow.", "Barges are not slow.")
-
-
-def test_perspectives_are_matched_one_to_one() -> None:
-    gold = ("With ropes.", "With chains.", "With anchors.")
-    # The first two are both nearest to the first gold one; only one may have it: .95 + .92 beats .96 + .3.
-    cosines = np.array([[0.95, 0.3, 0.1], [0.96, 0.92, 0.1]], np.float32)
-    found = match(gold, ["Ropes.", "Chains."], cosines)
-    assert (found["cosines"], found["close"]) == ([0.95, 0.92, 0.0], 2)
-    failed = match(SLOW, [], np.zeros((0, 2), np.float32))
-    measures = perspective_measures([("How?", found), ("Are barges slow?", failed)])
-    assert {name: round(m.value, 4) for name, m in measures.items()} == {
-        "perspectives_recall": round(2 / 5, 4),
-        "perspectives_precision": 1.0,
-        "perspectives_cosine": round((0.95 + 0.92) / 5, 4),
-        "perspectives_given": 1.0,
-    }
 
 
 def write_gold(folder: Path, *rows: Any) -> Path:

@@ -255,15 +255,6 @@ def test_what_is_deleted_can_be_put_back_though_the_page_is_asked_for_again_mean
     assert "Undo" in labels(app)
 
 
-def test_the_way_back_is_shown_though_the_list_is_gone(page: Callable[..., AppTest], settings: Settings) -> None:
-    page()
-    store_answer(settings, toll_answer(), "7" * 12)
-    app = page(run="7" * 12)
-    alone = [str(b.key) for b in app.button if "-against-" in str(b.key) and str(b.key).startswith("move-")]
-    app.button(key=next(k for k in alone if k.endswith("-0") and k.replace("-0", "-1") not in alone)).click().run()
-    assert labels(app).count("Undo") == 1
-
-
 def test_nobody_corrects_what_another_asked(page: Callable[..., AppTest], settings: Settings) -> None:
     page()
     store_answer(settings, toll_answer(), "7" * 12)  # everybody's
@@ -479,14 +470,6 @@ def test_the_answer_lists_its_sources_and_can_be_taken_along(page: Callable[...,
     copied, *_, link = [c.value for c in app.code]
     assert "[1] " in copied
     assert link.endswith(f"?run={shown_run(app)}")
-
-
-def test_the_answer_stands_beside_the_ranked_passages_of_its_run(page: Callable[..., AppTest]) -> None:
-    app = click(click(until(ask(page(), QUESTION), answered), "Compare"), "Plain ranked list")
-    assert "<h1>Plain ranked list</h1>" in html(app)
-    assert len([e for e in app.get("html") if '<p class="sm-claim' in e.proto.body]) == 2
-    click(app, "Back to the answer")
-    assert answered(app)
 
 
 def compared(app: AppTest) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from agent_fixtures import QUESTION
 from conftest import ROOT
 from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.testing.v1 import AppTest
 
 from agent.answer.attribution import numbered_source_lines, source_lines
 from agent.answer.model import (
@@ -19,7 +18,6 @@ from agent.answer.model import (
     Quotation,
     Usage,
 )
-from agent.answer.words import HOW_MADE
 from tools.passages import Passage
 from ui import escaping, focus, guard, settings_view, source_view
 from ui.escaping import escaped
@@ -38,9 +36,6 @@ def test_the_page_is_up_before_what_a_run_needs_is_loaded() -> None:
     code = "import sys, ui.server; print({'langgraph', 'langchain_core', 'chromadb', 'onnxruntime'} & {*sys.modules})"
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "set()"
-
-
-# What events amount to
 
 
 # Hostile text
@@ -176,27 +171,6 @@ def test_a_hostile_source_is_shown_as_text() -> None:
     html = card(bad, replace(passage(1, HOSTILE + " It lasts."), section=HOSTILE))
     for tag in ("<script", "<iframe", "<img", "<b>bold", "<a "):
         assert tag not in html
-
-
-def test_one_line_tells_what_was_not_done_and_the_rest_is_folded() -> None:
-    def page() -> None:
-        from test_rendering import answer_with
-
-        from agent.answer.model import Note
-        from ui import answer_view
-
-        notes = [Note(kind="scope", text="Counted."), Note(kind="degraded", text="Long <b>.", brief="It failed.")]
-        answer_view.show_notes(answer_with("x", notes=notes))
-        answer_view.show_notes(answer_with("x", notes=[]))
-
-    at = AppTest.from_function(page).run()
-    assert not at.exception
-    (folded,) = at.expander
-    assert folded.label == HOW_MADE
-    assert [e.proto.body for e in folded.get("html")] == [
-        f'<p class="sm-small">{t}</p>' for t in ("Counted.", "Long &lt;b&gt;.")
-    ]
-    assert [e.proto.body for e in at.main.get("html")][:1] == ['<p class="sm-small">It failed.</p>']
 
 
 # The settings
