@@ -34,9 +34,7 @@ def show(service: PageService, run_id: str) -> None:
     st.button("New question", key="new", width="stretch", on_click=go)
     if permissions.by_shared_link(service.person):
         html.small("A shared link opened this window, so it lists no other questions.")
-        st.html(
-            '<a href="/" target="_self" style="display:block;min-width:44px;height:44px">Open the page with history</a>'
-        )
+        st.html('<a href="/" target="_self" style="display:block;min-width:44px;height:44px">Open the full page</a>')
         return
     with st.container(horizontal=True):
         link("Documents", "documents-view", view="documents")
