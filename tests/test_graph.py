@@ -143,3 +143,11 @@ async def test_a_quotation_that_speaks_for_the_other_side_is_dropped(settings: S
     async with door(settings, build(judge=ScriptedJudge(lambda _: 0.9), write=misplaced)) as runs:
         _, events = await run(runs, max_rounds=0)
     assert (of_kind(events, "verified")[0]["held"] > 2, of_kind(events, "verified")[0]["dropped"]) == (True, 0)
+
+
+async def test_a_run_that_waits_for_its_sides_wants_them(settings: Settings) -> None:
+    async with door(settings) as runs:
+        run_id = await runs.start(QUESTION, RunOptions.of(review=True))
+        assert [e async for e in runs.events(run_id)][-1].kind == "waiting"
+        with pytest.raises(RunError, match="send them"):
+            await runs.resume(run_id)

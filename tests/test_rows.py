@@ -135,6 +135,16 @@ def test_two_that_are_equally_plausible_and_none(tmp_path: Path, data: str, says
         Reading(made(tmp_path, "a.csv", data))
 
 
+def test_the_error_shows_the_columns_and_what_to_type(tmp_path: Path) -> None:
+    path = made(tmp_path, "a b.csv", table([["id", "for it", "against"], [7, LONG[0], LONG[1]]]))
+    with pytest.raises(SourceError) as raised:
+        Reading(path, hint="Type: ingest {file} --text {column}")
+    assert "'id' (7), 'for it' (Zoos keep the last animals of some kinds…)" in str(raised.value)
+    assert "Type: ingest 'a b.csv' --text 'for it'" in str(raised.value)
+    both = Reading(path, text=("for it,against",))
+    assert both.texts == [f"{LONG[0]}\n\n{LONG[1]}"]
+
+
 def test_columns_that_are_named(tmp_path: Path) -> None:
     rows = [{"meta": {"Title": "On zoos", "who": ["A", "B"]}, "pro": LONG[0], "con": LONG[1], "n": 7, "text": "no"}]
     path = made(tmp_path, "a.jsonl", lines(*rows))
