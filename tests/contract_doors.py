@@ -223,10 +223,8 @@ READ: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 # Each line: situation, tool, arguments, cause
 REFUSED: tuple[tuple[str, str, dict[str, Any], str], ...] = (
-    ("neither true nor false", "ask", {"web": "maybe"}, "web: Input should be a valid boolean"),
     ("an unknown collection", "ask", {"collections": "mine"}, "There is no collection 'mine'. There are: samples."),
     ("no domain", "ask", {"domains": '["not a domain"]'}, "domains.0: "),
-    ("a deep list", "ask", {"domains": "[" * 5000}, "domains.0: String should have at most 253 characters"),
     ("an unknown argument", "ask", {"command": "ls"}, "The arguments are: collections, web, domains"),
     ("no question", "ask", {"question": "Write a song about bridges"}, "question was found in"),
 )

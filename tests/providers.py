@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from agent.models.inference import Models
 from agent.models.providers import Brief, Providers
 from agent.settings import Settings
-from agent.state import Claim, FramingState, Perspective
+from agent.state import Claim, Perspective
 from tools.models.cache import VectorCache
 from tools.models.judges.judge import LocalJudge, Pair
-from tools.passages import Passage
 from tools.store.hybrid import SearchHit
 from tools.store.store import Store
 
@@ -56,16 +55,6 @@ class WatchedSearch:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)  # what stores and refreshes is as it is
-
-
-class ScriptedExpander:
-    """The sides that it was given."""
-
-    def __init__(self, *sides: Perspective) -> None:
-        self._sides = list(sides)
-
-    async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-        return self._sides
 
 
 class ReadingWriter:

@@ -11,8 +11,8 @@ from providers import side
 
 from agent.answer.assemble import assemble
 from agent.answer.model import Answer, AnswerDocument, DocumentStance
-from agent.answer.summary import SEARCH_INCOMPLETE, summarise, summary_of
-from agent.state import Claim, Coverage, FramingState, RunState, StageName, StageNote
+from agent.answer.summary import summarise, summary_of
+from agent.state import Claim, Coverage, FramingState, RunState, StageName
 from tools.passages import Passage
 
 FRAMING = FramingState(form="polar", question="Should towns build bridges?", alternatives=[], focus="")
@@ -70,19 +70,6 @@ def test_each_document_has_one_citation_number() -> None:
     assert not answer.citations[0].sample
 
 
-def test_without_claims_the_sides_are_listed() -> None:
-    answer = made(state([], notes=[{"stage": "retrieve", "message": "It failed."}]))
-    assert (answer.outcome, answer.nearest_questions) == ("nothing_found", ["Q1?"])
-    assert [s.name for s in answer.perspectives] == ["side 1", "side 2", "side 3"]
-    assert [n.text for n in answer.notes] == ["It failed."]
-    assert answer.usage.passages_judged == 0
-    assert answer.summary == f"Nothing on this was found, {SEARCH_INCOMPLETE}."
-    assert SEARCH_INCOMPLETE in made(state([], notes=[], unread_pages={"https://example.org": "took too long"})).summary
-    read = made(state([], support={"p1": {1: 0.1, 3: 0.1}}))
-    assert read.summary == "Nothing on this was found in the 2 documents that were read."
-    assert made(state([], earlier=["Bridges?"])).nearest_questions == []  # the topics of the samples go on nothing
-
-
 def test_what_is_on_the_question_stands_under_no_side() -> None:
     on_it = claim("", "Four.", 4, role="also")
     run = state([on_it], framing={**FRAMING, "form": "plain"}, perspectives=[])
@@ -106,14 +93,6 @@ def summary(*stances: Any, documents: list[AnswerDocument], focus: str = "") -> 
     sides = [side(i, f"S{i}.", stance) for i, stance in enumerate(stances)]
     state: Any = {"perspectives": sides, "framing": FRAMING | {"focus": focus}}
     return summarise("answered", state, documents)
-
-
-@pytest.mark.parametrize(("stage", "headline"), [("retrieve", "searched"), ("judge", "read")])
-def test_time_that_ran_out_is_the_headline_of_nothing(stage: StageName, headline: str) -> None:
-    failures = [StageNote(stage=stage, message="the time for it was used up.", kind="late")]
-    state = RunState(framing=FRAMING, perspectives=[], coverage={}, claims=[], notes=failures)
-    said = summarise("nothing_found", state, [])
-    assert said.startswith(f"Time ran out before all was {headline}. Nothing was found by then, which does not say")
 
 
 @pytest.mark.parametrize("stage", ["retrieve", "judge"])

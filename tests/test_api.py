@@ -332,7 +332,6 @@ LIST = "GET /openapi.json lists the calls."
 _JSON = "Send 'Content-Type: application/json'"
 PROBLEMS: list[tuple[tuple[str, str, dict[str, Any]], int, str, str]] = [
     (sent(b'{"question": "x"'), 400, "unreadable-body", "Expecting ',' delimiter at character 16"),
-    (sent("{'q': 'ü'}".encode("latin-1")), 400, "unreadable-body", "can't decode byte 0xfc in position 7"),
     (("GET", "/v1/runs", {"headers": {"Host": "evil.example"}}), 403, "unknown-host", "STEELMAN_API_HOSTS"),
     (("GET", "/v1/runs", {"headers": {"Origin": "http://a.example"}}), 403, "unknown-origin", "STEELMAN_API_ORIGINS"),
     (asking(collections=["samples", "nowhere"]), 404, "unknown-collection", "There are: samples. GET /v1/collections"),
@@ -344,9 +343,8 @@ PROBLEMS: list[tuple[tuple[str, str, dict[str, Any]], int, str, str]] = [
     (("PUT", RUN, GET), 405, "method-not-allowed", f"does not support PUT. {LIST}"),
     (("POST", "/v1/collections/samples/documents", {"json": DOCUMENT}), 409, "collection-is-fixed", "another name"),
     (sent(b" " * 8_000_001), 413, "body-too-large", "Send at most 8 MB at once."),
-    *((sent(b"{}", kind), 415, "unsupported-media-type", _JSON) for kind in ("", "text/plain", "nonsense")),
+    *((sent(b"{}", kind), 415, "unsupported-media-type", _JSON) for kind in ("", "text/plain")),
     (("POST", "/v1/collections/a/files", body(b"{}")), 415, "unsupported-media-type", "multipart/form-data"),
-    (("POST", "/v1/ask", {"json": {}}), 422, "invalid-request", "body.question: Field required."),
     (asking(dept="deep"), 422, "invalid-request", "body.dept: Extra inputs are not permitted."),
     (("GET", "/v1/runs/nonsense", GET), 422, "invalid-request", "{12}$"),
     (asking(question="Hello!"), 422, "unanswerable-question", "Ask something"),
@@ -384,9 +382,3 @@ def test_the_page_of_the_calls_needs_no_key_and_loads_nothing_from_elsewhere(sta
     assert "://" not in page.text
     loaded = re.findall(r"""(?:src|href|url: ?)=?["'](/[^"']+)""", page.text)
     assert [standing.http.get(path).status_code for path in loaded] == [200] * 3
-
-
-def test_without_allowed_pages_only_the_servers_own_may_call(standing: Door) -> None:
-    own = standing.http.get("/v1/runs", headers={"Origin": standing.address})
-    assert own.status_code == 200
-    assert not [name for name in own.headers if "access-control" in name]

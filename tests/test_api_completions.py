@@ -10,9 +10,11 @@ import openai
 import pytest
 from agent_fixtures import QUESTION
 from answering_model import QUESTION as VOTING
+from answering_model import STAGES, answering
 from api_on_loopback import Door, api
 from instant_providers import InstantExpander
 from markdown_it import MarkdownIt
+from model_server import ModelServer, Reply
 from providers import build
 
 from agent.runs.build import build_providers
@@ -78,6 +80,21 @@ def test_openais_client_gets_the_answer_with_its_sources_whole_and_streamed(stan
     assert all(f"verified: {c['text']}" in thought for s in answer["perspectives"] for c in s["claims"])
     assert [c.choices[0].finish_reason for c in chunks[:-1]] == [None] * (len(chunks) - 2) + ["stop"]
     assert (chunks[-1].choices, chunks[-1].usage.total_tokens) == ([], 0)
+
+
+@pytest.mark.usefixtures("library")
+def test_tokens_are_those_that_the_models_spent_also_on_a_reply_that_was_cut_off() -> None:
+    with ModelServer(strict=False) as server:
+        server.on(STAGES["write"], Reply('{"claims": [{"text": "Vot', finish_reason="length", usage=(100, 10)))
+        given = load_settings(openai_base_url=answering(server, usage=(100, 10)).url, model="m", judge="embedded")
+        with api(given, build_providers) as address, client(address) as llm:
+            reply = ask(llm, said("user", VOTING))
+        calls = len(server.prompts())
+        assert any(STAGES["write"] in prompt for prompt in server.prompts())
+    usage = reply.usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (100 * calls, 10 * calls, 110 * calls)
+    assert (reply.choices[0].finish_reason, about(reply)["outcome"]) == ("stop", "answered")
+    assert "The model m failed, and Steelman's built-in models stood in." in reply.choices[0].message.content
 
 
 # Conversations

@@ -15,10 +15,3 @@ def test_each_part_is_measured(run_suite: Suite, monkeypatch: pytest.MonkeyPatch
     assert found["judge"]["sentences_per_second"] > found["judge"]["pairs_of_160_tokens_per_second"]
     assert found["ingest"]["passages"] > 500
     assert found["index"]["search"]["median_ms"] <= found["index"]["search"]["p95_ms"]
-
-
-def test_errors_name_the_cause(run_suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "no part 'all'. There are: ask, judge, ingest, index." in run_suite("bench", "all")[2]
-    assert "must be 1 or more" in run_suite("bench", "index", "--passages", 0)[2]
-    monkeypatch.setenv("STEELMAN_PROVIDER", "nobody")
-    assert "`agent ask` failed. steelman: STEELMAN_PROVIDER" in run_suite("bench", "ask")[2]

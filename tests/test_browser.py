@@ -120,20 +120,6 @@ def test_sides_wrap_beside_a_source_and_print_leaves_out_what_is_no_answer(
         assert visitor.page.locator("[class*=cite-list]").last.is_visible() is (media == "print")  # the list is folded
 
 
-# While runs go on
-
-
-def test_a_reload_in_mid_run_finds_the_run_again(samples_page: PageServer, visit: Visit) -> None:
-    visitor = visit(samples_page).arrive()
-    visitor.ask(PHONES)
-    visitor.running()
-    run = visitor.run_id
-    assert run
-    visitor.reload()
-    visitor.answered(PHONES)
-    assert visitor.run_id == run
-
-
 # Text that would rather be a script
 
 
@@ -188,28 +174,6 @@ LETTER = (
 )
 
 
-def test_documents_are_added_asked_opened_and_deleted(samples_page: PageServer, visit: Visit, tmp_path: Path) -> None:
-    letter = tmp_path / "letter.txt"
-    letter.write_text(LETTER)
-    broken = tmp_path / "broken.pdf"
-    broken.write_bytes(b"no pdf")
-    visitor = visit(samples_page).go("/?view=documents")
-    visitor.page.locator("input[type=file]").first.set_input_files([letter, broken])
-    visitor.text("letter.txt").wait_for()
-    visitor.button("Add").click()
-    visitor.text(re.compile("1 document stored in 'mine'")).wait_for()
-    assert "broken.pdf" in visitor.page.inner_text("[role=status]")  # what could not be read, and why
-    visitor.button("Open").first.click()
-    visitor.text("decides who may fish from it").wait_for()
-    visitor.page.keyboard.press("Escape")
-    visitor.arrive().ask("Should our town sell the old pier?")
-    visitor.answered("Should our town sell the old pier?")
-    assert "repairs cost more each year" in visitor.page.inner_text("body")
-    visitor.go("/?view=documents").button("Delete").first.click()
-    visitor.button("Delete for good").click()
-    visitor.text("0 documents, 0 passages.").wait_for()
-
-
 _LOSE = "it => it.addEventListener('focus', () => setTimeout(() => { it.blur(); it.id = 'lost' }, 100), {once: true})"
 """The element loses the focus once, as where the page is still being drawn."""
 
@@ -227,6 +191,23 @@ def test_a_source_has_the_focus_until_escape_closes_it(
     panel.wait_for(state="detached")
     lost = visitor.page.locator("#lost")
     visitor.until(lambda: focused(lost) and focused(number), "the focus where it was", 10)
+
+
+def test_a_side_is_copied_and_a_quotation_moved_and_put_back_by_keyboard(
+    samples_page: PageServer, phones: str, visit: Visit
+) -> None:
+    visitor = visit(samples_page).arrive().go(phones).answered(PHONES)
+    copy, copies = visitor.button("Copy").first, visitor.button("Copy to clipboard")
+    copy.press("Enter")
+    visitor.until(lambda: focused(copies), "the focus on what copies", 10)
+    visitor.page.keyboard.press("Escape")
+    visitor.until(lambda: focused(copy), "the focus back", 10)
+    before, undo = visitor.page.get_by_test_id("stMain").inner_text(), visitor.button("Undo")
+    visitor.button("Wrong side?").first.press("Enter")
+    visitor.text("A reader changed 1 quotation.").wait_for()
+    visitor.until(lambda: focused(undo), "the focus on the way back", 10)
+    visitor.page.keyboard.press("Enter")
+    visitor.until(lambda: visitor.page.get_by_test_id("stMain").inner_text() == before, "the answer as it was", 10)
 
 
 def focused(place: "Locator") -> bool:

@@ -10,7 +10,6 @@ import pytest
 from answering_model import check_reply
 from model_server import ModelServer, Reply
 
-from tools.limits import CLAIMS_PER_CALL
 from tools.models.chat.model import ChatModel
 from tools.models.judges.checker import ClaimCheck, ClaimChecker
 from tools.passages import Passage
@@ -95,19 +94,6 @@ async def test_labels_and_order_are_new_for_each_call(server: ModelServer, check
     orders = [[(a.label, a.text) for a in asked(r.body)] for r in server.requests]
     assert len({tuple(text for _, text in order) for order in orders}) > 1
     assert len({label for order in orders for label, _ in order}) > 20
-
-
-async def test_many_claims_take_more_calls(server: ModelServer, checker: ClaimChecker) -> None:
-    planted = ClaimCheck("Claim 1.", FOR, (OTHER,))
-    server.on("", saying(lambda a: {"said": "no"} if a.cites == [OTHER.text] else {}), times=4)
-    many = [ClaimCheck(f"Claim {n}.", FOR, (FIRST,)) for n in range(CLAIMS_PER_CALL + 1)]
-    verdicts, fooled = await checker.check(many, planted=planted)
-    assert ([v.said for v in verdicts], fooled) == ([0.95] * len(many), False)
-    assert sorted(len(asked(r.body)) for r in server.requests) == [33, 34]
-    long = [ClaimCheck(f"Claim {n}.", FOR, (passage(n, f"Word{n} " * 2000),)) for n in range(10, 15)]
-    await checker.check(long, planted=planted)
-    assert sorted(len(asked(r.body)) for r in server.requests[2:]) == [3, 4]
-    assert all(sum(a.cites == [OTHER.text] for a in asked(r.body)) == 1 for r in server.requests)
 
 
 async def test_a_missing_verdict_is_asked_for_once_more(server: ModelServer, checker: ClaimChecker) -> None:

@@ -86,14 +86,6 @@ def test_ask_prints_the_answer_and_nothing_else_when_nobody_watches(cli: Cli) ->
     assert "\x1b" not in out
 
 
-def test_progress_is_shown_on_a_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    _, out, err = cli("ask", QUESTION, "--json")
-    assert json.loads(out)["outcome"] == "answered"
-    lines = ("Reading", "Sides: ", "Searching", "Reading what was found", "Writing", "Checking", "Done.")
-    assert [line for line in lines if f"\x1b[2K  {line}" not in err] == []
-
-
 def test_ask_exits_with_three_when_nothing_was_found(cli: Cli, settings: Settings) -> None:
     database = Database(settings.database_path)
     with database.write() as db:
@@ -325,13 +317,6 @@ def test_what_an_older_version_read_is_read_again(cli: Cli, tmp_path: Path) -> N
     listed = cli("collections", "own")[1]
     assert [name in listed for name in ("Café.md", "row 1", "row 2", "gone.txt")] == [True, True, False, True]
     assert cli("ingest", "--again", "--collection", "own")[0] == cli("ingest")[0] == BAD_INPUT
-
-
-def test_the_samples_stay_as_they_are(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "note.txt").write_text("Ferries ask for patience.")
-    for words in (("ingest", str(tmp_path), "--collection", "samples"), ("delete", "samples")):
-        status, _, err = cli(*words)
-        assert (status, "Steelman's own" in err, one_line(err)) == (BAD_INPUT, True, True)
 
 
 # As processes

@@ -35,7 +35,6 @@ from agent.state import Claim
 from evals.__main__ import main
 from evals.suites.corrections import statement_of
 from evals.training.data import load_corpus, rows_of
-from tools.errors import InputError
 from tools.store.database import FROM_3, SCHEMA_VERSION, Database
 
 MILK = TEXTS[12]
@@ -84,16 +83,6 @@ def test_a_quotation_on_the_wrong_side_moves_with_all_that_is_counted_from_it() 
     assert document.stances == [DocumentStance(perspective="p1", argues="for")]
     assert noted(after) == ["A reader changed 1 quotation."]
     assert Answer.model_validate_json(after.model_dump_json()) == after
-
-
-def test_numbers_stay_and_the_judge_says_nothing_of_where_a_reader_put_it() -> None:
-    before = quoting()
-    after = moving(before, (MILK, "p1"))
-    assert [c.number for c in after.citations] == [c.number for c in before.citations]
-    (claim,) = (c for s in after.perspectives for c in s.claims if c.text == MILK)
-    cited = next(c for c in after.citations if c.number in claim.citations)
-    assert (cited.quote, cited.support) == (MILK, None)
-    assert all(c.support == 0.95 for c in after.citations if c.number != cited.number and c.quote != TEXTS[8])
 
 
 def test_what_is_made_from_the_answer_follows() -> None:
@@ -253,15 +242,6 @@ def test_a_second_click_changes_nothing_and_the_way_back_counts_as_none(database
     assert corrections.runs() == []
 
 
-def test_what_is_no_quotation_or_no_side_is_refused(database: Database) -> None:
-    corrections = store(database, quoting())
-    for text, to, why in ((MILK, "p9", "There are: p1, p2, p3, also, off"), ("Mill.", "p1", "no such quotation")):
-        with pytest.raises(InputError, match=why):
-            corrections.add("a" * 12, to, text=text)
-    with pytest.raises(InputError, match="no answer"):
-        corrections.add("b" * 12, "p1", text=MILK)
-
-
 def test_hostile_words_are_moved_as_they_are(database: Database) -> None:
     answer = quoting()
     hostile = AnswerClaim(text=HOSTILE, citations=[1], role="also")
@@ -334,12 +314,6 @@ def test_training_reads_them_as_pairs(database: Database, run_suite_here: Suite,
     corpus = load_corpus(folder)
     read = corpus.training["corrections"] + corpus.held_out["corrections"]
     assert {(e.text, e.statement, e.target) for e in read} >= {(MILK, asked, (1, 0, 0)), (TEXTS[1], third, (0, 0, 1))}
-
-
-def test_without_a_change_no_pair_is_written(database: Database, run_suite_here: Suite, tmp_path: Path) -> None:
-    store(database, quoting())
-    status, out, _ = run_suite_here("corrections", "--out", tmp_path / "none.jsonl")
-    assert (status, out.strip()) == (0, "quotations 0, claims of models 0, pairs 0")
 
 
 @pytest.mark.parametrize(

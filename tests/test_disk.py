@@ -1,12 +1,8 @@
 """Folders of this process: a place for temporary files where no usual one takes any."""
 
-import os
-import tempfile
 from pathlib import Path
 
 from conftest import Spawn
-
-from tools.disk import provide_temporary_folder
 
 _NOWHERE = """
 import os, resource, sys, tempfile
@@ -27,15 +23,3 @@ def test_temporary_files_go_to_the_data_folder(tmp_path: Path, spawn: Spawn) -> 
     name, place = spawn(_NOWHERE, folder).communicate()[0].split()
     assert (Path(name).parent, Path(place)) == (folder, folder)
     assert (tmp_path / "data").stat().st_mode & 0o077 == 0
-
-
-def test_a_folder_that_is_missing_is_not_handed_on(tmp_path: Path, monkeypatch: object) -> None:
-    before, kept = os.environ.get("TMPDIR"), tempfile.tempdir
-    os.environ["TMPDIR"], tempfile.tempdir = str(tmp_path / "none"), None
-    try:
-        provide_temporary_folder(tmp_path / "data")
-        assert Path(os.environ["TMPDIR"]).is_dir()
-        assert not (tmp_path / "data").exists()
-    finally:
-        tempfile.tempdir = kept
-        os.environ.pop("TMPDIR") if before is None else os.environ.__setitem__("TMPDIR", before)

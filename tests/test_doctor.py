@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answering_model import SIDES, STAGES, read_request
 from model_server import ModelServer, Reply
 
 from agent.__main__ import main
 from agent.commands.doctor import DoctorFinding, doctor_checks, run_check
-from agent.models.from_settings import build_engine, build_judge
+from agent.models.from_settings import build_judge
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.models.judges.batch import BatchJudge
@@ -67,28 +66,6 @@ def test_what_answers(server: ModelServer, monkeypatch: pytest.MonkeyPatch, caps
     assert "stands in when it fails" in told["judge"]
     assert "not asked" in told["web search"]
     assert [r.path for r in server.requests if r.body is None] == ["/v1/models"]  # nothing that costs was asked of it
-
-
-@pytest.mark.usefixtures("cached")
-def test_with_ask_it_puts_a_question(
-    server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    monkeypatch.setenv("STEELMAN_MODEL", "small")
-    monkeypatch.setenv("STEELMAN_MODEL_WRITE", "large")
-    server.on(STAGES["expand"], SIDES, SIDES, times=2)
-    server.on(STAGES["judge"], _for_its_first_side)
-    assert main(["doctor", "--ask"]) == 0
-    told = lines(capsys)
-    assert told["chat model"].startswith("ok small, large at ")
-    assert told["judge"].startswith("ok small at ")
-    assert sorted(r.body["model"] for r in server.requests if r.body) == ["large", "small", "small"]  # side by side
-
-
-def _for_its_first_side(body: dict[str, Any]) -> dict[str, Any]:
-    sides, passages = read_request(body)
-    side, passage = next(iter(sides.values())), next(iter(passages.values()))
-    return {"verdicts": [{"passage": passage, "for": [side], "against": [], "weak": []}]}
 
 
 @pytest.mark.usefixtures("cached")
@@ -157,22 +134,6 @@ def test_what_a_server_says_back_is_told_without_the_keys(echo: ModelServer, tmp
 def test_the_judge_that_is_on(settings: dict[str, str], kind: type | None) -> None:
     judge = build_judge(load_settings(**settings))
     assert type(judge) is (kind or type(None))
-
-
-@pytest.mark.parametrize(
-    ("settings", "name"),
-    [
-        ({}, None),
-        ({"tavily_api_key": "tvly-x"}, "tavily"),
-        ({"searxng_url": "http://127.0.0.1:8888"}, "searxng"),
-        ({"tavily_api_key": "tvly-x", "serper_api_key": "x", "web": "serper"}, "serper"),
-        ({"tavily_api_key": "tvly-x", "web": "off"}, None),
-        ({"web": "tavily", "tavily_base_url": "http://127.0.0.1:8000"}, "tavily"),
-    ],
-)
-def test_the_search_engine_that_is_on(settings: dict[str, str], name: str | None) -> None:
-    engine = build_engine(load_settings(**settings))
-    assert (engine.name if engine else None) == name
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from providers import side
 
 from agent.answer.assemble import assemble
 from agent.answer.model import Answer
-from agent.state import Claim, Coverage, DroppedClaim, FramingState, RunState, ScoredQuote, ScoredResponse
+from agent.state import Claim, Coverage, FramingState, RunState, ScoredQuote, ScoredResponse
 from tools.passages import Passage
 
 YES = "Towns should build bridges over their rivers."
@@ -79,19 +79,3 @@ def test_the_answer_tells_what_documents_answer_in_groups() -> None:
     assert [(e.text, e.shown, e.support) for e in first.evidence] == [(LEANS, f"[{FERRY}] {LEANS}", 0.912)]
     assert for_it.groups[1].responses[0].citation is None  # no claim cites it
     assert not against.groups  # a side without a case
-
-
-def test_what_was_refused_or_is_gone_or_stands_nowhere_is_not_told() -> None:
-    refused = [
-        DroppedClaim(perspective="p1", text=LEANS, check="side"),
-        DroppedClaim(perspective="p2", text=FERRY, check="side"),
-    ]
-    claims = [claim("p1", PAYS, 2)]
-    told = answer(state(claims=claims, dropped=refused)).perspectives[0].groups
-    assert [r.thesis.text for g in told for r in g.responses] == [FERRY, PAYS, DEAR]
-    assert told[0].responses[0].evidence == []
-    gone = answer(state(claims=claims), *PASSAGES[1:], DEAR_PASSAGE).perspectives[0].groups
-    assert [r.thesis.text for g in gone for r in g.responses] == [PAYS, DEAR]
-    changed = Passage(3, "costs", "mine", "Another text.")
-    left = answer(state(claims=claims), *PASSAGES, changed).perspectives[0].groups
-    assert [r.thesis.text for g in left for r in g.responses] == [FERRY, PAYS]

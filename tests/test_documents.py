@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from toll_run import CLAIMS, QUESTION, TEXTS, toll_answer, toll_run, written
 
-from agent.answer.attribution import documents_headline, stance_label
+from agent.answer.attribution import documents_headline
 from agent.answer.files import to_docx, to_html, to_markdown
-from agent.answer.model import Answer, DocumentStance
+from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
-from agent.answer.summary import documents_and_rows, repeat_notes
+from agent.answer.summary import documents_and_rows
 from agent.state import FramingState, RunState
 
 
@@ -74,14 +74,6 @@ def test_a_follow_up_on_a_focus_counts_what_it_read_and_quotes() -> None:
     assert documents_headline(found) == "Read 6 documents (of 14 found), quoted 2."
 
 
-def test_passages_that_were_read_once_with_their_near_copies_are_counted() -> None:
-    state = RunState(support={"p1": {1: 0.9, 3: 0.1}})
-    assert [n.text for n in repeat_notes(state, {1: 1, 2: 1, 3: 3, 4: 4})] == [
-        "Passages that repeat others nearly word for word, and were read once: 1."
-    ]
-    assert repeat_notes(state, {1: 1, 3: 3}) == []
-
-
 # Objections, reasons, replies
 
 
@@ -142,25 +134,6 @@ def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
         assert "part 15" not in flat
     explained = to_terminal(answer, 104, False, explain=True)
     assert "part 9 · Post Office · news · 9 March 2025 · no clear side · not quoted" in explained
-
-
-@pytest.mark.parametrize(
-    ("stances", "why", "taken"),
-    [
-        ("p1 p2", "", "read as both"),
-        ("p1 p2 p3", "", "read as both, ‘A yearly pass’"),
-        ("p1 p3", "", "read as Yes, ‘A yearly pass’"),
-        ("", "no_side", "no clear side"),
-        ("", "off_question", ""),
-        ("", "repeats", ""),
-    ],
-)
-def test_a_document_is_read_as_the_sides_that_it_argues_for(stances: str, why: Any, taken: str) -> None:
-    answer = toll_answer()
-    told = [DocumentStance(perspective=side, argues="for") for side in stances.split()]
-    document = answer.documents[0].model_copy(update={"stances": told, "not_quoted": why})
-    assert stance_label(answer, document) == taken
-    assert stance_label(answer.model_copy(update={"perspectives": []}), document) == ""
 
 
 @pytest.mark.parametrize(

@@ -44,16 +44,6 @@ def test_unit_vectors_in_order(server: ModelServer) -> None:
     assert server.requests[0].headers["authorization"] == "Bearer secret"
 
 
-def test_dimensions_are_asked_for_once(server: ModelServer) -> None:
-    server.on("bees", Reply(data([1.0, 2.0, 3.0])), path="/embeddings")
-    encoder = counting(server)
-    assert encoder.encode([]).shape == encoder.encode_queries([]).shape == (0, 2)
-    assert encoder.dimensions == 2
-    assert len(bodies(server)) == 1
-    with pytest.raises(ProviderReplyError, match="3 dimensions instead of 2"):
-        encoder.encode(["bees"])
-
-
 def data(*rows: Any) -> dict[str, Any]:
     return {"data": [{"index": i, "embedding": row} for i, row in enumerate(rows)]}
 

@@ -98,15 +98,3 @@ def test_vectors_by_hand(bert: str) -> None:
         assert rows.dtype == np.float32
         for row, text in zip(rows, TEXTS, strict=True):
             assert row == unit(hidden(bert, text).mean(axis=0))
-
-
-@slow
-@pytest.mark.parametrize("lost", ["config.json", "model.safetensors", "tokenizer.json"])
-def test_a_model_with_a_file_missing_or_damaged(lost: str, tmp_path: Path) -> None:
-    folder = tiny_bert(tmp_path)
-    (tmp_path / lost).write_text("{")
-    with pytest.raises(ModelError, match=r"cannot be used.*Download it again"):
-        TransformersEncoder(folder).encode(TEXTS)
-    (tmp_path / lost).unlink()
-    with pytest.raises(ModelError, match=r"cannot be used.*Download it again"):
-        TransformersEncoder(folder).encode(TEXTS)

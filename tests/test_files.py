@@ -1,6 +1,5 @@
 """Which files are meant by the paths that people name."""
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -23,17 +22,6 @@ def test_a_folder_without_what_nobody_means(folder: Path) -> None:
     skipped = Counter[str]()
     assert [f.path.name for f in find_files([str(folder)], skipped=skipped)] == ["a.txt", "b.md"]
     assert skipped == {"folders that are hidden or hold programs": 2, "hidden files": 1, ".png files": 1}
-
-
-def test_named_four_ways_it_is_found_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder.parent / "link").symlink_to(folder)
-    monkeypatch.chdir(folder.parent)
-    ways = ["notes", "./notes", "notes/../notes/", str(folder), "link"]
-    assert [f.name for f in find_files(ways)] == ["notes/a.txt", "notes/deep/b.md"]
-    assert {f.origin for w in ways for f in find_files([w])} == {
-        os.path.realpath(folder / "a.txt"),
-        os.path.realpath(folder / "deep/b.md"),
-    }
 
 
 def test_a_folder_of_other_things_says_what_it_holds(tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from agent.answer.files import file_name
-from agent.options import EXAMPLE, check_answerable, check_question
-from agent.samples import sample_questions
+from agent.options import EXAMPLE, check_answerable
 from tools.errors import GreetingError, QuestionError
 from tools.language.identification import reply_to_greeting
 
@@ -37,14 +36,6 @@ HELLO = f"Hello! Ask something that people disagree on, such as: {EXAMPLE}"
 )
 def test_what_greets_is_told_from_what_asks(typed: str, reply: str) -> None:
     assert reply_to_greeting(typed) == reply
-
-
-@pytest.mark.parametrize("english_only", [True, False])  # whatever model reads the question
-def test_a_greeting_is_no_mistake_and_gets_an_example_that_is_answered(english_only: bool) -> None:
-    with pytest.raises(GreetingError) as caught:
-        check_question("Hello!", english_only=english_only)
-    assert str(caught.value) == HELLO
-    assert EXAMPLE in sample_questions().values()
 
 
 def test_a_greeting_with_talk_that_a_model_finds_no_question_in_is_no_mistake_either() -> None:

@@ -127,14 +127,3 @@ def test_a_program_asks_beside_packages_of_the_same_names(scripts: Path, tmp_pat
     assert (outcome, status, own, mixed) == ("answered", 2, "own", False)
     assert text.startswith("there is no collection 'nowhere'")
     assert "`steelman ingest YOUR_FOLDER --collection nowhere`" in text
-
-
-def test_make_refuses_another_python_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "python").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "python").chmod(0o755)
-    (tmp_path / "requirements.lock").touch()
-    asked = ["make", "-f", str(ROOT / "Makefile"), "install", f"PYTHON={tmp_path / 'python'}"]
-    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode != 0
-    assert "Python 3.11, 3.12 or 3.13 is needed" in done.stderr
-    assert not (tmp_path / ".venv").exists()

@@ -17,7 +17,7 @@ from agent.models.inference import CachedJudge
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from agent.state import RunState
+from agent.state import OTHER_WAYS, RunState
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import BatchJudge
@@ -193,6 +193,25 @@ async def test_a_small_collection_is_read_whole_every_clear_verdict_counts_and_n
     assert set(state["off_question"]) == of[STANCES[3]]
     assert all(set(found) == set(texts) for found in state["candidates"].values())
     assert [sum(STAGES[stage] in p for p in server.prompts()) for stage in ("judge", "requery")] == [2, 0]
+
+
+@pytest.mark.usefixtures("library")
+async def test_what_is_proposed_beside_the_plan_is_a_side_of_its_own() -> None:
+    def judged(body: Body) -> Any:
+        sides, passages = read_request(body)
+        [rest] = [label for side, label in sides.items() if side.startswith("Something other than these should be")]
+        proposed = [p for text, p in passages.items() if STANCES[2] in text.lower()]
+        others = [p for p in passages.values() if p not in proposed]
+        reply = {"verdicts": [verdict(p, rest) for p in proposed], "no_side": others}
+        return Reply(reply, usage=(len(prompt_of(body)) // 4, 9))
+
+    with ModelServer(strict=False) as server:
+        server.on(STAGES["judge"], judged)
+        given = load_settings(openai_base_url=server.url, model="m")
+        answer, state, texts = await judged_whole(server, given, writing=False)
+    assert len(SIDES["perspectives"]) == len(answer.perspectives) - 1 == 3
+    assert [(s.id, s.name, s.stance) for s in answer.perspectives][-1] == (OTHER_WAYS, "Other ways", "other")
+    assert {*state["coverage"][OTHER_WAYS]["ids"]} == {i for i, text in texts.items() if STANCES[2] in text}
 
 
 @pytest.mark.usefixtures("library")

@@ -28,43 +28,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_judge_data(tmp_path_factory.mktemp("judge-data"))
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_small_judge_is_trained_stopped_resumed_and_packed(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from evals.training import cross_encoder
-
-    out, whole = tmp_path / "run", cross_encoder.train_step
-    taken: list[float] = []
-
-    def interrupted(run: cross_encoder.TrainingRun, batch: cross_encoder.Batch) -> float:
-        taken.append(whole(run, batch))
-        if len(taken) == 4:
-            raise KeyboardInterrupt
-        return taken[-1]
-
-    command = ["judge-train", "--data", str(data), "--out", str(out), "--millions", "0.03"]
-    monkeypatch.setattr(cross_encoder, "train_step", interrupted)
-    assert main(command) == 130
-    monkeypatch.setattr(cross_encoder, "train_step", whole)
-    assert main(command) == 0
-    last = json.loads((out / "train.jsonl").read_text().splitlines()[-1])
-    assert last["done"] == 1
-    assert last["step"] > 4
-    assert main([*command[:-1], "9"]) == 2
-    assert "another plan (millions was 0.03, is 9.0)" in capsys.readouterr().err
-
-    folder = tmp_path / "judge"
-    shutil.copytree(embedded.FOLDER, folder)
-    monkeypatch.setattr(embedded, "FOLDER", folder)
-    assert main(["judge-pack", "--weights", str(out / "weights"), "--data", str(data)]) == 0
-    assert "threshold" in json.loads(capsys.readouterr().out)
-    judge = embedded.load_judge()
-    scores = judge.score([Pair("Zoos should close.", "Zoos keep animals in small rooms."), Pair("A.", "B " * 300)])
-    assert ((scores >= 0) & (scores <= 1)).all()
-
-
 def small_mpnet(folder: Path, layers: int = 2) -> Path:
     """A model of the closer reading's kind with random weights, as judge-train writes it."""
     import torch

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.language.identification import language_of, name_of_language
+from tools.language.identification import language_of
 
 GERMAN = (
     "Das Tempolimit auf Autobahnen rettet Leben und senkt den Verbrauch, sagen die einen. Viele Fahrer sind dagegen, "
@@ -34,14 +34,3 @@ MIXED = "The Bundesverfassungsgericht struck down the Vorratsdatenspeicherung, a
 )
 def test_the_language_of_a_text(code: str, text: str) -> None:
     assert language_of(text) == code
-
-
-def test_english_of_few_function_words_is_no_other_language() -> None:
-    assert language_of("Zoos protect endangered species. Rent control reduces supply. Ban phones. Tax sugar.") in (
-        "en",
-        "",
-    )
-
-
-def test_names() -> None:
-    assert (name_of_language("de"), name_of_language("xx")) == ("German", "the language 'xx'")

@@ -1,10 +1,7 @@
 """The measures of answers, rankings and judges: by hand, or against ir_measures and scikit-learn."""
 
 import json
-import math
 import random
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +23,6 @@ from evals.datasets.pairs import load_pairs
 from evals.metrics import classification as m
 from evals.metrics.answers import (
     AgentReply,
-    both_sides_known,
     citations,
     documents_told,
     missing_side,
@@ -35,9 +31,6 @@ from evals.metrics.answers import (
 )
 from evals.metrics.judge_errors import corrected, read_errors
 from evals.metrics.perspective_coverage import coverage, mrecall, precision
-from evals.metrics.stance_alignment import polarity, stance_alignment
-from evals.retrievers.methods import pairs_to_judge
-from evals.retrievers.projection import FORMS, leaning_scores
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 
@@ -120,15 +113,6 @@ def test_the_two_alternatives_of_a_choice_are_its_sides() -> None:
     assert missing_side([choice])["missing_admitted"].total == 0
 
 
-def test_a_question_from_either_pole_has_no_right_side() -> None:
-    turned = reply("q", side("supports", claim("b", 3)), side("opposes", claim("a", 1)))
-    assert both_sides_known([turned])["both_sides_known"].value == 0
-    told = replace(turned, either_way=True)
-    assert both_sides_known([told])["both_sides_known"].value == 1
-    assert citations([turned])["citations_wrong"].value == 1
-    assert citations([told])["citations_wrong"].total == 0
-
-
 def test_a_missing_side_is_admitted_or_shown() -> None:
     out = {"left_out": "opposes"}
     thin = reply("thin", side("supports", claim("a", 1)), side("opposes", status="thin"), **out)
@@ -144,15 +128,6 @@ def test_a_missing_side_is_admitted_or_shown() -> None:
         "missing_shown": 2 / 6,
         "missing_shown_wrong": 1 / 6,
     }
-
-
-def test_alignment_of_text_with_its_stance() -> None:
-    good, bad = claim("Bridges are good.", 1), claim("Bridges are bad.", 3)
-    found = stance_alignment([reply("a", side("supports", good), side("opposes", bad))])
-    assert [polarity(c.text) for c in (good, bad)] == pytest.approx([0.7, -0.7])
-    assert found["alignment_sign"].value == pytest.approx(1)
-    assert polarity("bridges, Support") == polarity("bridges, Oppose") == 0
-    assert math.isnan(found["alignment_textblob"].value)  # constant: the words carry no polarity
 
 
 PASSAGES = {1: "Since 1901 bridges let farmers sell wool and milk on both banks.", 2: "Nobody minds a ferry."}
@@ -225,46 +200,7 @@ def draw(*shape: int, seed: int = 0) -> Array:
     return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True), np.float32)
 
 
-# Projection
-
-
-def cosine(a: Array, b: Array) -> float:
-    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_as_the_paper_words_it(form: str) -> None:
-    r, p, q = (v * s for v, s in zip(draw(3, 6), (1.0, 0.7, 2.0), strict=True))
-    passages = draw(5, 6, seed=3)
-
-    def along(v: Array) -> Array:
-        return np.asarray(v - (v @ p) / (p @ p) * p, np.float32)
-
-    read: dict[str, Callable[[Array], float]] = {
-        "none": lambda c: cosine(q, c),
-        "add": lambda c: cosine(r + p, c),
-        "concat": lambda c: cosine(np.concatenate([r, p]), np.concatenate([c, p])),
-        "cast": lambda c: cosine(q - p, c),
-        "cast+": lambda c: cosine(q - p, c - p),
-        "dual-sum": lambda c: cosine(r, c) + cosine(p, c),
-        "tri-sum": lambda c: cosine(r, c) + cosine(p, c) + cosine(q, c),
-        "pap": lambda c: cosine(along(q), c),
-        "pap+": lambda c: cosine(along(q), along(c)),
-    }
-    expected = [read[form](c) for c in passages]
-    np.testing.assert_allclose(leaning_scores(form, r, p, q, passages), expected, atol=1e-5)
-
-
 # The pair budget
-
-
-def test_pairs_go_where_a_perspective_is_missed() -> None:
-    """The first perspective has two sure passages: missed 0.01, so that the second one's pairs come first."""
-    support = np.array([[0.9, 0.9, np.nan, np.nan], [np.nan] * 4])
-    expected = np.array([[0.5] * 4, [0.4, 0.3, 0.2, 0.1]])
-    found = pairs_to_judge(support, expected, 5, k=2)
-    assert found[:4] == [(1, 0), (1, 1), (1, 2), (1, 3)]
-    assert found[4][0] == 0
 
 
 CASES = st.lists(st.tuples(st.booleans(), st.floats(0, 1, width=32)), min_size=1, max_size=40)
@@ -305,13 +241,6 @@ def test_agrees_with_scikit_learn(cases: list[tuple[bool, float]]) -> None:
 MANY = 1e12
 # Three questions at k = 2. Both sides found: precision 2/2, MRecall 1. One passage for one side: 1/2, 0. None: 0, 0.
 SAID = [np.array([[True, False], [False, True]]), np.array([[True], [False]]), np.zeros((2, 0), bool)]
-
-
-def test_a_perfect_judge_changes_nothing() -> None:
-    found = corrected(SAID, [MANY, 0, 0, MANY], [1, 2], seed=1)
-    assert found["precision@2"][0] == pytest.approx((1 + 0.5 + 0) / 3, abs=0.02)  # the bootstrap of the questions alone
-    assert found["mrecall@2"][0] == pytest.approx(1 / 3, abs=0.02)
-    assert found["mrecall@1"][0] == pytest.approx(2 / 3, abs=0.02)  # m = 2 > k = 1: one distinct one is enough
 
 
 def test_the_mean_is_that_of_the_posteriors() -> None:

@@ -1,19 +1,15 @@
 """The suite `news`: data, measures and methods by hand, the command."""
 
 import json
-import math
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from evals.__main__ import main
 from evals.datasets.news import NewsEvent, NewsParagraph, load_news
-from evals.metrics.diversity import f1, figures, measures
 from evals.retrievers.news import EventCandidates
 from evals.retrievers.news_methods import named
 from evals.retrievers.published_selections import Clustered
@@ -91,23 +87,6 @@ def test_a_zip_and_a_folder_give_the_same(tmp_path: Path) -> None:
 SAID = Clustered(np.array([0, 0, 1, 2, 3, 3]), np.array([0, 0, 0, 1, 1, -1]))
 
 
-def rows(**values: Sequence[float]) -> dict[str, NDArray[np.float64]]:
-    base = {f"{reading}{m}@5": (0.5, 0.5) for reading in ("", "published_") for m in ("precision", "recall")}
-    return {name: np.array(row) for name, row in (base | {f"{m}@5": row for m, row in values.items()}).items()}
-
-
-EVENTS = ["one", "other"]
-
-
-def test_f1_is_of_the_means_and_no_mean_of_f1s() -> None:
-    found = measures(rows(precision=(1, 0), recall=(0.5, 1), density=(0.25, math.nan)), [5], EVENTS)
-    assert found["f1@5"].value == f1(0.5, 0.75) == 0.6  # the mean of 2/3 and 0 would be 1/3
-    assert found["f1@5"].statistic(np.array([0, 0])) == pytest.approx(2 / 3)
-    assert found["published_f1@5"].value == 0.5
-    assert found["density@5"].value == 0.25  # an event in which a measure is not defined does not count in it
-    assert math.isnan(found["density@5"].statistic(np.array([1, 1])))
-
-
 # Methods
 
 
@@ -155,23 +134,6 @@ def test_the_methods_by_hand(name: str, k: int, chosen: list[int]) -> None:
 
 
 # The suite
-
-
-def test_the_figures_of_an_event_by_hand() -> None:
-    # a1 and a2: one of two is relevant, of three in all; both of four are annotated; they are alike; one cluster in
-    # three sentences; of the two relevant clusters (a1 | a3, a4) one is covered.
-    assert figures(ready(), [0, 1], 2) == {
-        "precision@2": 1 / 2,
-        "recall@2": 1 / 3,
-        "published_precision@2": 1.0,
-        "published_recall@2": 2 / 4,
-        "distance@2": 0.0,
-        "density@2": 1 / 3,
-        "coverage@2": 1 / 2,
-        "coverage_without_noise@2": 1 / 2,
-        "chosen@2": 2.0,
-    }
-    assert figures(ready(), [2], 1)["published_precision@1"] == 0.0  # b1 is another event's
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,20 +40,6 @@ def test_verbatim_allows_for_white_space_and_nothing_else() -> None:
 # Review
 
 
-def test_sides_as_a_person_left_them() -> None:
-    sides = reviewed_perspectives(
-        [
-            {"id": "p1", "name": "For", "statement": " Build \n it. ", "stance": "supports", "contrary": "p2"},
-            {"statement": "Rent a ferry.", "origin": "made up"},
-        ]
-    )
-    assert [(s["id"], s["name"], s["statement"], s["stance"], s["origin"]) for s in sides] == [
-        ("p1", "For", "Build it.", "supports", "person"),
-        ("u2", "Rent a ferry.", "Rent a ferry.", "other", "person"),
-    ]
-    assert sides[0]["contrary"] == ""  # the side that it named was dropped
-
-
 @pytest.mark.parametrize(
     ("edited", "says"),
     [

@@ -4,14 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from evals.__main__ import main
-from evals.datasets.pir import Root, RootPerspective, load_tasks
-from evals.metrics.favour import favoured
-from evals.metrics.measure import figures_by
-from evals.metrics.p_recall import AVERAGE, measures
+from evals.datasets.pir import load_tasks
+from evals.metrics.p_recall import AVERAGE
 from evals.retrievers.projection import FORMS
 from tools.models.cache import VectorCache
 
@@ -75,25 +72,6 @@ def test_lines_of_one_perspective_and_copies_are_merged(tmp_path: Path) -> None:
 
 
 # Two columns. Root 1: ranks 1, 6, 9 and 5, 5, 6; root 2: 2, 3 and 10, 11.
-RANKS = [np.array([[1, 5], [6, 5], [9, 6]]), np.array([[2, 10], [3, 11]])]
-
-
-def test_roots_of_a_task_and_tasks_of_the_average_have_equal_weight() -> None:
-    """Task a at 5: (1/3 + 1) / 2 = 2/3 and (2/3 + 0) / 2 = 1/3. Task b, of one root: 0 and 1.
-
-    Averages (2/3 + 0) / 2 = 1/3 and (1/3 + 1) / 2 = 2/3; over the three roots they would be 4/9 and 5/9.
-    """
-    ranks, keys = {"a": RANKS, "b": [np.array([[6, 1], [6, 1]])]}, {"a": ["0", "1"], "b": ["0"]}
-    told = figures_by(measures(ranks, keys, ["none", "pap"], [5, 10], {"gain": {"pap": "none"}}), 1)
-    metrics, intervals = told["metrics"], told["intervals"]
-    told = {task: {c: row["p_recall@5"] for c, row in rows.items()} for task, rows in metrics.items()}
-    assert told["a"] == pytest.approx({"none": 2 / 3, "pap": 1 / 3})
-    assert told["b"] == {"none": 0, "pap": 1}
-    assert told[AVERAGE] == pytest.approx({"none": 1 / 3, "pap": 2 / 3})
-    assert metrics[AVERAGE]["pap"]["gain@5"] == pytest.approx(1 / 3)
-    assert metrics["a"]["pap"]["gain@10"] == pytest.approx(3 / 4 - 1)
-    assert "gain@5" not in metrics["a"]["none"]
-    assert intervals["b"]["pap"] == {"p_recall@5": (1, 1), "gain@5": (1, 1), "p_recall@10": (1, 1), "gain@10": (0, 0)}
 
 
 def test_the_command(labelled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,38 +109,6 @@ def result_of(capsys: pytest.CaptureFixture[str], *command: object) -> dict[str,
     assert main([*map(str, command), "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
-
-
-def sided(key: str, **gold: tuple[int, ...]) -> Root:
-    return Root(key, key, tuple(RootPerspective(label, label, ids, label) for label, ids in gold.items()))
-
-
-def test_shares_by_hand() -> None:
-    """Root a finds 3 of left and 1 of right, which has 3 of each: even is 2 and 2. Root b finds 1 of left, which has 1,
-    and right has 3: even is 1/4 and 3/4. Left: share 4/5, even (2 + 1/4) / 5."""
-    roots = [sided("a", left=(0, 1, 2), right=(3, 4, 5)), sided("b", left=(6,), right=(7, 8, 9))]
-    measures, _ = favoured(roots, [[0, 1, 2, 3], [6, 10]], seed=1)
-    assert measures["left, share"].value == 4 / 5
-    assert measures["left, even"].value == 9 / 20
-    assert measures["left, excess"].value == pytest.approx(7 / 20)
-    assert measures["right, excess"].value == pytest.approx(-7 / 20)
-
-
-def test_perspectives_from_rules(labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ("pir", "--data", labelled, "--forms", "pap", "--k", "1", "--perspectives", "rules")
-    found = result_of(capsys, *command)
-    assert found["config"]["columns"] == ["none", "pap", "pap, rules"]
-    told = found["metrics"]["tides"]
-    assert told["perspectives, rules"] == {"qa_f1": 1}
-    # 'supports' of {claim, that, supports}; 'opposes' alike: 1/3 each; 'claim on' of 'on' 1/2.
-    kites = found["items"]["kites"]["perspectives, rules"]["qa_f1"]
-    assert [n for _, n, _ in kites] == pytest.approx([1 / 3, 1 / 3, 1 / 2, 1 / 3, 1 / 3])
-    assert {"p_recall@1", "gain@1", "less_annotated@1"} == set(told["pap, rules"])
-    assert main([*map(str, command)]) == 0
-    shown = capsys.readouterr().out
-    assert all(part in shown for part in ("less annotated", "QA-F1 of perspectives"))
-    assert main([*map(str, command[:-1]), "guess"]) == 2
-    assert "no way to draw perspectives 'guess'" in capsys.readouterr().err
 
 
 def test_what_neutral_queries_favour(labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:

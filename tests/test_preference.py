@@ -1,7 +1,6 @@
 """The preference study: statistics by hand, ballots, the page for votes, the suite."""
 
 import json
-import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -9,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from agent_fixtures import QUESTION
 from page_app import Client, Pages, click, html
@@ -18,53 +16,12 @@ from streamlit.testing.v1 import AppTest
 from test_ui import page  # noqa: F401  # a fixture
 from test_ui_parts import ANSWER, HOSTILE, passage
 
-from agent.answer.ballots import CRITERIA, Ballots, Choice, Vote
+from agent.answer.ballots import CRITERIA, Ballots, Choice
 from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.settings import Settings
 from evals.__main__ import main
-from evals.metrics.preference import planned, power, published_z, votes_needed
-from evals.suites.preference import of_kind
 from tools.store.database import Database
-
-
-def test_the_published_z_by_hand() -> None:
-    # Of resamples of (1, 1, 1, 0) the mean is .75; sd (n - 1) is .5 with three or one, .57735 with two, 0 with four or
-    # none of them: (.4219 + .0469) * .5 + .2109 * .57735 = .3562. z = .25 / (.3562 / 2) = 1.404.
-    z, p = published_z([1, 1, 1, 0])
-    assert z == pytest.approx(1.404, abs=0.08)
-    assert p == pytest.approx(0.0802, abs=0.02)
-    # Table 2 of the paper: votes of 300 for the prototype, and the z of its appendix A.
-    for votes, told in ((208, 7.29), (222, 9.57), (165, 1.72), (190, 4.79)):
-        assert published_z([1.0] * votes + [0.0] * (300 - votes))[0] == pytest.approx(told, abs=0.1)
-
-
-def test_power_by_hand() -> None:
-    # n = 8: P(X ≥ 7 | .5) = 9/256 = .035 and P(X ≥ 6) = 37/256, so c = 7: 8 * .9^7 * .1 + .9^8 = .8131.
-    # n = 5: c = 5, since 1/32 = .031: .9^5 = .5905. n = 4: 1/16 is above .05, so nothing is ever found.
-    assert power(np.array([8, 5, 4, 0]), 0.9) == pytest.approx([0.8131, 0.5905, 0, 0], abs=5e-5)
-    # It falls to .7748 at n = 9 (c = 8) and to .7361 at 10 (c = 9), is .9104 at 11 (c = 9), and stays above .8 then.
-    assert votes_needed(0.9) == 11
-    # Four people with three votes each, ρ = .25: design effect 1 + 2 * .25 = 1.5; 12 / 1.5 = 8 votes; 11 * 1.5 = 16.5.
-    found = planned(people=4, each=3, icc=0.25, shares=[0.9])
-    assert found["plan"]["worth"] == 8
-    assert (found["shares"]["0.9"]["independent"], found["shares"]["0.9"]["votes"]) == (11, 17)
-
-
-def votes(voter: str, *chosen: Any, answer_left: bool = True) -> list[Vote]:
-    kind = voter.partition("-")[0]
-    return [Vote(i, voter, kind, answer_left, dict.fromkeys(CRITERIA, c), "") for i, c in enumerate(chosen)]
-
-
-def test_shares_by_hand_with_intervals_by_voter() -> None:
-    first, second = votes("person-1", "left", "left"), votes("person-2", "left", "same", answer_left=False)
-    unfinished = Vote(9, "person-2", "person", True, {"organisation": "left"}, "")
-    told = of_kind([*first, *second, unfinished], seed=1)
-    assert told["said"]["preference"] == {"answer": 2, "same": 1, "list": 1}
-    assert told["metrics"]["preference"] == (1 + 1 + 0 + 0.5) / 4
-    assert told["intervals"]["preference"] == (0.25, 1.0)  # both voters are the first, or both the second
-    assert (told["voters"], told["votes"], told["unfinished"], told["left"]) == (2, 4, 1, 3)
-    assert all(math.isnan(end) for end in of_kind(first, 1)["intervals"]["preference"]), "one voter"
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.language.grounding import verbatim
-from tools.language.quotable import LONGEST_PAIR, QuotablePart, is_self_contained, quotable_parts
+from tools.language.quotable import LONGEST_PAIR, QuotablePart, quotable_parts
 from tools.passages import Passage
 
 CLEAR = """
@@ -118,25 +118,7 @@ def test_a_salutation_is_not_put_before_a_sentence() -> None:
 
 
 NAME = "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch"
-SUBSTANCE = "methionylthreonylthreonylglutaminylalanyl" * 3
 PLACE = "https://www.example.org/a/" + "long-way/" * 9
-
-
-@pytest.mark.parametrize(
-    ("word", "quoted"), [(NAME, True), ("x" * 101, False), (SUBSTANCE, False), (f"-{'y' * 4071}", False)]
-)
-def test_a_word_that_nobody_writes_is_not_quoted(word: str, quoted: bool) -> None:
-    sentence = f"Bridges pay for {word} within ten years of trade."
-    assert [u.text for u in of(sentence)] == [sentence] * quoted
-    assert is_self_contained(sentence) is quoted
-
-
-def test_of_a_long_address_the_beginning_is_shown() -> None:
-    sentence = f"The figures at {PLACE}2019 (and at www.example.org) show that bridges pay for themselves."
-    [unit] = of(sentence)
-    assert unit.text == sentence
-    assert unit.shown == sentence.replace(f"{PLACE}2019", f"{PLACE[:60]}[…]")
-    assert of(sentence.replace(PLACE, PLACE * 6)) == []
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,10 @@ from markdown_it.token import Token
 from written_answers import cited, covered, stands
 
 from agent.answer.debate_sheet import sheet_file
-from agent.answer.files import check_ending, to_docx, to_html, to_markdown, write_answer
+from agent.answer.files import to_docx, to_html, to_markdown, write_answer
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, Note
 from agent.answer.outline import to_terminal
 from agent.answer.words import claim_text, strip_control_characters
-from tools.errors import InputError
 
 HOSTILE = [
     "<script>alert(1)</script><img src=x onerror=alert(1)>",
@@ -230,9 +229,3 @@ def test_the_ending_says_how(ending: str, tmp_path: Path) -> None:
     starts = {".md": b"# Bridges", ".html": b"<!doctype html>", ".docx": b"PK", ".json": b"{"}
     assert content.startswith(starts[ending.lower()])
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
-
-
-@pytest.mark.parametrize("name", ["answer.pdf", "answer", "missing/answer.md"])
-def test_what_cannot_be_written_is_refused_before_any_work(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError):
-        check_ending(tmp_path / name)

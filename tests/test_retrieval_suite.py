@@ -2,20 +2,17 @@
 
 import gzip
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from toys import House, ToyEncoder
+from toys import House
 
 from evals.__main__ import main
 from evals.datasets.retrieval import RetrievalSet, load_sets
-from evals.metrics.perspective_coverage import LEANINGS
 from evals.retrievers.corpus_index import CorpusIndex
-from evals.retrievers.methods import STANDARD, bm25, dense, hybrid, method, named
-from evals.suites.retrieval import scored
+from evals.retrievers.methods import STANDARD, bm25, dense, hybrid, named
 from tools.models.cache import VectorCache
 from tools.passages import SourceDocument
 
@@ -107,43 +104,6 @@ def test_the_methods_find_what_the_agent_finds(tmp_path: Path, cache: VectorCach
             assert ours == [documents[i] for i in theirs[name]], name
     house.search.close()
     house.database.close()
-
-
-METHODS = "hybrid+expansion dense+expansion+mmr dense+dkmips hybrid+scs dense+scs-released dense+greedyplus:0.5"
-
-
-def test_every_method_ranks_each_passage_once(tmp_path: Path, cache: VectorCache) -> None:
-    one = small(tmp_path)
-    with CorpusIndex(one.corpus, ToyEncoder(), cache) as index:
-        for name in f"{METHODS} hybrid+coverage dense+cast dense+pap:0.5 dense+pap+mmr bm25+gold+coverage".split():
-            found, fewer = ([method(name).rank(index, q, k) for q in one.questions] for k in (100, 2))
-            assert all(2 < len(set(r)) == len(r) <= len(one.corpus) for r in found), name
-            assert [len(set(r)) for r in fewer] == [2, 2], name
-
-
-def test_the_figures_by_hand(tmp_path: Path) -> None:
-    found = {
-        "bm25": {"drinks": "t1 c1 x1".split(), "12": "x1 7".split()},  # tea supports, coffee opposes
-        "dense": {"drinks": "c1 c2 x1 x2 8 t1".split(), "12": "x1 x2".split()},
-    }
-    report = scored([small(tmp_path)], {"small_2way": found}, [1, 2], seed=1)
-    words, meaning = (report["metrics"]["small_2way"][m] for m in ("bm25", "dense"))
-    assert words["mrecall@1"] == 0.5  # m = 2 > k = 1: one distinct perspective is enough
-    assert words["mrecall@2"] == 0.5
-    assert words["coverage@2"] == (1 + 1 / 2) / 2
-    assert words["precision@2"] == (2 / 2 + 1 / 2) / 2
-    # 'drinks' is ideal. Of '12' one perspective comes second; ideally both come, first and second.
-    half = (1 / math.log2(3)) / (1 + 1 / math.log2(3))
-    assert words["alpha_ndcg@2"] == pytest.approx((1 + half) / 2, abs=1e-5)
-    assert words["precision@1"] == 0.5
-    assert (words["documents_needed"], words["documents_needed_share"]) == (2.0, 0.5)
-    assert [words[f"{kind}@5"] for kind in LEANINGS] == [0.5, 0.0, 0.5, 0.0]
-    assert words["sycophancy@5"] == (2 - 1) / 2  # t1 and 7 support, c1 opposes
-    assert [meaning[f"{kind}@5"] for kind in LEANINGS] == [0.0, 0.5, 0.0, 0.5]
-    assert math.isnan(meaning["sycophancy@5"])  # nothing in the top five supports
-    union = report["union"]["small_2way"]
-    assert (union["covered"], union["coverage"], union["passages"]) == (0.5, 0.75, (6 + 3) / 2)
-    assert report["intervals"]["small_2way"]["bm25"]["mrecall@2"] == (0.0, 1.0)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from agent_fixtures import QUESTION, door
 from conftest import Spawn, hear
-from instant_providers import InstantExpander
 from providers import build
 
 from agent.options import RunOptions
@@ -54,24 +53,6 @@ class Gate:
     def __call__(self, query: str) -> None:
         self.asked.append(query)
         self.opened.wait(20)
-
-
-# Events
-
-
-@pytest.mark.parametrize("after", [0, 7])
-async def test_a_reconnecting_follower_sees_each_event_once(settings: Settings, after: int) -> None:
-    async with door(settings) as runs:
-        run_id = await runs.start(QUESTION)
-        first: list[RunEvent] = []
-        async for event in runs.events(run_id):
-            first.append(event)
-            if event.number == after:
-                break
-        first = first[:after]
-        rest = await followed(runs, run_id, after)
-        assert [e.number for e in first + rest] == [e.number for e in await followed(runs, run_id)]
-        assert await followed(runs, run_id, rest[-1].number) == []
 
 
 # What is refused before anything is begun
@@ -119,33 +100,6 @@ async def test_a_cancelled_run_ends_says_so_and_can_be_resumed(settings: Setting
 
 
 # Failing
-
-
-class Breaks(InstantExpander):
-    """Breaks as a mistake in the code would, until it is mended."""
-
-    def __init__(self) -> None:
-        self.broken = True
-
-    async def expand(self, framing: Any, passages: Any) -> Any:
-        if self.broken:
-            raise ZeroDivisionError("a mistake")
-        return await super().expand(framing, passages)
-
-
-async def test_a_mistake_in_a_stage_ends_as_failed_and_the_run_goes_on_once_mended(settings: Settings) -> None:
-    expander = Breaks()
-    async with door(settings, build(expand=expander.expand)) as runs:
-        run_id = await runs.start(QUESTION)
-        events = await asyncio.wait_for(followed(runs, run_id), 20)
-        assert events[-1].kind == "failed"
-        assert "ZeroDivisionError: a mistake" in events[-1].data["error"]
-        with pytest.raises(RunError, match=f"--resume {run_id}"):
-            await runs.answer(run_id)
-        expander.broken = False
-        await runs.resume(run_id)
-        assert (await runs.answer(run_id)).outcome == "answered"
-        assert [e.data["stage"] for e in await followed(runs, run_id) if e.kind == "stage"].count("frame") == 1
 
 
 async def test_a_follower_hears_of_an_unrecorded_end(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from evals.retrievers.published_selections import Clustered
 from evals.retrievers.selections import (
     ClusteredPool,
-    parse_selection,
 )
-from tools.errors import InputError
 from tools.selection import (
     choose_by_coverage,
 )
@@ -39,20 +36,3 @@ def test_both_sides_are_covered_before_one_is_covered_twice() -> None:
     support = [[0.9, 0.9, 0.9, 0.05], [0.05, 0.05, 0.05, 0.9]]
     assert 3 in choose_by_coverage(pool(vectors, support), 2)
     assert 3 not in choose_by_coverage(pool(vectors, np.zeros((0, 4))), 2)  # of equals the earlier ones
-
-
-# Names
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("best", "no selection 'best'. There are: coverage, found, mmr"),
-        ("mmr:", "is a number from 0 to 1"),
-        ("mmr:1.5", "is a number from 0 to 1, such as mmr:0.75"),
-        ("coverage:1", "takes no number: write 'coverage'"),
-    ],
-)
-def test_a_name_that_is_none(name: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        parse_selection(name)

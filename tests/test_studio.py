@@ -15,7 +15,6 @@ from langsmith import tracing_context
 from langsmith.utils import tracing_is_enabled
 from providers import build, side
 
-from agent.answer.model import Answer
 from agent.commands import langgraph_server as studio
 from agent.commands.langgraph_server import GraphHost, RefusedError, build_served, make_graph
 from agent.runs.bootstrap import AgentParts, open_parts
@@ -43,16 +42,6 @@ def thread(name: str = "t") -> Any:
     return {"configurable": {"thread_id": name}}
 
 
-async def test_a_question_becomes_an_answer_in_json_and_in_markdown(parts: AgentParts) -> None:
-    told = await served(parts).ainvoke({"question": f"  {QUESTION} "}, thread(), context={"collections": ["samples"]})
-    assert set(told) == {"answer", "markdown"}
-    answer = Answer.model_validate(told["answer"])
-    assert (answer.question, answer.outcome) == (QUESTION, "answered")
-    assert answer.citations
-    assert told["markdown"].startswith(f"# {QUESTION}\n")
-    assert set(answer.timings) >= {"frame", "verify", "total"}
-
-
 async def test_the_next_run_of_a_thread_argues_with_its_last_answer(parts: AgentParts) -> None:
     graph = served(parts)
     await graph.ainvoke({"question": QUESTION}, thread())
@@ -73,21 +62,6 @@ async def test_a_review_goes_on_with_the_options_that_the_run_began_with(parts: 
     [only] = told["answer"]["perspectives"]
     assert only["statement"] == "Bridges should be built."
     assert len(only["claims"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"earlier": []}, "the input has no question"),
-        ({"question": 7}, "the input has no question"),
-        ({"question": QUESTION, "earlier": QUESTION}, "have to be a list of texts"),
-        ({"question": QUESTION, "earlier": [1]}, "have to be a list of texts"),
-        ({"question": "ok"}, "question was found in"),
-    ],
-)
-async def test_an_input_that_cannot_be_is_refused(parts: AgentParts, given: Any, message: str) -> None:
-    with pytest.raises(RefusedError, match=message):
-        await served(parts).ainvoke(given, thread())
 
 
 # The factory

@@ -27,10 +27,7 @@ from evals.answering.asking import MISSING
 from evals.datasets.cases import SIDES, Case
 from evals.datasets.news import load_news
 from evals.datasets.rows import GOLD, json_rows
-from evals.metrics import pairs as pair_metrics
-from evals.metrics.perspectives import match, perspective_measures
 from evals.metrics.quoting import MOST, QuotableParts, measures
-from evals.metrics.stances import stance_measures
 from evals.models import agent_judge
 from evals.reports.records import Record, Records
 from evals.suites import quotes
@@ -331,32 +328,6 @@ def test_a_pair_without_a_verdict_counts_as_no(
     assert report["metrics"]["recall"] == pytest.approx(2 / 3)
 
 
-def record(label: int, score: float | None, question: str = "q", seconds: float = 0.5) -> Report:
-    common = {"question": question, "perspective": "s", "passage": str(score), "contrary": "", "seconds": seconds}
-    return {"key": "1", "label": label, "score": score} | common
-
-
-def test_a_failed_pair_stays_in_every_denominator() -> None:
-    found = pair_metrics.measures(
-        [record(1, 0.9), record(1, None), record(0, 0.2, "r"), record(0, 0.4, "r")], 0.5, True, 1
-    )
-    metrics = found["metrics"]
-    assert (metrics["accuracy"], metrics["recall"], metrics["precision"], metrics["positive_share"]) == (
-        0.75,
-        0.5,
-        1,
-        0.25,
-    )
-    assert metrics["auc"] == 0.5  # 0.9 is above both negatives, the failed one below both
-    assert metrics["pairs_per_second"] == 3 / 2
-    # bins of a tenth: |0.9 − 1|, |0 − 1|, |0.2 − 0|, |0.4 − 0|, a quarter each
-    assert metrics["ece"] == pytest.approx((0.1 + 1 + 0.2 + 0.4) / 4)
-    low, high = found["intervals"]["accuracy"]
-    assert (low, high) == (0.5, 1)  # only the questions are drawn: one is half right, the other wholly
-    assert math.isnan(metrics["contrast_consistency"])
-    assert "contrast_consistency" not in found["intervals"]
-
-
 KEPT = "Night ferries should be kept."
 STANCE_ROWS: list[dict[str, Any]] = [
     {"claim": KEPT, "text": "Nurses need night ferries.", "label": "support"},
@@ -393,25 +364,6 @@ def write_stances(folder: Path, rows: Sequence[Any] = STANCE_ROWS) -> Path:
 CONFIG = {"data": "stances.jsonl", "judge": "scripted"}
 
 
-def test_stances_by_hand() -> None:
-    golds = [("a", "support"), ("a", "support"), ("a", "support"), ("b", "oppose"), ("b", "oppose")]
-    told = ["support", "support", "oppose", "support", ""]
-    found = stance_measures([(claim, gold, said) for (claim, gold), said in zip(golds, told, strict=True)])
-    # support: 2 right of 3 gold and 3 said, 4/6; oppose: none right of 2 gold and 1 said, 0/3
-    assert {name: m.value for name, m in found.items()} == pytest.approx(
-        {
-            "stance_accuracy": 2 / 5,
-            "stance_f1": 1 / 3,
-            "stance_f1_support": 2 / 3,
-            "stance_f1_oppose": 0.0,
-            "stance_undecided": 1 / 5,
-            "stance_majority": 3 / 5,
-        }
-    )
-    # drawn twice: a alone has 4/5 and 0/1, their mean 0.4; b alone 0/1 and 0/2
-    assert list(found["stance_f1"].interval()) == pytest.approx([0.0, 0.4])
-
-
 def test_a_text_without_a_verdict_is_wrong_and_named(tmp_path: Path) -> None:
     items = read_items(write_stances(tmp_path))
     records, pairs = asked_of(items)
@@ -443,22 +395,6 @@ def test_a_run_with_the_embedded_judge(run_suite: Suite, tmp_path: Path, capsys:
 
 
 SLOW = ("Barges are slow.", "Barges are not slow.")
-
-
-def test_perspectives_are_matched_one_to_one() -> None:
-    gold = ("With ropes.", "With chains.", "With anchors.")
-    # The first two are both nearest to the first gold one; only one may have it: .95 + .92 beats .96 + .3.
-    cosines = np.array([[0.95, 0.3, 0.1], [0.96, 0.92, 0.1]], np.float32)
-    found = match(gold, ["Ropes.", "Chains."], cosines)
-    assert (found["cosines"], found["close"]) == ([0.95, 0.92, 0.0], 2)
-    failed = match(SLOW, [], np.zeros((0, 2), np.float32))
-    measures = perspective_measures([("How?", found), ("Are barges slow?", failed)])
-    assert {name: round(m.value, 4) for name, m in measures.items()} == {
-        "perspectives_recall": round(2 / 5, 4),
-        "perspectives_precision": 1.0,
-        "perspectives_cosine": round((0.95 + 0.92) / 5, 4),
-        "perspectives_given": 1.0,
-    }
 
 
 def write_gold(folder: Path, *rows: Any) -> Path:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from test_rows import Reading, made
 
-from agent.commands.batch import _read_questions
 from tools.documents.ingest import cut_document
 from tools.passages import PassageText
 
@@ -210,11 +209,3 @@ def test_a_hostile_header_costs_no_more_than_its_length(tmp_path: Path) -> None:
     Reading(made(tmp_path, "a.csv", f'{"x" * 200_000},id\n"{_WHY}",1\n"{_WHY} So.",2\n'))
     Reading(made(tmp_path, "b.csv", ",".join(f"a{n}" for n in range(30_000)) + "\n" + ",".join("7" * 30_000) + "\n"))
     assert time.process_time() - began < 5
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "latin-1"])
-def test_a_file_of_questions_is_read_in_any_encoding(tmp_path: Path, encoding: str) -> None:
-    told = (
-        "\ufeff" if encoding == "utf-16-be" else ""
-    ) + '{"question": "Is José right?"}\r\n\r\n{"question": "And Zoë?"}\r\n'
-    assert _read_questions(made(tmp_path, "q.jsonl", told.encode(encoding))) == ["Is José right?", "And Zoë?"]

@@ -12,7 +12,6 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from agent.settings import Settings
-from tools.errors import SettingsError
 from tools.net import tracing
 
 STAGES = {"frame", "expand", "retrieve", "judge", "select", "write", "verify"}
@@ -117,18 +116,6 @@ def test_an_offline_run_is_traced_to_this_machine_only(
     with tracing.run_span("r", web=False), tracing.stage_span("judge"):
         pass
     assert bool(kept.get_finished_spans()) is traced
-
-
-@pytest.mark.parametrize(
-    ("variables", "unset"),
-    [
-        ({"OTEL_TRACES_EXPORTER": "zipkin"}, "OTEL_TRACES_EXPORTER"),
-        ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL"),
-    ],
-)
-def test_a_variable_that_cannot_be_followed_is_named(variables: dict[str, str], unset: str) -> None:
-    with pytest.raises(SettingsError, match=f"http/protobuf only, .*Unset {unset}"):
-        tracing.is_wanted(variables)
 
 
 @pytest.fixture

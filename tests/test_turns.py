@@ -18,31 +18,6 @@ async def kinds(runs: Runs, run_id: str) -> list[str]:
     return [e.kind async for e in runs.events(run_id)]
 
 
-async def test_further_runs_wait_in_order(settings: Settings) -> None:
-    searching, go_on = threading.Event(), threading.Event()
-
-    def wait(_: str) -> None:
-        searching.set()
-        go_on.wait(20)
-
-    async with Runs(settings, build(before_search=wait), max_concurrent=1) as runs:
-        first = await runs.start(QUESTION, RunOptions.of(deadline_seconds=30.0))
-        await asyncio.to_thread(searching.wait, 10)
-        second, third = [await runs.start(QUESTION) for _ in range(2)]
-        assert runs.at_work == {first, second, third}
-        async with asyncio.timeout(20):
-            while not any(e.kind == "queued" for e in runs.run_store.events(third, 0)):
-                await asyncio.sleep(0.01)
-        waiting = [[(e.kind, e.data) for e in runs.run_store.events(run, 0)] for run in (second, third)]
-        assert [events[-1] for events in waiting] == [("queued", {"ahead": 1}), ("queued", {"ahead": 2})]
-        go_on.set()
-        ends = [(await runs.answer(run)).outcome for run in (third, second, first)]
-        assert ends == ["answered"] * 3
-        finished = [runs.run_store.get(run).finished_at or "" for run in (first, second, third)]
-        assert finished == sorted(finished)
-        assert "queued" not in await kinds(runs, first)
-
-
 async def test_the_deadline_starts_with_the_turn(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on, real = threading.Event(), time.time
     monkeypatch.setattr(run_store, "STALE_SECONDS", 7200.0)

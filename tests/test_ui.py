@@ -1,8 +1,6 @@
 """The page itself over instant providers: ask, watch, edit, stop, follow up, the history and the settings."""
 
-import asyncio
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -28,7 +26,6 @@ from agent.answer.model import Answer
 from agent.answer.words import format_date
 from agent.options import RunOptions
 from agent.runs import service as session
-from agent.runs.executor import RunExecutor
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
@@ -258,15 +255,6 @@ def test_what_is_deleted_can_be_put_back_though_the_page_is_asked_for_again_mean
     assert "Undo" in labels(app)
 
 
-def test_the_way_back_is_shown_though_the_list_is_gone(page: Callable[..., AppTest], settings: Settings) -> None:
-    page()
-    store_answer(settings, toll_answer(), "7" * 12)
-    app = page(run="7" * 12)
-    alone = [str(b.key) for b in app.button if "-against-" in str(b.key) and str(b.key).startswith("move-")]
-    app.button(key=next(k for k in alone if k.endswith("-0") and k.replace("-0", "-1") not in alone)).click().run()
-    assert labels(app).count("Undo") == 1
-
-
 def test_nobody_corrects_what_another_asked(page: Callable[..., AppTest], settings: Settings) -> None:
     page()
     store_answer(settings, toll_answer(), "7" * 12)  # everybody's
@@ -484,14 +472,6 @@ def test_the_answer_lists_its_sources_and_can_be_taken_along(page: Callable[...,
     assert link.endswith(f"?run={shown_run(app)}")
 
 
-def test_the_answer_stands_beside_the_ranked_passages_of_its_run(page: Callable[..., AppTest]) -> None:
-    app = click(click(until(ask(page(), QUESTION), answered), "Compare"), "Plain ranked list")
-    assert "<h1>Plain ranked list</h1>" in html(app)
-    assert len([e for e in app.get("html") if '<p class="sm-claim' in e.proto.body]) == 2
-    click(app, "Back to the answer")
-    assert answered(app)
-
-
 def compared(app: AppTest) -> bool:
     return "quoted by both answers" in html(app)
 
@@ -544,35 +524,6 @@ def test_a_double_click_is_one_question(page: Callable[..., AppTest], settings: 
     assert len(runs) == 2
 
 
-def test_what_stops_is_not_what_is_asked_again(
-    page: Callable[..., AppTest], settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page()
-    stopping, carry_out = threading.Event(), RunExecutor._carry_out
-
-    async def slow_to_stop(*args: Any) -> None:
-        try:
-            await asyncio.sleep(0.1)
-            await carry_out(*args)
-        except asyncio.CancelledError:
-            stopping.set()
-            await asyncio.sleep(0.3)
-            raise
-
-    monkeypatch.setattr(RunExecutor, "_carry_out", slow_to_stop)
-    service = PageService(settings)
-    try:
-        first = service.start(QUESTION, visitor="one")
-        time.sleep(0.05)
-        stop = threading.Thread(target=service.cancel, args=(first,))
-        stop.start()
-        assert stopping.wait(5)
-        assert service.start(QUESTION, visitor="one") != first
-        stop.join()
-    finally:
-        service.close()
-
-
 def test_what_was_answered_within_a_moment_is_asked_anew(page: Callable[..., AppTest]) -> None:
     app = until(ask(page(), QUESTION), answered)
     first, service = shown_run(app), page.opened[0]  # type: ignore[attr-defined]
@@ -608,13 +559,6 @@ def test_documents_are_added_opened_and_deleted(page: Callable[..., AppTest]) ->
     assert "the ferry stops in winter" in html(app)
     click(app, "Delete for good")
     until(app, lambda a: "0 documents" in html(a))
-
-
-def test_the_settings_show_what_doctor_shows(page: Callable[..., AppTest], settings: Settings) -> None:
-    shown = html(page(view="settings"))
-    for said in ("What is on", "built in", str(settings.data_dir), "OPENAI_API_KEY, or OPENAI_BASE_URL"):
-        assert said in shown
-    assert "FAILS" not in shown
 
 
 def test_settings_are_changed_on_the_page_and_keys_are_not_shown(page: Callable[..., AppTest]) -> None:

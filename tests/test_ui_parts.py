@@ -1,15 +1,12 @@
 """What the page is made of: what events amount to, what hostile text becomes, the card of a source."""
 
-import re
 import subprocess
 import sys
 from dataclasses import replace
-from typing import Any
 
 from agent_fixtures import QUESTION
 from conftest import ROOT
 from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.testing.v1 import AppTest
 
 from agent.answer.attribution import numbered_source_lines, source_lines
 from agent.answer.model import (
@@ -21,21 +18,14 @@ from agent.answer.model import (
     Quotation,
     Usage,
 )
-from agent.answer.words import HOW_MADE
-from agent.runs.progress import progress_of
-from agent.runs.store import RunEvent
 from tools.passages import Passage
-from ui import escaping, focus, guard, progress_view, settings_view, source_view
+from ui import escaping, focus, guard, settings_view, source_view
 from ui.escaping import escaped
 
 HOSTILE = (
     "<script>alert(1)</script><iframe src=//x></iframe><img src=x onerror=alert(1)> ![](http://x/y.png) "
     "[go](javascript:alert(1)) :red[red] :material/delete: $x^2$ \u202eevil\u0007 <b>bold</b>"
 )
-
-
-def events(*told: tuple[str, dict[str, Any]]) -> list[RunEvent]:
-    return [RunEvent(n, float(n), kind, data) for n, (kind, data) in enumerate(told, start=1)]
 
 
 def test_no_value_ends_the_pages_script() -> None:
@@ -46,43 +36,6 @@ def test_the_page_is_up_before_what_a_run_needs_is_loaded() -> None:
     code = "import sys, ui.server; print({'langgraph', 'langchain_core', 'chromadb', 'onnxruntime'} & {*sys.modules})"
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "set()"
-
-
-# What events amount to
-
-SIDES = [{"id": "p1", "name": "For", "statement": "Build."}, {"id": "p2", "name": "Against", "statement": "Do not."}]
-
-
-def test_a_run_as_it_goes() -> None:
-    told: list[tuple[str, dict[str, Any]]] = [
-        ("started", {"question": QUESTION}),
-        ("stage", {"stage": "frame"}),
-        ("framed", {"neutral": QUESTION, "focus": ""}),
-        ("stage", {"stage": "expand"}),
-        ("sides", {"sides": SIDES}),
-        ("stage", {"stage": "retrieve"}),
-        ("searching", {"side": "p1", "queries": ["Build."]}),
-        ("found", {"side": "p1", "passages": 24, "pages": 3}),
-        ("searching", {"side": "p2", "queries": ["Do not."]}),
-        ("stage", {"stage": "judge"}),
-        ("judged", {"side": "p1", "status": "supported", "passages": 1, "sources": 1}),
-        ("judged", {"side": "p2", "status": "not_found", "passages": 0, "sources": 0}),
-        ("stage", {"stage": "again"}),  # as earlier versions stored it
-        ("searching", {"side": "p2", "queries": ["more"]}),
-    ]
-    shown = [progress_view.sides(progress_of(events(*told[:n]))) for n in (5, 7, 8, 12, 14)]
-    words = [re.findall(r"[○◔◑●◌] ([^<]*)", html) for html in shown]
-    assert words == [
-        ["planned", "planned"],
-        ["searching", "planned"],
-        ["24 passages from 3 web pages", "planned"],
-        ["enough found", "nothing found yet"],
-        ["enough found", "searching again"],
-    ]
-    progress = progress_of(events(*told))
-    assert progress.neutral == QUESTION
-    assert progress.reached == ["frame", "expand", "retrieve", "judge", "requery"]
-    assert progress.running == "requery"
 
 
 # Hostile text
@@ -220,27 +173,6 @@ def test_a_hostile_source_is_shown_as_text() -> None:
     html = card(bad, replace(passage(1, HOSTILE + " It lasts."), section=HOSTILE))
     for tag in ("<script", "<iframe", "<img", "<b>bold", "<a "):
         assert tag not in html
-
-
-def test_one_line_tells_what_was_not_done_and_the_rest_is_folded() -> None:
-    def page() -> None:
-        from test_rendering import answer_with
-
-        from agent.answer.model import Note
-        from ui import answer_view
-
-        notes = [Note(kind="scope", text="Counted."), Note(kind="degraded", text="Long <b>.", brief="It failed.")]
-        answer_view.show_notes(answer_with("x", notes=notes))
-        answer_view.show_notes(answer_with("x", notes=[]))
-
-    at = AppTest.from_function(page).run()
-    assert not at.exception
-    (folded,) = at.expander
-    assert folded.label == HOW_MADE
-    assert [e.proto.body for e in folded.get("html")] == [
-        f'<p class="sm-small">{t}</p>' for t in ("Counted.", "Long &lt;b&gt;.")
-    ]
-    assert [e.proto.body for e in at.main.get("html")][:1] == ['<p class="sm-small">It failed.</p>']
 
 
 # The settings

@@ -11,14 +11,13 @@ from answering_model import QUERIES, SIDES, STAGES, case_of, run, said_all
 from model_replies import PATHS, Body, reply_of
 from model_server import ModelServer, Reply
 
-from agent.models.from_settings import build_judge, build_stage_model, uses_chat
+from agent.models.from_settings import build_stage_model
 from agent.settings import load_settings
 from agent.stages.requery import PlannedQueries
 from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import ProviderDownError, SettingsError
 from tools.models.chat.model import ChatModel
 from tools.models.chat.vendors import VENDORS
-from tools.models.judges.batch import BatchJudge
 
 KEY = "very-secret-0123456789"
 SETTINGS = {"anthropic": "anthropic_base_url", "google_genai": "google_gemini_base_url", "ollama": "ollama_host"}
@@ -102,19 +101,6 @@ async def test_a_whole_run_is_a_vendors(vendor: str, server: ModelServer) -> Non
     calls, usage = len(server.requests), answer.usage
     assert (usage.calls, usage.input_tokens, usage.output_tokens) == (calls, 100 * calls, 10 * calls)
     assert usage.cost_usd == 0  # a server on this machine costs nothing
-
-
-def test_a_name_turns_its_vendor_on_and_may_judge(vendor: str) -> None:
-    settings = load_settings(model=f"{vendor}:m-1", judge="batch", **KEYS)
-    model, judge = build_stage_model(settings, "write"), build_judge(settings)
-    assert (model.name, model.address, model.local) == (f"{vendor}:m-1", VENDORS[vendor].url, vendor == "ollama")
-    assert isinstance(judge, BatchJudge)
-    assert judge.name.startswith(f"batch-judge-{vendor}:m-1")
-    with pytest.raises(SettingsError, match="STEELMAN_JUDGE=batch"):
-        build_judge(load_settings(model=f"{vendor}:m-1", judge="chat", **KEYS))
-    assert uses_chat(settings)
-    assert not uses_chat(load_settings(**KEYS))  # a key alone names no model
-    assert not uses_chat(load_settings(model=f"{vendor}:m-1", provider="embedded", **KEYS))
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, vendor: str) -> None:

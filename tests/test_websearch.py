@@ -164,17 +164,6 @@ async def test_a_hanging_page_does_not_stop_the_others(engine: SearchServer, sit
     assert result.unread == {hanging: "took too long"}
 
 
-async def test_a_long_page_gives_its_twelve_best_passages(
-    engine: SearchServer, site: WebServer, tmp_path: Path
-) -> None:
-    parts = [prose(i, "advantage" if i == 25 else "filler", 9) for i in range(40)]
-    page = publish(site, "site.example", "/long", parts)
-    engine.otherwise(lambda _: [Found(page)])
-    async with searching(engine, tmp_path) as s:
-        passages = s.passages(await s.find("What are its advantages?"))
-    assert (len(passages), "advantages" in passages[0].text) == (12, True)
-
-
 # Hostile text
 
 

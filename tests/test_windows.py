@@ -1,12 +1,10 @@
 """Long texts are read in windows, and the best window counts."""
 
 import itertools
-import math
 
-import numpy as np
 import pytest
 
-from tools.models.judges.judge import WINDOW_WORDS, best_window_scores, windows
+from tools.models.judges.judge import WINDOW_WORDS, windows
 
 
 def numbered(count: int) -> str:
@@ -23,10 +21,3 @@ def test_windows_overlap_and_miss_nothing(count: int) -> None:
     steps = {b - a for a, b in itertools.pairwise(firsts)}
     assert max(steps) <= 70
     assert max(steps) - min(steps) <= 1
-
-
-def test_the_best_window_counts_and_a_missing_one_is_not_hidden() -> None:
-    scores = best_window_scores(np.array([0.2, 0.1, 0.9, 0.3, math.nan], np.float32), [0, 1, 1, 2, 2], 3)
-    assert scores[:2].tolist() == pytest.approx([0.2, 0.9])
-    assert math.isnan(scores[2])
-    assert best_window_scores(np.zeros(0, np.float32), [], 0).shape == (0,)

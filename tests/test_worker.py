@@ -4,7 +4,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -47,20 +46,6 @@ def waiting(worker: Worker, number: int) -> None:
     while worker._requests.qsize() < number:
         assert time.monotonic() < until
         time.sleep(0.005)
-
-
-def test_what_waits_is_computed_in_its_order_and_each_request_alone() -> None:
-    worker, model = Worker(), Doubles()
-    held = model.hold(worker)
-    with ThreadPoolExecutor(8) as pool:
-        futures = []
-        for i in range(8):
-            futures.append(pool.submit(worker.run, model, [i, i + 100]))
-            waiting(worker, i + 1)
-        model.go.set()
-        assert [f.result()[:, 1].tolist() for f in futures] == [[i, i + 100] for i in range(8)]
-    held.join()
-    assert model.batches == [[0], *([i, i + 100] for i in range(8))]
 
 
 async def test_a_cancelled_request_is_never_computed() -> None:
