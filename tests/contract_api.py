@@ -80,14 +80,6 @@ def large_bodies(share: int, bench: Bench) -> Outcome:
         return Outcome(replies[-1].status_code, replies[-1].text)
 
 
-def sent_at_once(given: int, bench: Bench) -> Outcome:
-    """So many requests that wait for no reply; the status counts the replies until the connection ends."""
-    with api(_settings(bench)) as address, connected(address) as connection:
-        connection.sendall(head("GET", "/healthz") * given)
-        said = read_to_end(connection)
-        return Outcome(said.count(b"HTTP/1.1 200"), said.decode())
-
-
 def resume_in_the_graph(given: object, _: Bench) -> Outcome:
     try:
         return Outcome("taken", reviewed_perspectives([given])[0]["id"])
@@ -143,7 +135,6 @@ ROWS = (
     Row("the bodies of a caller are large", large_bodies, 2, 429, "at most 500,000 bytes", "Try again"),
     Row("all requests are open", many_open, (1, "/metrics"), 503, "at most 8 requests", "Try again"),
     Row("all are open, and a probe asks", many_open, (1, "/healthz"), 200, "ok"),
-    Row("requests that wait for no reply", sent_at_once, 300, 1, "ok"),
     *(Row(f"the id {i!r}", resume_in_the_graph, _SIDE | {"id": i}, "refused", _ID, _ID_DO, ("<script",)) for i in _IDS),
     *(Row(f"{what} ({name})", read_file, (name, made, {}), status, cause, remedy)
       for what, name, made, status, cause, remedy in _FILES),
