@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from tools.budget import current_budget
 from tools.errors import ProviderReplyError
 from tools.limits import ATTEMPTS, FIRST_PAUSE, LARGEST_REPLY, LONGEST_PAUSE
-from tools.net.route import SPEAKS_TLS, WANTS_TLS
 
 if TYPE_CHECKING:
     import httpx
@@ -71,15 +70,12 @@ async def _decoded(response: "httpx.Response", request: "httpx.Request") -> "htt
         await response.aclose()
         raise httpx.DecodingError(f"what it sent {exc}", request=request) from exc
     response.stream = _bounded_stream(response.stream, unpack)
-    if response.status_code not in (400, 429):
+    if response.status_code != 429:
         return response
     said, found = await response.aread(), dict(response.extensions)
-    if response.status_code == 400 and request.url.scheme == "http" and WANTS_TLS.search(said):
-        raise httpx.UnsupportedProtocol(SPEAKS_TLS, request=request)
-    if response.status_code == 429 and b"insufficient_quota" in said:
+    if b"insufficient_quota" in said:
         found[_SPENT] = True
-    body = httpx.ByteStream(said)
-    return httpx.Response(response.status_code, headers=response.headers, stream=body, extensions=found)
+    return httpx.Response(429, headers=response.headers, stream=httpx.ByteStream(said), extensions=found)
 
 
 def _bounded_stream(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.AsyncByteStream":

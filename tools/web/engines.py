@@ -17,7 +17,7 @@ from tools.dates import date_of_result
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
 from tools.limits import DUCKDUCKGO_SECONDS, LARGEST_REPLY, SEARCH_SECONDS
 from tools.net.http import fault_of_key, fetch_json, is_address, is_local, open_client, status_error
-from tools.net.route import Proxy, cause, proxy_for
+from tools.net.route import Proxy, cause, environment_proxy
 from tools.web.addresses import host_of, normalise_url
 from tools.web.domains import covers
 
@@ -322,7 +322,7 @@ class DuckDuckGo(SearchEngine):
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
         from lxml.etree import LxmlError
 
-        proxy = proxy_for(self.address)
+        proxy = environment_proxy(self.address)
         try:
             found = _reader(f"{self.address}/html/", seconds, proxy).search(query, page=page) or []
         except RatelimitException as exc:
