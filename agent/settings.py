@@ -19,7 +19,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.disk import ROOT, is_checkout, provide_home, provide_temporary_folder
 from tools.errors import SettingsError
-from tools.net.http import fault_of_address, fault_of_key, fault_of_name, is_address, without_login
+from tools.net.http import fault_of_address, fault_of_key, is_address, without_login
 
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _SAVE = "Save the file as UTF-8."
@@ -377,7 +377,7 @@ class Settings(NetworkSettings):
         given, name = value.get_secret_value() if isinstance(value, SecretStr) else value, str(info.field_name)
         if not isinstance(given, str) or not (name.endswith(_SENT + _PLACES) or "model" in name):
             return value
-        check = fault_of_key if name.endswith(_SENT) else fault_of_address if name.endswith(_PLACES) else fault_of_name
+        check = fault_of_key if name.endswith(_SENT) else fault_of_address
         given = given.strip(" \t\r\n")
         if fault := check(given):
             raise PydanticCustomError(_UNSENDABLE, "{fault}", {"fault": fault})
