@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationError, Validati
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from tools.disk import ROOT, is_checkout, provide_home, provide_temporary_folder
+from tools.disk import ROOT, is_checkout, provide_home
 from tools.errors import SettingsError
 from tools.net.http import fault_of_address, fault_of_key, is_address, without_login
 
@@ -487,7 +487,6 @@ def load_settings(**changes: object) -> Settings:
         raise SettingsError(f"{name} cannot be {shown}: {why}. {more}") from exc
     settings.export_to_environment()
     provide_home(settings.data_dir)
-    provide_temporary_folder(settings.data_dir / "tmp")
     return settings
 
 
