@@ -109,7 +109,7 @@ ADAPTS: tuple[tuple[str, Door, Reply | Script, str], ...] = (
 TELLS: tuple[tuple[str, Door, Reply | Script, str, str], ...] = (
     ("a web page", bare, raw("<title>Sign in</title>", "text/html"), "a web page ('Sign in')", "ends in /v1"),
     ("no /v1", bare, error(404, "Not Found"), "does not know the address or the model", "ends in /v1: http"),
-    ("no money", chat, error(429, "Pay.", code="insufficient_quota"), "allows no more requests now", "(3 requests"),
+    ("no money", chat, error(429, "Pay.", code="insufficient_quota"), "allows no more requests now", ""),
     ("fails in the middle", chat, LATE, "the server reported an error in its reply (Out of memory)", ""),
     ("filters its answer", chat, Reply("", finish_reason="content_filter"), "content filter stopped it", "(3 requests"),
     ("refuses in words", chat, Reply("", message={"refusal": "Never."}), "refused to answer: 'Never.'", "(3 requests"),

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which the same request may succeed."""
 _ANSWERED = "steelman.answered"  # request extension: the head of a reply has arrived
-_SPENT = "steelman.spent"  # response extension: 429 of an exhausted account; waiting does not help
 _PIECE = 1 << 16
 # Values of Content-Encoding that mean no compression, mostly names of character sets.
 _PLAIN = re.compile(r"|identity|none|binary|[78]bit|aws-chunked|utf-?(?:8|16)|(?:us-)?ascii|iso-8859-\d+|windows-125\d")
@@ -42,7 +41,7 @@ def retry_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransp
                     response = await inner.handle_async_request(request)
                     response = await _decoded(response, request)
                     request.extensions[_ANSWERED] = True
-                    if response.status_code not in RETRYABLE or _SPENT in response.extensions:
+                    if response.status_code not in RETRYABLE:
                         return response
                     pause = _retry_after(response.headers.get("retry-after", ""), pause)
                     if not _may_retry(pause, again):
@@ -70,12 +69,7 @@ async def _decoded(response: "httpx.Response", request: "httpx.Request") -> "htt
         await response.aclose()
         raise httpx.DecodingError(f"what it sent {exc}", request=request) from exc
     response.stream = _bounded_stream(response.stream, unpack)
-    if response.status_code != 429:
-        return response
-    said, found = await response.aread(), dict(response.extensions)
-    if b"insufficient_quota" in said:
-        found[_SPENT] = True
-    return httpx.Response(429, headers=response.headers, stream=httpx.ByteStream(said), extensions=found)
+    return response
 
 
 def _bounded_stream(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.AsyncByteStream":
