@@ -14,8 +14,9 @@ from agent.models.inference import Models
 from tools.documents.ingest import Ingester
 from tools.documents.markdown import markdown_document
 from tools.language.question import opens_yes_no_question
-from tools.language.sentences import passage_sentences
+from tools.language.sentences import passage_sentences, split_sentences
 from tools.models.encoders import Encoder
+from tools.models.judges.judge import Pair
 from tools.passages import SourceDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
@@ -59,6 +60,23 @@ def samples_signature(encoder: str) -> str:
 def text_key(text: str) -> int:
     """Returns the key of a text's vector in VECTORS."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def calibration_pairs() -> list[tuple[Pair, bool]]:
+    """Returns pairs that calibrate a judge: the longest sentence of each sample, with its own question (True) and
+    with a question of another topic (False)."""
+    texts, pairs = {d.external_id: d.text for d in sample_documents()}, list[tuple[Pair, bool]]()
+    rows = [
+        json.loads(line) for file in sorted(_SIDES.glob("*.jsonl")) for line in file.read_text("utf-8").splitlines()
+    ]
+    sided = [row for row in rows if row["stance"] != "other"][::2]  # half of them calibrate as well in half the time
+    for row, other in zip(sided, sided[len(sided) // 2 :] + sided, strict=False):
+        sentence = max(split_sentences(texts[row["path"]]), key=len)
+        own, contrary = ("Yes", "No") if row["stance"] == "supports" else ("No", "Yes")
+        for question in (row["question"], other["question"]):
+            pair = Pair(f"{own}: {question}", sentence, f"{contrary}: {question}", form="answer")
+            pairs.append((pair, question == row["question"]))
+    return pairs
 
 
 class SampleEncoder:

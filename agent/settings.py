@@ -142,6 +142,12 @@ def checked_origins(value: str) -> str:
     return _check_each(value, _ORIGIN, "addresses of pages without a path, such as https://app.example.org")
 
 
+def checked_judge(value: str) -> str:
+    if value not in (known := ("auto", "embedded", "batch", "chat", "score")) and not value.startswith("hub:"):
+        raise ValueError(f"it is one of {', '.join(known)}, or hub: and the name or folder of a model")
+    return value
+
+
 def _check_each(value: str, form: re.Pattern[str], what: str) -> str:
     if not all(map(form.fullmatch, split_list(value))):
         raise ValueError(f"it lists {what}")
@@ -295,11 +301,12 @@ class Settings(NetworkSettings):
     prices: str = _text("Prices of models, US dollars for a million tokens given/made: name=0.5/1.5, other=1/2.")
 
     # The judge
-    judge: Literal["auto", "embedded", "batch", "chat", "score"] = Field(
+    judge: Annotated[str, AfterValidator(checked_judge)] = Field(
         default="auto",
-        description="'batch' asks a chat model about many passages in one call, 'chat' one with log-probabilities Yes "
-        "or No, 'score' a cross-encoder on vLLM's /score, and all fail where their model fails; 'auto' uses "
-        "STEELMAN_JUDGE_URL if it is set, else the chat model in batches if one is set, and falls back with a note.",
+        description="'hub:NAME' reads what may be shown by a model in this process (extra 'models'); 'batch' asks a "
+        "chat model about many passages in one call, 'chat' one with log-probabilities Yes or No, 'score' a "
+        "cross-encoder on vLLM's /score, and all fail where their model fails; 'auto' uses STEELMAN_JUDGE_URL if it is "
+        "set, else the chat model in batches if one is set, and falls back with a note.",
     )
     judge_url: _Address = _text("The judge's server; an address that ends in /score is a scorer.")
     judge_model: str = _text("The judge's model.")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.models.from_settings import build_encoder, build_judge
+from agent.runs.bootstrap import build_own_judge
 from agent.settings import load_settings
 from evals.suite import progress
 from tools.budget import batches
@@ -90,7 +91,8 @@ def open_judge(choice: str) -> PairJudge:
         raise SettingsError(
             f"no {choice} judge is available: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."
         )
-    return agent_judge(load_judge())
+    own = build_own_judge(settings)
+    return closer_reading(own) if own.first else agent_judge(own)
 
 
 def cached_scores(judge: PairJudge, cache: VectorCache, pairs: Sequence[Pair]) -> Floats:

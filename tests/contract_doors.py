@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
+from importlib.util import find_spec
 from io import StringIO
 from typing import Any
 
@@ -133,12 +134,18 @@ SETTINGS: tuple[tuple[str, bytes | dict[str, str], str, str], ...] = (
     ("a login", {"CHROMA_URL": "http://me:secret/secret@h:1/v1"}, "CHROMA_URL cannot be 'http://h:1/v1'", "http:// or"),
     ("docker's quotes", {"OPENAI_BASE_URL": '"http://a.example"'}, "OPENAI_BASE_URL holds quotation", "leave them out"),
 )
+NO_JUDGE = (
+    ("no model of that name on this machine", "Download it: `hf download team/judge`")
+    if find_spec("torch")
+    else ("the judge team/judge needs the extra 'models'", "pip install torch")
+)
 # Each line: situation, variables, cause, remedy
 MODELS: tuple[tuple[str, dict[str, str], str, str], ...] = (
     ("no key", {"STEELMAN_MODEL": "anthropic:m"}, "STEELMAN_MODEL is 'anthropic:m'", "set ANTHROPIC_API_KEY, or"),
     ("one stage only", {"STEELMAN_MODEL_WRITE": "ollama:m"}, "no model is named for every stage", "set STEELMAN_MODEL"),
     ("unknown vendor", {"STEELMAN_MODEL": "mistralai:m"}, "'mistralai' is not offered by name", "set OPENAI_BASE_URL"),
-    ("no such judge", {"STEELMAN_JUDGE": "larger"}, "STEELMAN_JUDGE cannot be 'larger'", "'score'"),
+    ("no such judge", {"STEELMAN_JUDGE": "larger"}, "STEELMAN_JUDGE cannot be 'larger'", "hub: and the name"),
+    ("a judge that is not here", {"STEELMAN_JUDGE": "hub:team/judge"}, *NO_JUDGE),
 )
 LANGUAGES = (("Arabic", "هل الطاقة النووية آمنة؟"), ("German", "Ist Atomkraft gut?"))
 FOREIGN = ("Is the 君が代 a fit national anthem?", "is AI art realy art??")

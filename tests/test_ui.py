@@ -125,7 +125,7 @@ def test_what_stands_under_no_side_is_first_where_no_side_has_a_case(
     shown = html(app)
     first, side = shown.index("<h2>On this question</h2>"), shown.index("<b>Answer 1</b>")
     assert first < shown.index("“Sentence 1.”") < shown.index("Ann Lee, The Courier, news, 1 March 2025") < side
-    assert first < shown.index("run a chat model of your own") < side
+    assert first < shown.index("STEELMAN_JUDGE=hub:NAME") < side
     assert next(e.label for e in app.expander) == ":small[+ 2 more]"
     assert [m.value for m in app.markdown].count(":small[nothing sure enough to quote for this side]") == 2
 

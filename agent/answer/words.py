@@ -34,8 +34,8 @@ FIRST_ALSO = 5
 """Sentences of `also` shown; the others are folded."""
 WHERE_MORE = "on the page, or with --explain."
 HOW_TO_GET_SIDES = (
-    "To have this sorted by sides, set a key for a chat model or run a chat model of your own: docs/providers.md says "
-    "how."
+    "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
+    "judge (STEELMAN_JUDGE=hub:NAME, from 0.7 GB): docs/providers.md says how."
 )
 CRUX_LABEL = "What it turns on"
 DOCUMENTS = "Documents"

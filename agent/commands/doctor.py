@@ -26,9 +26,9 @@ from agent.models.from_settings import (
     uses_chat,
 )
 from agent.models.providers import Providers
+from agent.runs.bootstrap import build_own_judge
 from agent.settings import Settings
 from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError
-from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Pair
 from tools.net.http import without_login
 from tools.store.database import Database
@@ -199,7 +199,7 @@ class _Checks:
         return f"{offered}; {instead}{'; answered a question' if ask else ''}"
 
     def own_judge(self) -> str:
-        judge = self._opened.models.own_judge if self._opened else load_judge()
+        judge = self._opened.models.own_judge if self._opened else build_own_judge(self.settings)
         asyncio.run(judge.support([_PAIR]))
         asyncio.run(judge.stances([_PAIR], closely=True))
         return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, in this process"

@@ -109,7 +109,7 @@ def build_judge(settings: Settings) -> Judge | None:
 
 
 def _remote_judge(settings: Settings) -> Judge | None:
-    if settings.provider == "embedded" or settings.judge == "embedded":
+    if settings.provider == "embedded" or settings.judge.startswith(("embedded", "hub:")):
         return None
     if judges_in_batches(settings):
         return BatchJudge(

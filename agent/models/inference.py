@@ -117,6 +117,7 @@ class CachedJudge(Judge):
         self.name, self.address = judge.name, judge.address
         self.threshold = judge.threshold
         self.reads_closely, self.reads_documents = judge.reads_closely, judge.reads_documents
+        self.answer_note = judge.answer_note
         self.essays_only, self.quoting = judge.essays_only, load_quoting_weights()
         self._judge = judge
         self._cache = cache
@@ -132,6 +133,8 @@ class CachedJudge(Judge):
 
     async def read(self, question: str, sides: Sequence[JudgedSide], passages: Sequence[Passage]) -> PassageVerdicts:
         """Caches verdicts on documents by question, sides and shown passage."""
+        if self._judge.first:
+            return await CachedJudge(self._judge.first, self._cache).read(question, sides, passages)
         if not self.reads_documents:
             return await super().read(question, sides, passages)
         shown = [f"{document_attributes(p)} {passage_line(p)}" for p in passages]

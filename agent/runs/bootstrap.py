@@ -13,11 +13,13 @@ from agent.models.from_settings import build_encoder, build_search
 from agent.models.providers import Providers
 from agent.options import REMOTE_PATIENCE, Depth, RunOptions, check_answerable, check_question
 from agent.runs.store import RunRow
-from agent.samples import index_samples
+from agent.samples import calibration_pairs, index_samples
 from agent.settings import Settings, load_settings
 from agent.state import RunState
 from tools.documents.sandbox import ReaderLimits
 from tools.errors import SteelmanError
+from tools.models.cache import VectorCache
+from tools.models.judges.judge import Judge
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store, check_encoder
 
@@ -80,6 +82,21 @@ def open_parts(settings: Settings, build: BuildProviders | None = None, *, sampl
     except BaseException:
         database.close()
         raise
+
+
+def build_own_judge(settings: Settings) -> Judge:
+    """Returns the embedded judge, or the named hub model calibrated on the samples. Raises SettingsError,
+    ModelError."""
+    from tools.models.judges.embedded import load_judge
+
+    embedded, (kind, _, model) = load_judge(), settings.judge.partition(":")
+    if kind != "hub":
+        return embedded
+    from tools.models.judges.hub import HubJudge
+
+    judge = HubJudge(model, embedded)
+    judge.calibrate(calibration_pairs, VectorCache(settings.cache_dir / "cache.db"))
+    return judge
 
 
 def open_store() -> tuple[Store, Settings]:

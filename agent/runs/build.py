@@ -17,6 +17,7 @@ from agent.models.from_settings import (
 )
 from agent.models.inference import Models
 from agent.models.providers import CruxWriter, Providers, RemoteService
+from agent.runs.bootstrap import build_own_judge
 from agent.samples import sample_question_for
 from agent.settings import Settings
 from agent.stages.expand import counter_by_chat, expand_by_rules, plan_by_chat, with_embedded_plan
@@ -32,7 +33,6 @@ from tools.models import encoders
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.judges.checker import ClaimChecker
-from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Pair
 from tools.net.http import is_local, without_login
 from tools.store.store import SAMPLES, Store
@@ -110,7 +110,7 @@ def _models(settings: Settings, store: Store, writer: ChatModel | None) -> Model
     encoder = encoders.load_encoder()
     return Models(
         encoder,
-        load_judge(),
+        build_own_judge(settings),
         VectorCache(settings.cache_dir / "cache.db"),
         remote_judge=build_judge(settings),
         judge_required=settings.judge in ("batch", "chat", "score"),

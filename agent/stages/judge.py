@@ -69,6 +69,8 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     originals = originals_of(passages)
     wanted, asked = _unjudged(ids, originals, known, limit)
     verdicts = await _read(judge, state, [passages[i] for i in asked], any(known.values()))
+    if judge.answer_note:
+        current_log().note("scope", judge.answer_note)
     fresh = _by_side(perspectives, asked, verdicts.support)
     support, judged = merge_scores(known, fresh), len({i for scores in fresh.values() for i in scores})
     opposed = _by_side(perspectives, asked, verdicts.opposition)

@@ -108,6 +108,8 @@ class Judge(ABC):
     reads_closely: has a closer reading.
     reads_documents: judges passages better than the embedded judge judges their sentences, so its verdicts are final.
     essays_only: was trained on essays, so it cannot judge users' own words.
+    first: the judge of the passages, if this one only judges sentences to show.
+    answer_note: a note on the judge for the answer.
     """
 
     name: str
@@ -117,6 +119,8 @@ class Judge(ABC):
     reads_closely = False
     reads_documents = False
     essays_only = False
+    first: "Judge | None" = None
+    answer_note = ""
 
     @abstractmethod
     async def support(self, pairs: Sequence[Pair]) -> Floats:
