@@ -7,7 +7,6 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -107,19 +106,12 @@ class TransformersEncoder:
     """
 
     def __init__(self, model: str, query_prompt: str = "", document_prompt: str = "") -> None:
-        if find_spec("sentence_transformers") is None or find_spec("torch") is None:
-            raise SettingsError(
-                f"the encoder {model} needs the extra 'models'. Install it: "
-                "`.venv/bin/pip install torch==2.13.0 transformers 'sentence-transformers>=6'`."
-            )
+        require_extra(f"the encoder {model}")
         self._folder = find_model(model)
         self._loaded: Any = None
         self._using = threading.RLock()  # tokenizers are not thread-safe
         self._prompts = (query_prompt, document_prompt)
-        files = hashlib.sha256()  # by each relevant file's name, size, head and tail
-        for path in sorted(p for p in self._folder.rglob("*") if p.suffix in _MODEL_FILES and p.is_file()):
-            files.update(f"{path.relative_to(self._folder)}:{path.stat().st_size}:".encode() + head_and_tail(path))
-        about = "\x1f".join((files.hexdigest(), *self._prompts))
+        about = "\x1f".join((fingerprint(self._folder), *self._prompts))
         self.name = f"{Path(model).name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
 
     @property
@@ -153,11 +145,28 @@ class TransformersEncoder:
             if self._loaded is None:
                 with model_errors(self._folder):
                     from sentence_transformers import SentenceTransformer
-                    from transformers.utils.logging import disable_progress_bar
 
-                    disable_progress_bar()
+                    hide_progress()
                     self._loaded = SentenceTransformer(str(self._folder), local_files_only=True)
             return self._loaded
+
+
+def require_extra(what: str) -> None:
+    """Raises SettingsError if the extra `models` is not installed. It imports nothing."""
+    from importlib.util import find_spec
+
+    if find_spec("sentence_transformers") is None or find_spec("torch") is None:
+        raise SettingsError(
+            f"{what} needs the extra 'models'. Install it: "
+            "`.venv/bin/pip install torch==2.13.0 transformers 'sentence-transformers>=6'`."
+        )
+
+
+def hide_progress() -> None:
+    """Disables Transformers' progress bars."""
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
 
 
 def find_model(model: str) -> Path:
@@ -173,6 +182,14 @@ def find_model(model: str) -> Path:
         missing = model.startswith(("/", ".", "~"))
         how = "Check the path." if missing else f"Download it: `{command('hf download', model)}`."
         raise ModelError(f"there is no folder '{model}', and no model of that name on this machine. {how}") from exc
+
+
+def fingerprint(folder: Path) -> str:
+    """Identifies a model's outputs by each relevant file's name, size, head and tail."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in _MODEL_FILES and p.is_file()):
+        digest.update(f"{path.relative_to(folder)}:{path.stat().st_size}:".encode() + head_and_tail(path))
+    return digest.hexdigest()
 
 
 @contextmanager
