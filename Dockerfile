@@ -8,7 +8,7 @@ COPY --from=build /opt/steelman /opt/steelman
 COPY docker/health.py /opt/steelman/health.py
 RUN useradd --uid 10001 --no-create-home --home-dir /data steelman \
     && install --directory --owner steelman --mode 700 /data
-ENV PATH=/opt/steelman/bin:$PATH STEELMAN_DATA_DIR=/data PYTHONDONTWRITEBYTECODE=1
+ENV PATH=/opt/steelman/bin:$PATH STEELMAN_DATA_DIR=/data TMPDIR=/data PYTHONDONTWRITEBYTECODE=1
 USER steelman
 WORKDIR /data
 VOLUME /data

@@ -17,9 +17,9 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationError, Validati
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from tools.disk import ROOT, is_checkout, provide_home, provide_temporary_folder
+from tools.disk import ROOT, is_checkout, provide_home
 from tools.errors import SettingsError
-from tools.net.http import fault_of_address, fault_of_key, fault_of_name, is_address, without_login
+from tools.net.http import fault_of_address, fault_of_key, is_address, without_login
 
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _SAVE = "Save the file as UTF-8."
@@ -377,7 +377,7 @@ class Settings(NetworkSettings):
         given, name = value.get_secret_value() if isinstance(value, SecretStr) else value, str(info.field_name)
         if not isinstance(given, str) or not (name.endswith(_SENT + _PLACES) or "model" in name):
             return value
-        check = fault_of_key if name.endswith(_SENT) else fault_of_address if name.endswith(_PLACES) else fault_of_name
+        check = fault_of_key if name.endswith(_SENT) else fault_of_address
         given = given.strip(" \t\r\n")
         if fault := check(given):
             raise PydanticCustomError(_UNSENDABLE, "{fault}", {"fault": fault})
@@ -487,7 +487,6 @@ def load_settings(**changes: object) -> Settings:
         raise SettingsError(f"{name} cannot be {shown}: {why}. {more}") from exc
     settings.export_to_environment()
     provide_home(settings.data_dir)
-    provide_temporary_folder(settings.data_dir / "tmp")
     return settings
 
 

@@ -1,4 +1,4 @@
-"""Places for traces on this machine: an OpenTelemetry collector, and a server that plays LangSmith."""
+"""A server on this machine that plays LangSmith."""
 
 import gzip
 import json
@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from typing import Any
 
 from loopback import Silent, serving
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 _INFO = {
     "version": "0.0.1",
@@ -24,18 +22,6 @@ _INFO = {
 }
 
 
-@dataclass(frozen=True)
-class CollectedSpan:
-    """A span as it was sent. `service` is its resource's name."""
-
-    name: str
-    service: str
-    trace_id: bytes
-    span_id: bytes
-    parent_id: bytes
-    attributes: dict[str, Any]
-
-
 @dataclass
 class Collector:
     """url: without a path. bodies: of every request, unpacked; `requests`: their methods and paths."""
@@ -44,30 +30,8 @@ class Collector:
     requests: list[str] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
 
-    def spans(self) -> list[CollectedSpan]:
-        return [span for body in self.bodies for span in _spans(body)]
-
     def posted(self) -> list[str]:
         return [r for r in self.requests if r.startswith(("POST", "PATCH"))]
-
-
-def _spans(body: bytes) -> Iterator[CollectedSpan]:
-    for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-        service = _plain(resource.resource.attributes).get("service.name", "")
-        for scope in resource.scope_spans:
-            for span in scope.spans:
-                yield CollectedSpan(
-                    name=span.name,
-                    service=service,
-                    trace_id=span.trace_id,
-                    span_id=span.span_id,
-                    parent_id=span.parent_span_id,
-                    attributes=_plain(span.attributes),
-                )
-
-
-def _plain(attributes: Any) -> dict[str, Any]:
-    return {a.key: getattr(a.value, a.value.WhichOneof("value")) for a in attributes}
 
 
 @contextmanager
@@ -93,7 +57,7 @@ def collector() -> Iterator[Collector]:
             body = self._read()
             kept.bodies.append(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
             kept.requests.append(f"{self.command} {self.path}")
-            self._answer(b"" if self.path == "/v1/traces" else b"{}")
+            self._answer(b"{}")
 
         do_PATCH = do_POST  # noqa: N815  # the name is the method's
 

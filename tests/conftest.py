@@ -91,7 +91,6 @@ def _nothing_learned() -> None:
     """Forgets what was learned of a server: a later test's server may get its port."""
     if model := sys.modules.get("tools.models.chat.model"):
         model.ACCEPTED_FORMS.clear()
-        sys.modules["tools.models.servers"].SERVER_SLOTS.clear()
 
 
 @pytest.fixture(autouse=True)

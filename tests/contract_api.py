@@ -45,14 +45,6 @@ def slow_sender(given: Sequence[bytes], bench: Bench) -> Outcome:
     raise AssertionError("the server waits")
 
 
-def sent_at_once(given: int, bench: Bench) -> Outcome:
-    """So many requests that wait for no reply; the status counts the replies until the connection ends."""
-    with api(_settings(bench)) as address, connected(address) as connection:
-        connection.sendall(head("GET", "/healthz") * given)
-        said = read_to_end(connection)
-        return Outcome(said.count(b"HTTP/1.1 200"), said.decode())
-
-
 def resume_in_the_graph(given: object, _: Bench) -> Outcome:
     try:
         return Outcome("taken", reviewed_perspectives([given])[0]["id"])
@@ -103,7 +95,6 @@ ROWS = (
       for what, sent in (("half a head", (_HALF,)), ("a head that drips", (_HALF, b"x")))),
     *(Row(what, slow_sender, sent, 408, "The body came too slowly.", "within 1 seconds, or at 4,000 bytes a second.")
       for what, sent in _BODIES.items()),
-    Row("requests that wait for no reply", sent_at_once, 300, 1, "ok"),
     *(Row(f"the id {i!r}", resume_in_the_graph, _SIDE | {"id": i}, "refused", _ID, _ID_DO, ("<script",)) for i in _IDS),
     *(Row(f"{what} ({name})", read_file, (name, made, {}), status, cause, remedy)
       for what, name, made, status, cause, remedy in _FILES),

@@ -65,25 +65,22 @@ MODELS, SEARCH = (chat, anthropic, gemini, ollama, judge, embeddings), (serper, 
 CLIENTS = (*MODELS, *SEARCH)
 ALL = (*CLIENTS, ddgs, chroma, page)
 OFF, OUT, PLAIN = "http://127.0.0.1:9", "https://a.public.example", "http://a.public.example"
-GO = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 ALERT = b"\x15\3\3\0\2\2"  # a fatal one of TLS; its number follows
 NONE = "http://a:hunter2#@h:1"
 
 # Each line: situation, clients, place, cause, remedy
 FAILS: tuple[tuple[str, tuple[Door, ...], Place, str, str], ...] = (
     ("unknown authority", ALL, serves(known=False), "an authority that this machine does not", "set SSL_CERT_FILE"),
-    ("expired", (chat, ddgs), serves(ends=-1), "its certificate has expired", ""),
-    ("another name", (page, ddgs), serves(name="a.example"), "was made for another name", "write the address with the"),
+    ("expired", (chat, ddgs), serves(ends=-1), "certificate is not valid: ", ""),
+    ("another name", (page, ddgs), serves(name="a.example"), "its certificate is not valid: ", ""),
     ("http asked as https", (chat, ddgs, page), says("400 No", scheme="https"), "it speaks http, not", "with http://"),
     ("https asked as http", (chroma, serper), serves(scheme="http"), "closed the connection without", "with https://"),
-    ("https that says so", (chat, embeddings), says(GO), "it speaks https, not http", "with https://"),
-    ("HTTP/2 only", (judge, chroma), says(b"\0\0\x0c\4\0\0\0\0\0"), "a port for HTTP/2 alone", "with https:// if it"),
-    ("wants a certificate", (chat,), says(ALERT + b"\x74", scheme="https"), "it requires a client certificate", ""),
+    ("wants a certificate", (chat,), says(ALERT + b"\x74", scheme="https"), "the TLS handshake failed", ""),
     ("no such file", (chat, chroma, page), at(OUT, SSL_CERT_FILE="/no"), "SSL_CERT_FILE names /no", "Correct it"),
     ("no name server", (chat,), at("http://is.later.example"), "cannot be looked up now", "is this machine online?"),
     ("nothing listens", ALL, at(OFF), "nothing listens at 127.0.0.1:9", "is the server on?"),
     ("proxy is off", ALL, at(OUT, ALL_PROXY=OFF), "the proxy at 127.0.0.1:9 (ALL_PROXY) cannot be reached", "on?"),
-    ("proxy wants a login", (chat, page), over(PLAIN, "", "407 No"), "requires a name and password", "NAME:PASSWORD"),
+    ("proxy wants a login", (chat, page), over(OUT, "", "407 No"), "requires a name and password", "NAME:PASSWORD"),
     ("proxy knows no such login", ALL, over(OUT, "a:hunter2@", "407 No"), "refused the name and", "in ALL_PROXY"),
     ("no proxy's address", ALL, at(OUT, ALL_PROXY=NONE), "holds no address of a proxy", "Write it as http://HOST"),
     ("silent", (embeddings, *SEARCH, ddgs), says(then="hang"), "did not answer", ""),
@@ -105,8 +102,7 @@ ANSWERS: tuple[tuple[str, tuple[Door, ...], Place], ...] = (
     ("proxy for http", (chat, judge, page), over(PLAIN, "ann:p%40ss@", "Basic YW5uOnBAc3M=", "http_proxy")),
     ("proxy for https", (chat, embeddings, serper, page), over(OUT, name="HTTPS_PROXY")),
     ("a name that only the proxy knows", (page,), over("http://a.no.example", STEELMAN_TRUST_PROXY="1")),
-    ("NO_PROXY", (chat,), over("http://a.inside.example:PORT", "", "", no_proxy="b.example, .inside.example:*, *")),
-    ("inside of the network", (chat, judge, page), over("http://a.inside.example:PORT", "", "")),
+    ("NO_PROXY", (chat, judge), over("http://a.inside.example:PORT", "", "", no_proxy="b.example, .inside.example")),
     ("on this machine", (chat, embeddings), over("http://127.0.0.1:PORT", "", "")),
 )
 HIDDEN = (KEY, "hunter2")

@@ -43,7 +43,7 @@ class Doubles:
 def waiting(worker: Worker, number: int) -> None:
     """Returns once so many requests are queued."""
     until = time.monotonic() + 10
-    while worker._requests.qsize() < number:
+    while worker._thread._work_queue.qsize() < number:
         assert time.monotonic() < until
         time.sleep(0.005)
 

@@ -1,9 +1,8 @@
-"""Disk errors with advice, private folders and files, and fallbacks for HOME and TMPDIR."""
+"""Disk errors with advice, private folders and files, and a fallback for HOME."""
 
 import errno
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -73,22 +72,3 @@ def provide_home(folder: Path) -> None:
         if Path.home().is_absolute():
             return
     os.environ["HOME"] = str(folder)
-
-
-def provide_temporary_folder(folder: Path) -> None:
-    """Uses the folder for temporary files, also of libraries and child processes, if no usual place is writable.
-
-    Raises StoreError if the folder is not writable either.
-    """
-    named = {os.path.abspath(os.environ.get(name) or "/tmp") for name in ("TMPDIR", "TEMP", "TMP")}  # noqa: PTH100
-    found = ""
-    with suppress(FileNotFoundError):
-        found = tempfile.gettempdir()
-    if found not in {*named, "/tmp", "/var/tmp", "/usr/tmp"}:  # the current folder is Python's last resort
-        with disk_errors(folder):
-            make_private_folder(folder.parent)
-            make_private_folder(folder)
-            tempfile.TemporaryFile(dir=folder).close()
-        found = tempfile.tempdir = str(folder)
-    if found != os.environ.get("TMPDIR", "/tmp"):
-        os.environ["TMPDIR"] = found  # SQLite, Rust libraries and child processes read it

@@ -29,12 +29,12 @@ from agent.answer.files import to_markdown
 from agent.answer.model import Answer
 from agent.options import RunOptions, check_names
 from agent.runs.bootstrap import AgentParts, default_options, open_parts, prepare_run
-from agent.runs.executor import RECURSION, trace_attributes
+from agent.runs.executor import RECURSION
 from agent.settings import load_settings
 from agent.stages.stage import run_id
 from agent.state import RunState
 from tools.errors import InputError, SettingsError, SteelmanError
-from tools.net.tracing import langsmith_scope, run_span, set_up_tracing
+from tools.net.langsmith import langsmith_scope
 from tools.store.store import Store
 
 if TYPE_CHECKING:
@@ -86,7 +86,6 @@ class GraphHost:
         """Returns the graph; the first call takes seconds. Raises SteelmanError for unusable settings or data."""
         with self._lock:
             if self._graph is None:
-                set_up_tracing()
                 self._parts = open_parts(load_settings(), samples=True)
                 self._graph = build_served(self._parts)
             return self._graph
@@ -188,9 +187,8 @@ def _stages(parts: AgentParts, agent: "Graph") -> Node:
         began, options = time.time(), RunOptions.from_dict(state["options"])  # a resume has none
         options = replace(options, deadline_at=began + options.deadline_seconds)
         try:
-            with _refusing(), run_span(_run_id(runtime), **trace_attributes(options)) as traced:
+            with _refusing():
                 ended = await agent.ainvoke(state["opening"], {"recursion_limit": RECURSION}, context=options)
-                traced.done("", parts.providers.names | ended.get("served_by", {}))
         except GraphBubbleUp:
             raise
         except BaseException:

@@ -22,7 +22,7 @@ from agent.runs.store import RunStatus, RunStore, new_owner
 from agent.state import RunState
 from tools import errors
 from tools.errors import RunError, SteelmanError, StoreError, as_installed
-from tools.net.tracing import TracedSpan, langsmith_scope, run_span
+from tools.net.langsmith import langsmith_scope
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -159,8 +159,7 @@ class RunExecutor:
                 await self.record(run_id, "queued", {"ahead": list(self.tasks).index(run_id)})
             async with self.turns:
                 options = replace(options, deadline_at=time.time() + options.deadline_seconds)
-                with run_span(run_id, **trace_attributes(options)) as traced:
-                    await self._carry_out(run_id, *await begin(), options, traced)
+                await self._carry_out(run_id, *await begin(), options)
         except asyncio.CancelledError:
             await asyncio.shield(self._end(run_id, "cancelled", {}))
             raise
@@ -174,9 +173,7 @@ class RunExecutor:
         finally:
             heart.cancel()
 
-    async def _carry_out(
-        self, run_id: str, graph_input: Any, config: Any, options: RunOptions, traced: TracedSpan
-    ) -> None:
+    async def _carry_out(self, run_id: str, graph_input: Any, config: Any, options: RunOptions) -> None:
         began = time.monotonic()
         stream = self._graph.astream(graph_input, config, context=options, stream_mode="custom", durability="sync")
         # Closed now: otherwise the graph may write to closed checkpoints.
@@ -187,12 +184,10 @@ class RunExecutor:
                     await self.record(run_id, data.pop("kind"), data)
         snapshot = await self._graph.aget_state(graph_config(run_id))
         if snapshot.next:
-            traced.note(status="waiting")
             await self._end(run_id, "waiting", {"sides": snapshot.values["perspectives"]})
         else:
             state, took = cast(RunState, snapshot.values), time.monotonic() - began
             answer = await build_answer(run_id, state, options, self._providers, took)
-            traced.done(answer.outcome, answer.providers)
             await self._end(run_id, "done", {"outcome": answer.outcome}, answer=answer.model_dump_json())
 
     async def _end(
@@ -218,12 +213,6 @@ class RunExecutor:
     def _wake(self, run_id: str) -> None:
         if news := self._news.pop(run_id, None):
             news.set()
-
-
-def trace_attributes(options: RunOptions) -> dict[str, Any]:
-    """Returns a span's attributes of the options."""
-    attributes = {name: getattr(options, name) for name in ("depth", "web", "deadline_seconds")}
-    return {**attributes, "collections": len(options.collections)}
 
 
 def graph_config(run_id: str) -> Any:

@@ -33,7 +33,6 @@ from agent.settings import Settings, load_settings
 from agent.state import STATE_VERSION, RunState, StageNote
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
 from tools.models.worker import lower_priority
-from tools.net.tracing import set_up_tracing
 from tools.store.store import SAMPLES
 
 if TYPE_CHECKING:
@@ -74,7 +73,6 @@ class Runs:
         # Providers may hang and must not block all default threads.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "steelman", lower_priority))
         async with AsyncExitStack() as opening:
-            await asyncio.to_thread(set_up_tracing)
             self._in_thread = TableThread(opening.enter_context(ThreadPoolExecutor(1, "steelman-runs")))
             self.parts = await asyncio.to_thread(open_parts, self.settings, self._build)
             opening.push_async_callback(self.parts.aclose)

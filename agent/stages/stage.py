@@ -21,7 +21,6 @@ from prompts import load_prompt
 from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, in_time
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, as_sentence
 from tools.models.chat.model import ChatModel
-from tools.net.tracing import stage_span
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,7 +53,7 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
             report(runtime, "stage", stage=name)
             budget = budget_of(state, run_options(runtime), name)
             log = StageLog(down=set(state.get("failed_providers") or ()), on_reply=_reply_reporter(runtime, name))
-            with stage_span(name) as traced, budget_scope(budget, log):
+            with budget_scope(budget, log):
                 update = cast(RunState, dict(await node(providers, state, runtime)))
                 update["intervals"] = {name: [(started, time.time())]}
                 update["counts"] = update.get("counts", {}) | budget.spent()
@@ -62,8 +61,6 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
                 update["failed_providers"] = sorted(log.down)
                 noted = (StageNote(stage=name, message=m, kind=k, brief=log.briefs.get(m, "")) for k, m in log.notes)
                 update["notes"] = [*update.get("notes", []), *noted]
-                spent = {k: v for k, v in update["counts"].items() if v}
-                traced.note(provider=update["served_by"].get(name), failures=len(update["notes"]), **spent)
             return update
 
         return run

@@ -215,14 +215,14 @@ _CONCURRENT = 4  # requests
 _SIZE_STATUSES = (400, 413, 422)  # statuses of refusals that may be about the size
 
 Rows = NDArray[np.float32]
-_Post = Callable[[Sequence[str]], Awaitable[Rows]]
+_Send = Callable[[Sequence[str]], Awaitable[Rows]]
 
 
 class EndpointEncoder(ModelEndpoint):
     """Unit vectors from an embeddings server.
 
     url: without `/embeddings`, as in http://127.0.0.1:8000/v1. key: a bearer token. query_prompt, document_prompt:
-    prefixes that the model was trained with. batch: texts of one request at most; reduced if the server refuses.
+    prefixes that the model was trained with. batch: texts of one request at most, halved if the server refuses them.
     seconds: longest silence of the server.
 
     The server's name of the model identifies its weights: another model under the same name is not detected.
@@ -247,8 +247,6 @@ class EndpointEncoder(ModelEndpoint):
         self._document_prompt = document_prompt
         self._dimensions: int | None = None
         self._batch = batch
-        self._size_known = False  # a request of full size was accepted
-        self._noted_shortening = False
         self._asking = threading.Lock()
         settings = "\x1f".join((model, query_prompt, document_prompt))
         self.name = f"endpoint-{model}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
@@ -287,51 +285,33 @@ class EndpointEncoder(ModelEndpoint):
         return np.concatenate(rows)
 
     async def _all_rows(self, texts: Sequence[str]) -> list[Rows]:
-        """The vectors of all texts, by concurrent requests. The first request is alone until the batch size is
-        known."""
-        left = current_budget().seconds_left()
+        """The vectors of all texts, by concurrent requests."""
+        left, free = current_budget().seconds_left(), asyncio.Semaphore(_CONCURRENT)
         async with self.open_client() as client:
-            post = partial(self._send, client, asyncio.Semaphore(_CONCURRENT))
             try:
                 async with asyncio.timeout(None if left == float("inf") else max(0.0, left)):
-                    alone = 0 if self._size_known else self._batch
-                    made = [await self._split_if_refused(post, texts[:alone])] if alone else []
-                    self._size_known = self._size_known or len(texts) > alone
-                    made += await asyncio.gather(
-                        *(self._split_if_refused(post, p) for p in batches(texts[alone:], self._batch))
-                    )
+                    send = partial(self._send, client, free)
+                    made = await asyncio.gather(*(self._rows_of(send, part) for part in batches(texts, self._batch)))
             except TimeoutError as exc:
                 raise DeadlineError(f"{self.server} did not answer before the deadline.") from exc
-        return [rows for part, _ in made for rows in part]
+        return [rows for part in made for rows in part]
 
-    async def _split_if_refused(self, post: _Post, texts: Sequence[str]) -> tuple[list[Rows], bool]:
-        """The vectors, and whether one request was enough. If the server refuses the size, both halves are sent, and
-        the accepted size becomes the limit, unless the server refused a single text."""
-        if len(texts) <= self._batch:
-            try:
-                return [await post(texts)], True
-            except ProviderDownError as exc:
-                of_length = exc.status > 0 and is_about_length(str(exc))
-                if not of_length and (exc.status not in _SIZE_STATUSES or len(texts) == 1):
-                    raise
+    async def _rows_of(self, send: _Send, texts: Sequence[str]) -> list[Rows]:
+        """The vectors. If the server refuses the size, both halves are sent; of a single text only the first half, with
+        a note, since most models truncate long texts."""
+        try:
+            return [await send(texts)]
+        except ProviderDownError as exc:
+            of_length = exc.status > 0 and is_about_length(str(exc))
+            if not of_length and (exc.status not in _SIZE_STATUSES or len(texts) == 1):
+                raise
         if len(texts) == 1:
-            return [await self._send_first_half(post, texts[0])], False
-        half = (len(texts) + 1) // 2
-        made = [await self._split_if_refused(post, part) for part in batches(texts, half)]
-        if all(whole for _, whole in made):
-            self._batch = min(self._batch, half)
-        return [rows for part, _ in made for rows in part], False
-
-    async def _send_first_half(self, post: _Post, text: str) -> Rows:
-        """The vector of the first half of a text that the server refuses as too long; most models truncate such texts.
-        The answer notes it."""
-        rows = await post([text[: max(1, len(text) // 2)]])
-        message = f"The encoder {self.model} refused some texts as too long, so only their first half was encoded."
-        if not self._noted_shortening:
+            rows = await send([texts[0][: max(1, len(texts[0]) // 2)]])
+            message = f"The encoder {self.model} refused some texts as too long, so only their first half was encoded."
             _LOG.warning("%s", message)
-        self._noted_shortening = True
-        current_log().note("scope", message)
-        return rows
+            current_log().note("scope", message)
+            return [rows]
+        return [rows for part in batches(texts, (len(texts) + 1) // 2) for rows in await self._rows_of(send, part)]
 
     async def _send(self, client: "httpx.AsyncClient", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
         body = {"model": self.model, "input": list(texts), "encoding_format": "float"}

@@ -116,7 +116,6 @@ def load_model(files: ModelFiles, check: Callable[[Int8Model], bool], name: str)
 
 def _open(files: ModelFiles) -> Int8Model:
     import onnxruntime
-    from onnxruntime.capi import onnxruntime_pybind11_state as states
     from tokenizers import Tokenizer
 
     options = onnxruntime.SessionOptions()
@@ -134,16 +133,9 @@ def _open(files: ModelFiles) -> Int8Model:
             providers=["CPUExecutionProvider"],
             enable_fallback=0,  # it would print to stdout
         )
-    except (
-        *(states.Fail, states.InvalidArgument, states.InvalidGraph, states.InvalidProtobuf, states.NoModel),
-        *(states.NoSuchFile, states.NotImplemented, states.RuntimeException),
-        UnicodeDecodeError,  # a message that contains a damaged name
-    ) as exc:
-        raise ModelError(f"the model in {files.folder} cannot be read ({str(exc)[:200]}). {_RESTORE}") from exc
-    try:
         tokenizer = Tokenizer.from_file(str(files.tokenizer))
-    except Exception as exc:  # the library raises no narrower one
-        raise ModelError(f"the tokenizer {files.tokenizer} cannot be read ({exc}). {_RESTORE}") from exc
+    except Exception as exc:  # the two libraries' errors share no narrower class
+        raise ModelError(f"the model in {files.folder} cannot be read ({str(exc)[:200]}). {_RESTORE}") from exc
     return Int8Model(session, tokenizer, files.max_length)
 
 

@@ -1,4 +1,4 @@
-"""Servers of models: model lists, slots, truncated prompts, prices, and JSON calls to judges and encoders.
+"""Servers of models: model lists, truncated prompts, prices, and JSON calls to judges and encoders.
 
 Some servers truncate a prompt silently: Ollama's default context has 4,096 tokens. Their token count reveals it: prose
 has four to five characters per token, at most six with any tokenizer. The limit is lower if the count is a multiple of
@@ -8,15 +8,13 @@ has four to five characters per token, at most six with any tokenizer. The limit
 import asyncio
 import math
 import tomllib
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 from tools.budget import current_budget, current_log
 from tools.errors import PromptTooLongError, ProviderDownError, ProviderReplyError, SettingsError
@@ -49,37 +47,6 @@ async def list_models_at(url: str, key: str = "", vendor: Vendor = COMPATIBLE) -
         raise ProviderReplyError(f"{here} does not list its models as {kind}.")
     names = [str(row[asked.name]) for row in rows if isinstance(row, dict) and row.get(asked.name)]
     return [name.removeprefix("models/") if vendor.prefix == "google_genai" else name for name in names]
-
-
-class ServerSlots:
-    """The calls of this process to one server, for all its models.
-
-    one_at_a_time: the server truncates replies to concurrent calls, so it gets one call at a time until the process
-    ends.
-    """
-
-    def __init__(self) -> None:
-        self.one_at_a_time = False
-        self._begun = self._ended = 0  # calls
-        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[Callable[[], bool]]:
-        """A slot for a call. It yields a function that returns whether other calls were concurrent."""
-        if self.one_at_a_time:
-            async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-                yield lambda: False
-            return
-        self._begun += 1
-        others, begun = self._begun - self._ended > 1, self._begun
-        try:
-            yield lambda: others or self._begun > begun
-        finally:
-            self._ended += 1
-
-
-SERVER_SLOTS = defaultdict[str, ServerSlots](ServerSlots)
-"""By server address."""
 
 
 _FEWEST_TOKENS = 500  # smaller counts omit cached tokens or are invented

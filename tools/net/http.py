@@ -189,13 +189,8 @@ def fault_of_header(value: str) -> str:
 
 
 def fault_of_address(address: str) -> str:
-    """As `fault_of_key`, for an address; letters of all alphabets are allowed."""
+    """As `fault_of_key`, for an address or a model's name; letters of all alphabets are allowed."""
     return _copying_fault(address) or next((_fault(c) for c in address if not c.isprintable() or c in _QUOTES), "")
-
-
-def fault_of_name(name: str) -> str:
-    """As `fault_of_key`, for a model's name or folder; quotation marks inside it are allowed."""
-    return _copying_fault(name) or next((_fault(c) for c in name[:1] + name[-1:] if c in _QUOTES), "")
 
 
 def _copying_fault(value: str) -> str:
@@ -207,11 +202,7 @@ def _copying_fault(value: str) -> str:
 
 
 def _fault(character: str) -> str:
-    name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
     if character in _QUOTES:
         return "holds a curly quotation mark: type it with straight quotes or none"
-    if unicodedata.category(character) == "Cs":  # Python's form of a byte of the environment that is not UTF-8
-        return f"holds a byte that is no UTF-8 text (0x{ord(character) & 0xFF:02X}). Copy it again"
-    if unicodedata.category(character) == "Zs":
-        return f"holds a {name}. Copy it again"
-    return f"holds a character that cannot be sent ({name}). Copy it again, or type it"
+    name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
+    return f"holds a {name}, which cannot be sent. Copy it again"

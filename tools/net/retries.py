@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from tools.budget import current_budget
 from tools.errors import ProviderReplyError
 from tools.limits import ATTEMPTS, FIRST_PAUSE, LARGEST_REPLY, LONGEST_PAUSE
-from tools.net.route import SPEAKS_TLS, WANTS_TLS
 
 if TYPE_CHECKING:
     import httpx
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which the same request may succeed."""
 _ANSWERED = "steelman.answered"  # request extension: the head of a reply has arrived
-_SPENT = "steelman.spent"  # response extension: 429 of an exhausted account; waiting does not help
 _PIECE = 1 << 16
 # Values of Content-Encoding that mean no compression, mostly names of character sets.
 _PLAIN = re.compile(r"|identity|none|binary|[78]bit|aws-chunked|utf-?(?:8|16)|(?:us-)?ascii|iso-8859-\d+|windows-125\d")
@@ -43,7 +41,7 @@ def retry_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransp
                     response = await inner.handle_async_request(request)
                     response = await _decoded(response, request)
                     request.extensions[_ANSWERED] = True
-                    if response.status_code not in RETRYABLE or _SPENT in response.extensions:
+                    if response.status_code not in RETRYABLE:
                         return response
                     pause = _retry_after(response.headers.get("retry-after", ""), pause)
                     if not _may_retry(pause, again):
@@ -71,15 +69,7 @@ async def _decoded(response: "httpx.Response", request: "httpx.Request") -> "htt
         await response.aclose()
         raise httpx.DecodingError(f"what it sent {exc}", request=request) from exc
     response.stream = _bounded_stream(response.stream, unpack)
-    if response.status_code not in (400, 429):
-        return response
-    said, found = await response.aread(), dict(response.extensions)
-    if response.status_code == 400 and request.url.scheme == "http" and WANTS_TLS.search(said):
-        raise httpx.UnsupportedProtocol(SPEAKS_TLS, request=request)
-    if response.status_code == 429 and b"insufficient_quota" in said:
-        found[_SPENT] = True
-    body = httpx.ByteStream(said)
-    return httpx.Response(response.status_code, headers=response.headers, stream=body, extensions=found)
+    return response
 
 
 def _bounded_stream(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.AsyncByteStream":

@@ -1,24 +1,21 @@
 """How a request reaches a server: directly or through the environment's proxy; the trusted certificates; why it failed.
 
-HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY are read as curl reads them, in upper or lower case. Servers on this
-machine and in its private network are always reached directly.
+HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY are read in upper or lower case. Private IP addresses and this machine
+are always reached directly.
 """
 
-import asyncio
 import ipaddress
 import os
 import re
-import socket
 import ssl
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-from urllib.request import getproxies_environment
+from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]  # undocumented
 
 from tools.errors import ProviderDownError
 
@@ -27,9 +24,6 @@ if TYPE_CHECKING:
 
 
 PROXY = "steelman.proxy"  # the request extension that names its proxy
-_PORTS = {"http": 80, "https": 443}
-_REMEMBERED = 300.0  # seconds that a name's addresses are cached
-_GATEWAY = {407: "Proxy Authentication Required", 502: "Bad Gateway", 504: "Gateway Timeout"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,29 +76,16 @@ def is_proxy(url: str) -> bool:
 
 
 def environment_proxy(url: str) -> Proxy | None:
-    """The environment's proxy for an address, without a name lookup."""
+    """The environment's proxy for an address. It looks no name up."""
     parts, named = urlsplit(url), getproxies_environment()
     kind = parts.scheme if named.get(parts.scheme) else "all"
     host, given = (parts.hostname or "").rstrip("."), named.get(kind, "")
-    port = parts.port or _PORTS.get(parts.scheme, 0)
-    if (
-        not given
-        or is_private_host(host)
-        or any(_covers(one, host, port) for one in re.split(r"[\s,]+", named.get("no", "")))
-    ):
+    if not given or is_private_host(host) or proxy_bypass_environment(f"{host}:{parts.port or ''}", named):
         return None
     variables = f"{kind}_proxy", f"{kind}_proxy".upper()
     variable = next((name for name in variables if os.environ.get(name) == given), variables[1])
     address = given if "://" in given else f"http://{given}"
     return Proxy(re.sub(r"^socks://", "socks5://", address), variable)
-
-
-def proxy_for(url: str) -> Proxy | None:
-    """The proxy for an address; None for one in the private network. It looks up the name, so call it from a thread."""
-    proxy = environment_proxy(url)
-    if proxy is None or _leads_to_private_host(urlsplit(url).hostname or "", int(time.monotonic() / _REMEMBERED)):
-        return None
-    return proxy
 
 
 def is_private_host(host: str) -> bool:
@@ -114,31 +95,6 @@ def is_private_host(host: str) -> bool:
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
     return not (getattr(ip, "ipv4_mapped", None) or ip).is_global
-
-
-@lru_cache(maxsize=256)
-def _leads_to_private_host(host: str, _: int) -> bool:
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return False  # in a network behind a proxy, often only the proxy can resolve names
-    return any(is_private_host(str(entry[4][0])) for entry in found)
-
-
-def _covers(entry: str, host: str, port: int) -> bool:
-    """Whether an entry of NO_PROXY (*, a domain with its subdomains, an address or a network) covers the host."""
-    if entry == "*":
-        return True
-    entry = entry.lower().rpartition("://")[2].removeprefix("*").strip(".")
-    if own := re.fullmatch(r"(\[[^]]*\]|[^:]*):(\d+)", entry):
-        entry, port_matches = own[1], int(own[2]) == port
-        if not port_matches:
-            return False
-    entry = entry.strip("[]")
-    try:
-        return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
-    except ValueError:
-        return bool(entry) and (host == entry or host.endswith(f".{entry}"))
 
 
 def tls_context() -> ssl.SSLContext:
@@ -165,12 +121,6 @@ def _tls_context(file: str, folders: str) -> ssl.SSLContext:
     return tls
 
 
-def transport_options(url: str, proxy: Proxy | None) -> dict[str, Any]:
-    """Options of a httpx transport. Raises ProviderDownError for unusable settings of the environment."""
-    verify = tls_context() if url.startswith("https:") else False
-    return {"verify": verify, "proxy": proxy.to_httpx() if proxy else None, "trust_env": False}
-
-
 def proxy_transport() -> "httpx.AsyncBaseTransport":
     """A transport that chooses the route of each request and records its proxy in the request's extensions."""
     import httpx
@@ -180,18 +130,15 @@ def proxy_transport() -> "httpx.AsyncBaseTransport":
             self._ways: dict[tuple[bool, Proxy | None], httpx.AsyncHTTPTransport] = {}
 
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            url, tls = str(request.url), request.url.scheme == "https"
-            proxy = await asyncio.to_thread(proxy_for, url) if environment_proxy(url) else None
+            tls, proxy = request.url.scheme == "https", environment_proxy(str(request.url))
             try:
-                way = self._ways.get((tls, proxy)) or httpx.AsyncHTTPTransport(**transport_options(url, proxy))
+                way = self._ways.get((tls, proxy)) or httpx.AsyncHTTPTransport(
+                    verify=tls_context() if tls else False, proxy=proxy.to_httpx() if proxy else None, trust_env=False
+                )
             except ProviderDownError as exc:
                 raise httpx.UnsupportedProtocol(str(exc).rstrip("."), request=request) from exc
             self._ways[tls, proxy], request.extensions[PROXY] = way, proxy
-            response = await way.handle_async_request(request)
-            if (said := proxy_refusal(proxy, url, response.status_code)) is not None:
-                await response.aclose()
-                raise httpx.ProxyError(said, request=request)
-            return response
+            return await way.handle_async_request(request)
 
         async def aclose(self) -> None:
             for way in self._ways.values():
@@ -200,49 +147,19 @@ def proxy_transport() -> "httpx.AsyncBaseTransport":
     return Routed()
 
 
-def proxy_refusal(proxy: Proxy | None, url: str, status: int) -> str | None:
-    """A proxy's refusal of a plain http request, in the form of a tunnel's refusal; None for a server's reply."""
-    tunnelled = proxy is None or url.startswith("https:") or proxy.url.startswith("socks")
-    return None if tunnelled or status not in _GATEWAY else f"{status} {_GATEWAY[status]}"
-
-
-WANTS_TLS = re.compile(
-    # Go, nginx, Apache, Tomcat: they answer in plain http. Others close the connection.
-    rb"HTTP request to an HTTPS server|HTTP request was sent to HTTPS port|to an SSL-enabled server port|requires TLS"
-)
-"""Replies of https servers, with status 400, to plain http."""
-SPEAKS_TLS = "it speaks https, not http: write the address with https://"
-_AUTHORITY = (
-    "its certificate is signed by an authority that this machine does not know: set SSL_CERT_FILE to that authority's "
-    "certificate"
-)
 # (pattern in the exceptions of Python's libraries or of Rust's, which `ddgs` uses; its text). The first match counts.
 _CERTIFICATES = (
-    (r"certificate has expired|certificate: ?Expired|certificate expired", "its certificate has expired"),
-    (r"not yet valid|NotValidYet|not valid yet", "its certificate is not valid yet: is this machine's clock right?"),
     (
-        r"(?:Hostname|IP address) mismatch|NotValidForName|not valid for name",
-        "its certificate was made for another name: write the address with the name that it was made for",
+        r"local issuer|self.signed certificate|verify the first|UnknownIssuer",
+        "its certificate is signed by an authority that this machine does not know: set SSL_CERT_FILE to that "
+        "authority's certificate",
     ),
-    (
-        r"self.signed certificate(?! in)",
-        "its certificate is signed by itself: if the server is your own, set SSL_CERT_FILE to that certificate",
-    ),
-    (r"local issuer|self.signed certificate in|verify the first|UnknownIssuer", _AUTHORITY),
     (r"CertVerificationError|invalid peer certificate", "its certificate is not valid: {said}"),
     (
         r"WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|InvalidContentType",
         "it speaks http, not https: write the address with http://",
     ),
-    (
-        r"(?i)no[_ ]?application[_ ]?protocol",
-        "it speaks HTTP/2 only, which Steelman does not: put a server of HTTP/1.1 before it",
-    ),
-    (r"(?i)certificate_?required|bad_certificate", "it requires a client certificate, which Steelman does not send"),
-    (
-        r"(?i)ssl\w*error|\btls\b.*(?:alert|handshake)",
-        "the TLS handshake failed ({said}): try http://",
-    ),
+    (r"(?i)ssl\w*error|\btls\b.*(?:alert|handshake)", "the TLS handshake failed ({said})"),
 )
 _CONNECTIONS = (
     (r"Temporary failure|EAI_AGAIN", "the name {host} cannot be looked up now: is this machine online?"),
@@ -252,10 +169,6 @@ _CONNECTIONS = (
 )
 _ANSWERS = (
     (r"cut in the middle", "{said}"),
-    (
-        r"illegal (?:status|request|header) line|invalid HTTP version",
-        "its answer is not HTTP/1.1, as of a port for HTTP/2 alone or for gRPC{tls}",
-    ),
     (
         r"without sending a response|ConnectionReset|(?i:connection reset)|ReadError|before message completed",
         "it closed the connection without an answer{tls}",

@@ -14,10 +14,10 @@ from urllib.parse import parse_qs, urldefrag, urlencode, urlsplit
 
 from tools.budget import current_budget, current_log
 from tools.dates import date_of_result
-from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
+from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.limits import DUCKDUCKGO_SECONDS, LARGEST_REPLY, SEARCH_SECONDS
-from tools.net.http import fault_of_key, fetch_json, is_address, is_local, open_client, status_error
-from tools.net.route import Proxy, cause, proxy_for
+from tools.net.http import fetch_json, is_address, is_local, open_client, status_error
+from tools.net.route import Proxy, cause, environment_proxy
 from tools.web.addresses import host_of, normalise_url
 from tools.web.domains import covers
 
@@ -144,14 +144,6 @@ def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
     return f"{clause} {cut_query(query, longest - len(clause) - 1)}"
 
 
-def checked_key(name: str, key: str) -> str:
-    """The key without surrounding blanks. Raises SettingsError if no header can hold it."""
-    key = key.strip()
-    if fault := fault_of_key(key) if key else "is empty. Copy it again into .env":
-        raise SettingsError(f"the key for {name} {fault}.")
-    return key
-
-
 def usable_results(
     results: Sequence[WebResult], limit: int | None = None, domains: Sequence[str] = ()
 ) -> list[WebResult]:
@@ -218,7 +210,7 @@ class Serper(SearchEngine):
     title = "Serper"
 
     def __init__(self, key: str, address: str = "https://google.serper.dev", seconds: float = SEARCH_SECONDS) -> None:
-        super().__init__(address, seconds, {"X-API-KEY": checked_key("Serper", key)})
+        super().__init__(address, seconds, {"X-API-KEY": key})
 
     async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
         reply = await self._fetch(client, "POST", "/search", {"q": query, "num": PAGE_RESULTS, "page": page})
@@ -254,7 +246,7 @@ class Tavily(SearchEngine):
 
     def __init__(self, key: str, address: str = "https://api.tavily.com", seconds: float = SEARCH_SECONDS) -> None:
         super().__init__(address, seconds)
-        self._key = checked_key("Tavily", key)
+        self._key = key
 
     async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
         wanted = {
@@ -322,7 +314,7 @@ class DuckDuckGo(SearchEngine):
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
         from lxml.etree import LxmlError
 
-        proxy = proxy_for(self.address)
+        proxy = environment_proxy(self.address)
         try:
             found = _reader(f"{self.address}/html/", seconds, proxy).search(query, page=page) or []
         except RatelimitException as exc:

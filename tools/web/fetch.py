@@ -13,7 +13,7 @@ from tools.budget import current_budget
 from tools.errors import AddressError, ProviderDownError, SourceError
 from tools.limits import LARGEST_PAGE, PAGE_SECONDS
 from tools.net.retries import decompressor
-from tools.net.route import Proxy, cause, environment_proxy, is_private_host, is_proxy, proxy_refusal, tls_context
+from tools.net.route import Proxy, cause, environment_proxy, is_proxy, tls_context
 from tools.web.addresses import (
     WEB_PORTS,
     Permit,
@@ -58,7 +58,6 @@ _STATUSES = {
     401: "a login is asked for",
     402: "payment is asked for",
     403: "the site refuses access (status 403)",
-    407: "a login is asked for",
     429: "the site allows no more requests now (status 429)",
     451: "the site withholds it for legal reasons (status 451)",
 }
@@ -144,8 +143,6 @@ class PageFetcher:
             async with self._open_pool(proxy).stream(
                 "GET", _target(address), headers={"Host": urlsplit(address).netloc, **_HEADERS}
             ) as response:
-                if said := proxy_refusal(proxy, address, response.status):
-                    raise httpcore.ProxyError(said)
                 headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in response.headers}
                 if response.status in _REDIRECTS and headers.get("location"):
                     return _redirect(headers["location"])
@@ -165,7 +162,7 @@ class PageFetcher:
         if (proxy := environment_proxy(address)) is None:
             return None
         try:
-            found = await checked_addresses(urlsplit(address).hostname or "", self._permit, self._resolver)
+            await checked_addresses(urlsplit(address).hostname or "", self._permit, self._resolver)
         except AddressError:
             raise
         except SourceError as exc:
@@ -173,7 +170,7 @@ class PageFetcher:
                 return proxy
             hint = f"If {proxy} may be trusted to look names up, set STEELMAN_TRUST_PROXY=true."
             raise SourceError(f"{exc} {hint}", hint=hint) from exc
-        return None if any(map(is_private_host, found)) else proxy
+        return proxy
 
     def _open_pool(self, proxy: Proxy | None) -> "httpcore.AsyncConnectionPool":
         import httpcore

@@ -23,7 +23,6 @@ from tools.models.chat.refusals import (
     AnswerRefusedError,
     Refusal,
     RequestRefusedError,
-    TruncatedReplyError,
     connection_failure,
     is_about_content,
     is_too_long,
@@ -35,7 +34,7 @@ from tools.models.chat.refusals import (
 from tools.models.chat.reply import ChatReply
 from tools.models.chat.request_form import RequestForm, schema_as_text
 from tools.models.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
-from tools.models.servers import SERVER_SLOTS, Price, check_prompt_truncation, cost_of, list_models_at
+from tools.models.servers import Price, check_prompt_truncation, cost_of, list_models_at
 from tools.net.http import check_address, check_key, is_local, open_client, status_error, strip_headers, without_login
 from tools.net.retries import is_cut_short
 from tools.net.route import cause
@@ -114,7 +113,7 @@ class ChatModel:
         first = asked = f"{user}\n\n{_JSON_INSTRUCTION}{schema_as_text(shape)}"
         while True:
             try:
-                return await self._ask_once(system, asked, shape)
+                return self._read(await self._reply(system, asked, shape), shape)
             except (AnswerRefusedError, PromptTooLongError):
                 raise
             except ProviderReplyError as exc:
@@ -125,26 +124,13 @@ class ChatModel:
                 # In the same turn: some chat templates reject two user turns in a row.
                 asked = f"{first}\n\n{_RETRY_INSTRUCTION.format(problem=str(exc).rstrip('.'))}"
 
-    async def _ask_once(self, system: str, user: str, shape: type[S]) -> S:
-        """One parsed reply. If a concurrent call truncated it, the server gets one call at a time from now on."""
-        here = SERVER_SLOTS[self.address]
-        try:
-            async with here.slot() as shared:
-                return self._read(await self._reply(system, user, shape), shape)
-        except TruncatedReplyError:
-            if not shared():
-                raise
-            here.one_at_a_time = True
-        return await self._ask_once(system, user, shape)
-
     def _read(self, reply: ChatReply, shape: type[S]) -> S:
         try:
             return reply.read(shape)
         except ProviderReplyError as exc:
             if stop_reason := reply.stop_reason():
                 raise AnswerRefusedError(f"{self.name} {stop_reason}.") from exc
-            whole = reply.text.strip() and reply.text.count("{") <= reply.text.count("}")
-            raise exc if reply.ending or whole else TruncatedReplyError(str(exc)) from exc
+            raise
 
     async def aclose(self) -> None:
         if self._http is not None:
@@ -272,7 +258,7 @@ class ChatModel:
         if isinstance(failure, httpx.TimeoutException):
             return ProviderDownError(f"{here} did not answer in time.")
         if failure is None:
-            return TruncatedReplyError(f"the reply is no chat reply ({said}).")
+            return ProviderReplyError(f"the reply is no chat reply ({said}).")
         if is_cut_short(exc):
             return ProviderReplyError("the connection was cut in the middle of the reply.")
         current_log().down.add(self.address)

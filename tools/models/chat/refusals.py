@@ -1,10 +1,9 @@
 """Refusals of chat servers, read alike for all vendors' clients.
 
-The clients raise different errors with status, text or cause. Some servers refuse with status 200, or answer a stream
-request with one JSON object: `refusal_transport` corrects both.
+The clients raise different errors with status, text or cause. Some servers refuse with status 200, or answer a request
+for a stream with one JSON object: `refusal_transport` makes both a refusal with status 400.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,18 +16,12 @@ from tools.net.retries import causes_of, had_response
 if TYPE_CHECKING:
     import httpx
 
-_LENGTH_CODES = frozenset(
-    """context_length_exceeded exceed_context_size_error model_context_window_exceeded request_too_large
-    tokens_limit_reached string_above_max_length""".split()
-)
-_PROMPT_FIELDS = ("", "messages", "message", "prompt", "input", "inputs", "input_tokens", "contents")
-"""Parameter names of refusals that are about the prompt's text, or about nothing in particular."""
 _TOO_LONG = re.compile(
     r"""context[ _-]?(length|window|size|limit) | n_ctx | n_keep | context\ the\ overflows
     | (prompt|input|sequence|model)\ length | (is|are|was|were)\ too\ long
     | (prompt|inputs?|request|messages?|contents?|entity|body)\ (\(\d+\ tokens\)\ )?(is\ |are\ )?too\ (long|large)
     | longer\ than\ the\ model | too\ large\ for\ model | too\ many\ (input\ )?tokens
-    | reduce\ (the|your)\ (length|prompt|input)
+    | above\ max\ length | reduce\ (the|your)\ (length|prompt|input)
     | number\ of\ tokens | tokens?\ (count|limit)\b | max(imum)?\ tokens | inputs?`?\ tokens | size\ exceeds
     | (less\ than|at\ most|exceeds?|limit\ of)\ [\d,]+\ (tokens|characters) | at\ least\ 1,\ got\ - | 超长 | 长度超""",
     re.IGNORECASE | re.VERBOSE,
@@ -50,14 +43,12 @@ class Refusal:
 
 
 def is_too_long(refusal: Refusal) -> bool:
-    """Whether the prompt exceeds the model's context, by status, code or field, else by its words."""
+    """Whether the prompt exceeds the model's context, by its status, code or words."""
     if refusal.status in (401, 403, 404):
         return False
-    if refusal.status == 413 or refusal.code in _LENGTH_CODES:
-        return True
     if refusal.status == 429:  # one request with too many tokens, not too many per minute
         return "request too large" in refusal.words.lower()
-    return refusal.param in _PROMPT_FIELDS and is_about_length(refusal.words)
+    return refusal.status == 413 or is_about_length(f"{refusal.code.replace('_', ' ')} {refusal.words}")
 
 
 def is_about_length(said: str) -> bool:
@@ -77,7 +68,7 @@ def refusal_of(exc: BaseException) -> Refusal | None:
     # A number repeats the status. Some vendors have a type instead of a code.
     code = next((n for n in named if not n.isdigit() and n not in _EMPTY_CODES), "")
     params = (p for inner in inners if isinstance(p := inner.get("param"), str) and p not in _EMPTY_CODES)
-    param = next(params, "") or next(filter(None, map(_field_in, bodies)), "")
+    param = next(params, "")
     words = " ".join(dict.fromkeys(w for body in bodies for w in _messages_in(body))) or str(exc)
     return Refusal(status, code, param, "" if words.lstrip().startswith("<") else words[:_MOST_CHARACTERS])
 
@@ -104,13 +95,6 @@ def _messages_in(body: Any) -> Iterator[str]:
     elif isinstance(body, dict):
         for key in _MESSAGE_KEYS:
             yield from _messages_in(body.get(key))
-
-
-def _field_in(body: dict[str, Any]) -> str:
-    """The field in FastAPI's list of errors: {'detail': [{'loc': ['body', …]}]}."""
-    detail = body.get("detail")
-    first = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], dict) else {}
-    return ".".join(str(part) for part in first.get("loc", ()) if part != "body")
 
 
 def status_of(exc: BaseException) -> int | None:
@@ -155,10 +139,6 @@ class AnswerRefusedError(ProviderReplyError):
     """The model gives no answer, and a retry would not change that."""
 
 
-class TruncatedReplyError(ProviderReplyError):
-    """The reply ended without a reason."""
-
-
 class RequestRefusedError(ProviderError):
     """The server refused the request, perhaps because of its form. `failure`: the error if no other form helps."""
 
@@ -174,8 +154,8 @@ _TITLE = re.compile(rb"<(title|h1)[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 
 
 def refusal_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
-    """The transport of a chat model's client. It converts errors with status 200 to refusals, and whole completions to
-    the requested streams.
+    """The transport of a chat model's client. It converts errors with status 200, and whole completions where a stream
+    was requested, to refusals.
 
     Raises ProviderDownError for web pages and other text.
     """
@@ -203,15 +183,13 @@ def _as_chat_response(data: bytes, request: "httpx.Request", response: "httpx.Re
     if isinstance(body, dict) and body.get("choices") and isinstance(failed := body["choices"][0], dict):
         body = failed if failed.get("error") else body
     if isinstance(body, dict) and body and not _is_reply(body):
-        error = body.get("error")
-        if isinstance(error, str) and "unexpected endpoint" in error.lower():  # LM Studio's 404
-            return httpx.Response(404, stream=httpx.ByteStream(data), request=request)
-        code = (error if isinstance(error, dict) else body).get("code")
+        code = (error if isinstance(error := body.get("error"), dict) else body).get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 400
         return httpx.Response(status, stream=httpx.ByteStream(data), request=request)
     if isinstance(body, dict) and body.get("choices") and b'"stream":true' in request.content.replace(b" ", b""):
-        stream = httpx.ByteStream(_as_stream(body))
-        return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=stream, request=request)
+        return httpx.Response(
+            400, json={"error": {"message": "It does not stream.", "param": "stream"}}, request=request
+        )
     begin = data.lstrip()
     if body is None and begin[:1].isascii() and begin and not begin.startswith(_BEGINNINGS):
         title = _TITLE.search(data[:20_000])
@@ -225,13 +203,3 @@ def _as_chat_response(data: bytes, request: "httpx.Request", response: "httpx.Re
 
 def _is_reply(body: dict[str, Any]) -> bool:
     return bool(body.keys() & {"choices", "candidates", "content"}) or isinstance(body.get("message"), dict)
-
-
-def _as_stream(body: dict[str, Any]) -> bytes:
-    """A complete reply as the events of a stream."""
-    choices = [
-        {"index": n, "delta": choice.get("message") or {}, "finish_reason": choice.get("finish_reason")}
-        for n, choice in enumerate(body["choices"])
-    ]
-    chunk = {**body, "object": "chat.completion.chunk", "choices": choices}
-    return f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()

@@ -23,13 +23,6 @@ _LENGTHS = frozenset(("minLength", "maxLength", "minItems", "maxItems"))
 _ABOUT_FORM = frozenset((400, 415, 422, 501))
 """Statuses of refusals that may be about the form, even if the text does not say so."""
 _NOT_ABOUT_FORM = frozenset((401, 403, 429))
-_OTHER_CODES = re.compile(r"filter|policy|inspection|model_not|quota|billing|credit|api_key|invalid_prompt", re.I)
-_OTHER = re.compile(
-    r"credit|billing|quota|balance|monthly|usage limit|api.?key|content (?:filter|exists risk|management)|inappropriate"
-    r"|moderation|not a valid model|model.{0,40} not (?:found|exist)|location is not supported|has crashed",
-    re.IGNORECASE,
-)
-"""Refusals that no other form avoids."""
 _FORM = re.compile(
     r"response_?format|json_schema|json_object|json mode|structured|guided|output_(?:config|format)"
     r"|response_?(?:json_?)?schema|response_?mime_?type|\bgrammar\b|\bschema\b|\bformat\b",
@@ -68,18 +61,14 @@ class RequestForm:
 
         The field that the server names decides, else its words.
         """
-        if refusal.status in _NOT_ABOUT_FORM or _OTHER_CODES.search(refusal.code) or is_too_long(refusal):
+        if refusal.status in _NOT_ABOUT_FORM or is_too_long(refusal):
             return None
         named = refusal.param or refusal.words
-        if refusal.status <= 501 or _SYSTEM.search(named):
-            for part, pattern in _PARTS:
-                if getattr(self, part) and pattern.search(named):
-                    without: Any = {part: False}
-                    return replace(self, **without)
-        if _OTHER.search(refusal.words) and not _FORM.search(named):
-            return None
-        unsaid = refusal.status in _ABOUT_FORM and not refusal.param
-        if not (unsaid or _FORM.search(named)):
+        for part, pattern in _PARTS:
+            if getattr(self, part) and pattern.search(named):
+                without: Any = {part: False}
+                return replace(self, **without)
+        if refusal.status not in _ABOUT_FORM and not _FORM.search(named):
             return None
         if self.lengths:
             return replace(self, lengths=False)

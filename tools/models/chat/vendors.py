@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
-from tools.errors import ProviderDownError, SettingsError, SteelmanError
+from tools.errors import SettingsError
 from tools.limits import CONNECT_SECONDS
 from tools.models.chat.request_form import RequestForm
-from tools.net.route import environment_proxy
 
 if TYPE_CHECKING:
     import httpx
@@ -130,15 +129,9 @@ class Vendor:
         return bool(dated or {model, f"{model}:latest"} & set(listed))
 
 
-def load_error(what: str, exc: Exception) -> SteelmanError:
+def load_error(what: str, exc: Exception) -> SettingsError:
     """Why a client cannot be loaded. Its own message may contain a proxy's password, so only messages about files are
     shown."""
-    for scheme in ("http", "https"):
-        try:
-            if proxy := environment_proxy(f"{scheme}://public.example"):
-                proxy.to_httpx()
-        except ProviderDownError as wrong:
-            return wrong
     why = exc if isinstance(exc, OSError) else type(exc).__name__
     return SettingsError(f"{what} cannot be loaded ({why}). Look at *_PROXY and SSL_CERT_FILE in the environment.")
 

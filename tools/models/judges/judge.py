@@ -3,7 +3,6 @@
 import asyncio
 import math
 import re
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.budget import current_budget
+from tools.budget import batches, current_budget
 from tools.language.sentences import prose_text
 from tools.limits import CLEAR
 from tools.models.worker import WORKER
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
     from tools.passages import Passage
 
 Floats = NDArray[np.float32]
-_BATCH = 64  # pairs at most; the deadline is checked between batches
-_PROBE = 16  # pairs of the first batch, which measures the throughput
-_PROBE_CLOSELY = 2  # as _PROBE, for the slower closer reading
+_BATCH, _BATCH_CLOSELY = 16, 2  # pairs; the deadline is checked between batches
 
 PairForm = Literal["statement", "answer"]
 AFFIRMING = ("Yes", "Agree", "For")
@@ -162,31 +159,26 @@ class LocalJudge(Judge):
         return np.stack([self.score(pairs), self.score([swap_statements(p) for p in pairs])], axis=1)
 
     async def support(self, pairs: Sequence[Pair]) -> Floats:
-        return (await self._in_batches(self.score, 1, pairs, _PROBE))[:, 0]
+        return (await self._in_batches(self.score, 1, pairs, _BATCH))[:, 0]
 
     async def stances(self, pairs: Sequence[Pair], closely: bool = False) -> Floats:
         score = partial(self.score_both, closely=closely)
-        return await self._in_batches(score, 2, pairs, _PROBE_CLOSELY if closely else _PROBE)
+        return await self._in_batches(score, 2, pairs, _BATCH_CLOSELY if closely else _BATCH)
 
     async def _in_batches(
-        self, score: Callable[[Sequence[Pair]], Floats], width: int, pairs: Sequence[Pair], probe: int
+        self, score: Callable[[Sequence[Pair]], Floats], width: int, pairs: Sequence[Pair], size: int
     ) -> Floats:
         scores = np.full((len(pairs), width), np.nan, np.float32)
-        seconds = current_budget().seconds_left()
-        done, size, give_up = 0, probe if math.isfinite(seconds) else len(pairs), time.monotonic() + seconds
-        while size and done < len(pairs):
-            began = time.monotonic()
-            part = pairs[done : done + size]
+        seconds, done = current_budget().seconds_left(), 0
+        until = None if math.isinf(seconds) else asyncio.get_running_loop().time() + seconds
+        for part in batches(pairs, size if until else max(1, len(pairs))):
             try:
-                async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, give_up - began)):
+                async with asyncio.timeout_at(until):
                     made = await WORKER.arun(score, part)
             except TimeoutError:
                 break
             scores[done : done + len(part)] = made.reshape(len(part), width)
             done += len(part)
-            if math.isfinite(seconds):
-                a_pair = max(time.monotonic() - began, 1e-6) / len(part)
-                size = int(min(_BATCH, max(0.0, give_up - time.monotonic()) / a_pair))
         return scores
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     import httpx
 
 
-_NO_SUCH_PATH = (404, 405)
+_ABOUT_FORM = (400, 413, 422)  # statuses of refusals of the form
 _FORM_ATTEMPTS = 3  # requests without a usable answer, after which the judge gives up
 
-FormT = TypeVar("FormT")
+Form = dict[str, Any]
 
 
 class OtherFormError(ProviderReplyError):
@@ -66,15 +66,14 @@ class _Scores:
         self.unusable += sum(map(math.isnan, scores))
 
 
-class ServerJudge(ModelEndpoint, Judge, Generic[FormT]):
+class ServerJudge(ModelEndpoint, Judge):
     """Probabilities of support from a server. `contrary` is ignored: one question per pair.
 
     `name` identifies model, address and prompt.
     """
 
-    forms: Sequence[FormT]
-    refusals: frozenset[int] = frozenset({400, 413, 422})
-    """Statuses of refusals of the form."""
+    forms: Sequence[Form]
+    """What may be added to a request, best first."""
 
     def __init__(
         self,
@@ -95,7 +94,7 @@ class ServerJudge(ModelEndpoint, Judge, Generic[FormT]):
         self.threshold = threshold
         self._pairs_per_request = together
         self._concurrency = concurrency
-        self._form: FormT | None = None
+        self._form: Form | None = None
 
     async def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """Probabilities, shape (n,); NaN without a verdict before the deadline or the end of the budget.
@@ -154,11 +153,10 @@ class ServerJudge(ModelEndpoint, Judge, Generic[FormT]):
                 self._form = form
                 return scores
         assert refused is not None, "a judge has a form"
-        refusal = refused.__cause__
-        raise refusal if isinstance(refusal, ProviderDownError) and refusal.status in _NO_SUCH_PATH else refused
+        raise refused
 
     @abstractmethod
-    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: FormT) -> Sequence[float]:
+    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
         """One request: a probability for each pair, NaN without a verdict.
 
         Raises OtherFormError, UnfitModelError, ProviderReplyError, ProviderDownError, BudgetError.
@@ -169,7 +167,7 @@ class ServerJudge(ModelEndpoint, Judge, Generic[FormT]):
         try:
             return await super().post(client, url, body)
         except ProviderDownError as exc:
-            if exc.status in self.refusals:
+            if exc.status in _ABOUT_FORM:
                 message = f"{self.server} refused the request (status {exc.status}: {exc.said})."
                 raise OtherFormError(message) from exc
             if is_cut_short(exc):
@@ -177,15 +175,13 @@ class ServerJudge(ModelEndpoint, Judge, Generic[FormT]):
             raise
 
 
-class ScoreJudge(ServerJudge[tuple[str, bool]]):
+class ScoreJudge(ServerJudge):
     """A sequence classifier with one label, whose score is the probability of support.
 
     `url`: the server's address, with or without /v1. The statement is the first of the two texts.
     """
 
-    refusals = ServerJudge.refusals | {404, 405}
-    forms = tuple((path, cuts) for cuts in (True, False) for path in ("/score", "/v1/score"))
-    """The path for scores, and whether the server is asked to truncate texts."""
+    forms = ({"truncate_prompt_tokens": -1}, {})  # to the model's context; otherwise one long text fails the batch
 
     def __init__(self, *, model: str, batch: int = 32, **options: Any) -> None:
         """batch: pairs in one request. The other options are those of `ServerJudge`."""
@@ -196,16 +192,10 @@ class ScoreJudge(ServerJudge[tuple[str, bool]]):
         windows, places = split_into_windows(pairs)
         return best_window_scores(await super().support(windows), places, len(pairs))
 
-    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: tuple[str, bool]) -> Sequence[float]:
-        body: dict[str, Any] = {
-            "model": self.model,
-            "text_1": [pair.statement for pair in pairs],
-            "text_2": [pair.text for pair in pairs],
-        }
-        path, cuts = form
-        if cuts:
-            body["truncate_prompt_tokens"] = -1  # to the model's context; otherwise one long text fails the batch
-        reply = await self.post(client, self.address.removesuffix("/v1") + path, body)
+    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
+        texts = {"text_1": [pair.statement for pair in pairs], "text_2": [pair.text for pair in pairs]}
+        body = {"model": self.model, **texts, **form}
+        reply = await self.post(client, f"{self.address.removesuffix('/v1')}/score", body)
         scores = _scores_by_index(reply.get("data"), len(pairs), self.server)
         if outside := [s for s in scores if not 0 <= s <= 1]:
             raise UnfitModelError(
@@ -234,14 +224,12 @@ _THOUGHT_TOKENS = 2048  # tokens for models that always reason
 _LEAST_MASS = 0.05  # least probability of Yes and No together
 
 
-ChatJudgeForm = dict[str, Any]
-"""What a request says of the answer."""
 _SHORT_ANSWER = {"temperature": 0, "max_tokens": 4}
 _LONG_ANSWER = {"temperature": 0, "max_tokens": _THOUGHT_TOKENS}
 _TOP_20, _TOP_5 = ({"logprobs": True, "top_logprobs": alternatives} for alternatives in (20, 5))
 
 
-class ChatJudge(ServerJudge[ChatJudgeForm]):
+class ChatJudge(ServerJudge):
     """Any OpenAI-compatible chat model. `url`: the address up to /v1."""
 
     forms = (
@@ -262,7 +250,7 @@ class ChatJudge(ServerJudge[ChatJudgeForm]):
         name = f"chat-judge-{model}-{self._prompt.digest}"
         super().__init__(name=name, model=model, together=1, concurrency=concurrency, **options)
 
-    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: ChatJudgeForm) -> Sequence[float]:
+    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
         body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form}
         reply = await self.post(client, f"{self.address}/chat/completions", body)
         choice = _choice(reply, self.server)
@@ -310,10 +298,10 @@ def _checked(prompt: Prompt) -> Prompt:
 
 
 def from_logprobs(logprobs: Any) -> float | None:
-    """P(Yes) / (P(Yes) + P(No)) at the answer's first token; None if unknown."""
+    """P(Yes) / (P(Yes) + P(No)) at the first word; None if unknown, as for a reply that begins with its reasoning."""
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     rows = [t for t in tokens if isinstance(t, dict)] if isinstance(tokens, list) else []
-    row = _answer_token(rows)
+    row = next((row for row in rows if str(row.get("token", "")).strip(_AROUND_WORD)), None)
     if row is None:
         return None
     mass = {"yes": 0.0, "no": 0.0}
@@ -329,17 +317,6 @@ def from_text(text: str) -> float:
     """1 for an answer that begins with Yes, 0 for No, else NaN."""
     found = _VERDICT.match(without_thoughts(text).lstrip(_AROUND_WORD))
     return math.nan if found is None else float(found[1].casefold() == "yes")
-
-
-def _answer_token(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    text = "".join(str(row.get("token", "")) for row in rows)
-    begin = text.rfind(without_thoughts(text).lstrip(_AROUND_WORD))
-    end = 0
-    for row in rows:
-        end += len(str(row.get("token", "")))
-        if begin < end:
-            return row
-    return None
 
 
 def _alternatives(row: dict[str, Any]) -> Iterator[tuple[str, float]]:
