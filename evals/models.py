@@ -17,7 +17,7 @@ from tools.budget import batches
 from tools.errors import SettingsError
 from tools.language.question import ParsedQuestion, read_question
 from tools.models.cache import VectorCache
-from tools.models.encoders import Encoder, TransformersEncoder, load_encoder
+from tools.models.encoders import Encoder, load_encoder
 from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 
@@ -112,14 +112,6 @@ def encoder_and_cache() -> tuple[Encoder, VectorCache]:
     """The configured encoder, and the cache of vectors and verdicts. Raises SettingsError, ModelError."""
     settings = load_settings()
     return build_encoder(settings, load_encoder()), VectorCache(settings.cache_dir / "retrieval.db")
-
-
-def open_encoders(named: Sequence[str]) -> tuple[list[Encoder], VectorCache]:
-    """Encoders by name ('settings', 'embedded', or a folder or name for sentence-transformers), and the cache. Raises
-    SettingsError, ModelError."""
-    own = {"settings": lambda: encoder_and_cache()[0], "embedded": load_encoder}
-    encoders: list[Encoder] = [own[name]() if name in own else TransformersEncoder(name) for name in named]
-    return list({encoder.name: encoder for encoder in encoders}.values()), encoder_and_cache()[1]
 
 
 class CachedEncoder:

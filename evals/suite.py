@@ -4,8 +4,8 @@ add_arguments(parser)       its options, with `common_options`
 measure(args) -> Record     the result, one object for JSON
 table(result) -> list[str]  its lines for people
 
-`run` adds the time, `--json` (null for undefined measures), and the list of failures. `evals/suites/expand.py` is a
-small example.
+`run` adds the time, `--json` (null for undefined measures), and the list of failures. `evals/suites/ingest.py` is
+an example.
 
 An item has a `key`, by which `Records` finds its stored reply, so a stopped run continues. `ask_in_parts` asks in
 batches, `ask_each` with simultaneous coroutines; both show progress, and store a failure as a record with `failed`,
@@ -226,15 +226,10 @@ def figure_lines(result: Record, title: str = "95 % interval") -> list[str]:
 
 def write_new(path: Path, content: str | bytes, option: str) -> None:
     """Writes a new file, named by `option`, and its folder. Raises InputError if it exists or cannot be written."""
-    refuse_existing(path, option)
+    if path.exists():
+        raise InputError(f"{path} exists already. Name another file for {option}.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as exc:
         raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc
-
-
-def refuse_existing(path: Path | None, option: str) -> None:
-    """Raises InputError if the file of `option` exists, before any work."""
-    if path and path.exists():
-        raise InputError(f"{path} exists already. Name another file for {option}.")

@@ -64,21 +64,9 @@ def ranked(**more: Any) -> list[dict[str, Any]]:
     ]
 
 
-def theirs(path: Path, k: int) -> tuple[float, float]:
-    """Precision and MRecall of a file with verdicts, by the definition, as BERDS' evaluator has them."""
-    rows = [json.loads(text) for text in path.read_text().splitlines()]
-    said = [np.array([c["mistral-preds"] for c in row["ctxs"][:k]]) for row in rows]
-    assert {len(places) for places in said} == {k}  # it stops where a question has fewer than the first one
-    recalled = [places.any(axis=0).sum() >= min(k, places.shape[1]) for places in said]
-    return float(np.mean([places.any(axis=1).mean() for places in said])), float(np.mean(recalled))
-
-
-def test_a_given_ranking_is_measured_and_written_as_published(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]
-) -> None:
+def test_a_given_ranking_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]) -> None:
     data = write(tmp_path / "own.jsonl", ranked())
-    (tmp_path / "out").mkdir()
-    result = run(capsys, "--data", data, "--k", "1,3", "--stance", "--write", tmp_path / "out")
+    result = run(capsys, "--data", data, "--k", "1,3", "--stance")
     metrics = result["metrics"]["own"]["ctxs"]
     assert metrics["precision@3"] == pytest.approx((2 / 3 + 1 + 1 / 3) / 3)
     assert (metrics["mrecall@3"], metrics["coverage@3"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
@@ -88,17 +76,17 @@ def test_a_given_ranking_is_measured_and_written_as_published(
     assert metrics["sycophancy@5"] == pytest.approx((4 - 2) / 4)
     assert judged[0] == Pair("The stone bridge helps.", "It helps.", "The stone bridge does not help.")
 
-    (file,) = (tmp_path / "out").iterdir()
-    assert file.name == "own.ctxs.mistralpred.jsonl"
-    assert theirs(file, 3) == pytest.approx((metrics["precision@3"], metrics["mrecall@3"]))
-    asked = len(judged)
-    again = run(capsys, "--data", file, "--judge", "file", "--k", "1,3")["metrics"]["own.ctxs"]["ctxs"]
+    verdicts = {"It helps.": [1, 0], "It helps a lot.": [1, 0], "It helps them all.": [1, 0], "It harms.": [0, 1]}
+    lines = ranked()
+    for context in (context for row in lines for context in row["ctxs"]):
+        context["mistral-preds"] = verdicts.get(context["text"], [0, 0])
+    file, asked = write(tmp_path / "own.mistralpred.jsonl", lines), len(judged)
+    again = run(capsys, "--data", file, "--judge", "file", "--k", "1,3")["metrics"]["own"]["ctxs"]
     assert again == pytest.approx({name: metrics[name] for name in again})
     assert len(judged) == asked
     both = run(capsys, "--data", data, write(tmp_path / "half.jsonl", ranked()[:1]), "--k", "3")["metrics"]
     halves = [both[name]["ctxs"]["precision@3"] for name in ("own", "half")]
     assert both["macro-average"]["ctxs"]["precision@3"] == pytest.approx(sum(halves) / 2)
-    assert "exists already" in run(capsys, "--data", data, "--k", "1,3", "--write", tmp_path / "out", status=2)
 
 
 @pytest.fixture

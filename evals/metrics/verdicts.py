@@ -1,12 +1,10 @@
 """Measures of rankings with a judge's verdicts as gold."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evals.datasets.perspectives import GoldRow
 from evals.datasets.retrieval import GoldPerspective, GoldQuestion
@@ -47,12 +45,6 @@ class Verdicts:
         """Whether the passage supports each perspective."""
         said = [self.scores[pair] >= self.threshold for pair in self.pairs(row, passage)]
         return said or [False] * len(row.gold)
-
-    def accepted(self, row: GoldRow, ranking: Sequence[SourceDocument]) -> NDArray[np.float64]:
-        """Verdicts on a ranking, shape (perspectives, passages), NaN for an empty place."""
-        none = [math.nan] * len(row.gold)
-        said = [self.supports(row, p) if p.text.strip() else none for p in ranking]
-        return np.array(said, float).reshape(-1, len(row.gold)).T
 
     def ask(self, rows: Sequence[GoldRow], rankings: Rankings, cache: VectorCache) -> None:
         """Judges the rankings. Raises ProviderDownError, ModelError, and ProviderReplyError before the first usable
@@ -117,15 +109,3 @@ def macro_average(sets: Sequence[Mapping[str, Mapping[str, Figure]]]) -> dict[st
         return Figure(of, [group for f in figures for group in f.groups])
 
     return {name: {m: averaged([s[name][m] for s in sets]) for m in of} for name, of in sets[0].items()}
-
-
-def published(rows: Sequence[GoldRow], rankings: Sequence[Sequence[SourceDocument]], verdicts: Verdicts, k: int) -> str:
-    """The first k passages with verdicts, one line a question, in the format of BERDS' evaluator. It needs k passages
-    for each question, so missing ones are empty texts without support."""
-    lines = []
-    for row, ranking in zip(rows, rankings, strict=True):
-        places = [*ranking[:k], *[SourceDocument("", "")] * (k - len(ranking))]
-        told = [{"id": p.external_id, "title": p.title, "text": p.text} for p in places]
-        ctxs = [of | {"mistral-preds": verdicts.supports(row, p)} for of, p in zip(told, places, strict=True)]
-        lines.append({"question": row.question, "perspectives": row.gold, "ctxs": ctxs})
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -21,8 +21,6 @@ from evals.suite import FIRST, common_options, cutoff_option, names, peak_memory
 
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
 _DEEP = {"precision@1": "precision@1", "documents_needed": "documents needed", "documents_needed_share": "MRecall@100"}
-CORRECTED = " corrected"
-"""The ending of a measure whose interval includes the judge's errors."""
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]
 """By method and qid the ids of passages, best first."""
 _PLAIN = ("documents_needed", f"sycophancy@{TOP_FIVE}", "passages")  # not shares
@@ -98,8 +96,7 @@ def table(result: Record) -> list[str]:
 def set_lines(result: Record, name: str) -> list[str]:
     """The lines of a set, or of the average, which has no sizes."""
     config, metrics, lines = result["config"], result["metrics"][name], [name]
-    endings = ("", CORRECTED)
-    columns = [{f"{m}@{k}{end}": f"{t}@{k}{end}" for m, t in _NAMES.items()} for k in config["k"] for end in endings]
+    columns = [{f"{m}@{k}": f"{t}@{k}" for m, t in _NAMES.items()} for k in config["k"]]
     columns.append(_DEEP | {f"sycophancy@{TOP_FIVE}": "sycophancy Δ"})
     columns.append({f"{kind}@{TOP_FIVE}": kind.replace("_", " ") for kind in LEANINGS})
     if size := config["sizes"].get(name):
