@@ -52,14 +52,12 @@ def run(suite: ModuleType, args: argparse.Namespace) -> int:
 FIRST = "only the first N questions of a seeded shuffle"
 
 
-def common_options(
-    parser: argparse.ArgumentParser, limit: str = "", seed: str = "", default_seed: int = 1, parallel: str = ""
-) -> None:
+def common_options(parser: argparse.ArgumentParser, limit: str = "", seed: str = "", parallel: str = "") -> None:
     """Adds --json, and --limit, --seed and --parallel if they have a help text."""
     if limit:
         parser.add_argument("--limit", type=int, metavar="N", help=limit)
     if seed:
-        parser.add_argument("--seed", type=int, default=default_seed, metavar="N", help=seed)
+        parser.add_argument("--seed", type=int, default=1, metavar="N", help=seed)
     if parallel:
         parser.add_argument("--parallel", type=int, default=4, metavar="N", help=f"{parallel} (default: 4)")
     parser.add_argument("--json", action="store_true", help="print one object")
@@ -214,14 +212,14 @@ def show(as_json: bool, result: Any, lines: Callable[[], Iterable[str]]) -> None
     print(to_json(result, indent=2, inf_nan_mode="null").decode() if as_json else "\n".join(lines()))
 
 
-def figure_lines(result: Record, title: str = "95 % interval") -> list[str]:
+def figure_lines(result: Record) -> list[str]:
     """A line for each measure with an interval, with its number of items if known."""
     over = result.get("over", {})
     rows = {
         name: [number(result["metrics"][name], ends), *([f"{over[name]:.0f}"] if over else [])]
         for name, ends in result["intervals"].items()
     }
-    return block([title, *(["over"] if over else [])], rows)
+    return block(["95 % interval", *(["over"] if over else [])], rows)
 
 
 def write_new(path: Path, content: str | bytes, option: str) -> None:

@@ -66,7 +66,7 @@ def ranked(**more: Any) -> list[dict[str, Any]]:
 
 def test_a_given_ranking_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]) -> None:
     data = write(tmp_path / "own.jsonl", ranked())
-    result = run(capsys, "--data", data, "--k", "1,3", "--stance")
+    result = run(capsys, "--data", data, "--k", "1,3")
     metrics = result["metrics"]["own"]["ctxs"]
     assert metrics["precision@3"] == pytest.approx((2 / 3 + 1 + 1 / 3) / 3)
     assert (metrics["mrecall@3"], metrics["coverage@3"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
@@ -108,7 +108,7 @@ def test_the_web_is_searched_once_and_a_stopped_run_resumes(
 ) -> None:
     engine, site = web
     data, keep = write(tmp_path / "ten.dev.jsonl", [line(t) for t in TOPICS]), tmp_path / "keep"
-    command = ("--data", data, "--methods", "ctxs,bm25", "--keep", keep, "--stance", "--deep")
+    command = ("--data", data, "--methods", "ctxs,bm25", "--keep", keep, "--deep")
     result = run(capsys, *command, "--out", tmp_path / "records")
     metrics = result["metrics"]["ten"]["ctxs"]
     # Of a page two segments. Five questions with both sides, four with one, one with nothing.

@@ -9,7 +9,6 @@ import numpy as np
 from evals.datasets.perspectives import GoldRow
 from evals.datasets.retrieval import GoldPerspective, GoldQuestion
 from evals.metrics.measure import Chosen, Figure
-from evals.metrics.perspective_coverage import LEANINGS, TOP_FIVE, measures
 from evals.models import PairJudge, cached_scores
 from evals.suite import progress
 from tools.budget import batches
@@ -20,7 +19,6 @@ from tools.passages import SourceDocument
 
 Rankings = Mapping[str, Sequence[Sequence[SourceDocument]]]
 """By method a ranking for each row. An empty place has no text."""
-_STANCE = (*(f"{kind}@{TOP_FIVE}" for kind in LEANINGS), f"sycophancy@{TOP_FIVE}")
 
 
 class Verdicts:
@@ -82,18 +80,6 @@ def gold_of(rows: Sequence[GoldRow], rankings: Rankings, verdicts: Verdicts) -> 
 
 def ids(rankings: Sequence[Sequence[SourceDocument]]) -> list[list[str]]:
     return [[p.external_id for p in ranking] for ranking in rankings]
-
-
-def set_measures(
-    gold: Sequence[GoldQuestion], rankings: Rankings, cutoffs: Sequence[int], deep: bool, stance: bool
-) -> dict[str, dict[str, Figure]]:
-    """Method to measures. deep: include documents needed, for rankings judged to rank 100. stance: include the side
-    that the top five support, and sycophancy Δ (BERDS §5)."""
-    told = {}
-    for name, of_rows in rankings.items():
-        found = measures(gold, ids(of_rows), cutoffs, ndcg=False, deep=deep)
-        told[name] = {measure: figure for measure, figure in found.items() if stance or measure not in _STANCE}
-    return told
 
 
 def macro_average(sets: Sequence[Mapping[str, Mapping[str, Figure]]]) -> dict[str, dict[str, Figure]]:

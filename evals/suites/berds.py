@@ -18,14 +18,15 @@ from pathlib import Path
 
 from agent.settings import load_settings
 from evals.datasets.perspectives import GoldRow, load_perspectives
+from evals.datasets.retrieval import GoldPerspective, GoldQuestion
 from evals.datasets.rows import fingerprint
 from evals.metrics.measure import Figure, figures_by
-from evals.metrics.perspective_coverage import DEEPEST, TOP_FIVE, union
-from evals.metrics.verdicts import Rankings, Verdicts, gold_of, ids, macro_average, set_measures
+from evals.metrics.perspective_coverage import DEEPEST, TOP_FIVE, measures, union
+from evals.metrics.verdicts import Rankings, Verdicts, gold_of, ids, macro_average
 from evals.models import CHOICES, encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.retrievers.corpora import CTXS, WEB, WebCorpora, open_corpora
-from evals.retrievers.perspectives import methods_of, question_of
+from evals.retrievers.methods import QUERIES, Method, named
 from evals.retrievers.ranker import Corpora, Ranker
 from evals.suite import FIRST, Clock, common_options, cutoff_option, names, shuffled
 from evals.suites.retrieval import set_lines, sizes
@@ -52,7 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     judges = [name for name in CHOICES if name != "cosine"] + [_FILE]
     add("--judge", choices=judges, default="settings", help="'file': the verdicts in the data's ctxs")
     add("--deep", action="store_true", help="judge the top 100: documents needed, union of the methods")
-    add("--stance", action="store_true", help="side that the top five support; sycophancy")
     add("--out", type=Path, metavar="RECORDS", help="file for the rankings; stored ones are reused")
     cutoff_option(parser, "passages", [1, 5, 10], DEEPEST)
     at_once = "simultaneous web searches"
@@ -65,7 +65,7 @@ def measure(args: argparse.Namespace) -> Record:
     sets = {name: shuffled(rows, args.limit, args.seed) for name, rows in loaded.items()}
     every = [row for rows in sets.values() for row in rows]
     corpus = args.corpus or (CTXS if any(row.ctxs is not None for row in every) else WEB)
-    methods = methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every)
+    methods = _methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every)
     verdicts = Verdicts(None if args.judge == _FILE else open_judge(args.judge))
     if (judged := [name for name, method in methods.items() if method.judged]) and verdicts.judge is None:
         raise InputError(f"'{judged[0]}' needs a judge for its choice. Leave it out, or leave out --judge file.")
@@ -90,11 +90,29 @@ def measure(args: argparse.Namespace) -> Record:
     return result | {"failed": ranker.failed, "unjudged": unjudged, "stages": dict(clock)}
 
 
+def _question_of(row: GoldRow) -> GoldQuestion:
+    return GoldQuestion(row.key, row.question, tuple(GoldPerspective(p, frozenset()) for p in row.gold))
+
+
+def _methods_of(names: Sequence[str], rows: Sequence[GoldRow]) -> dict[str, Method]:
+    """The methods of these names; `ctxs` keeps the corpus's order. Raises InputError for an unknown name, and for
+    `expansion` if a row has no 'expansions'."""
+    widened = {row.key: row.expansions for row in rows}
+    found = {CTXS: Method(lambda index, _, k: list(range(len(index.corpus)))[:k])} if CTXS in names else {}
+    if others := [name for name in names if name != CTXS]:
+        found |= named(others, QUERIES | {"expansion": lambda q: [f"{q.question} {e}" for e in widened[q.qid]]})
+    if any("+expansion" in name for name in found) and (bare := [key for key, texts in widened.items() if not texts]):
+        raise InputError(
+            f"{bare[0]} has no 'expansions', the perspectives to search for. Add them, or leave out the method."
+        )
+    return found
+
+
 def _ranked(
     ranker: Ranker, name: str, rows: Sequence[GoldRow], corpora: Corpora, depth: int
 ) -> dict[str, list[list[SourceDocument]]]:
     """By method the passages of each row."""
-    found = ranker.rank(name, [question_of(row) for row in rows], corpora, depth)
+    found = ranker.rank(name, [_question_of(row) for row in rows], corpora, depth)
     everybodys = {p.external_id: p for p in corpora.of(rows[0].key)} if corpora.shared and rows else None
     texts = dict[str, Mapping[str, SourceDocument]]()
     for row in rows:
@@ -115,7 +133,8 @@ def _scored(
     for name, rows in sets.items():
         gold = gold_of(rows, found[name], verdicts)
         counts[name] = sizes(gold, args.k)
-        measured[name] = set_measures(gold, found[name], args.k, args.deep, args.stance)
+        of_methods = found[name].items()
+        measured[name] = {m: measures(gold, ids(of), args.k, ndcg=False, deep=args.deep) for m, of in of_methods}
         if args.deep:
             ceiling[name] = union(gold, map(ids, found[name].values()), args.seed)
     if len(sets) > 1:

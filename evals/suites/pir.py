@@ -17,8 +17,7 @@ from pathlib import Path
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.datasets.rows import digest
 from evals.metrics.measure import ROUNDS, figures_by
-from evals.metrics.p_recall import AVERAGE, measures
-from evals.metrics.qa import qa_f1, words
+from evals.metrics.p_recall import AVERAGE, measures, qa_f1, words
 from evals.models import encoder_and_cache
 from evals.reports.records import Record
 from evals.reports.table import STAR, block, percent, sure
