@@ -22,7 +22,7 @@ from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 
 CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine")
-_AT_ONCE, _FEW = 256, 8  # texts of a part; parts without a progress bar
+_AT_ONCE = 256  # texts of a part
 Floats = NDArray[np.float32]
 _encoder = cache(load_encoder)
 Score = Callable[[Sequence[Pair]], Floats]
@@ -135,6 +135,6 @@ class CachedEncoder:
             return encode([part[i] for i in missing])
 
         parts = list(batches(texts, _AT_ONCE))
-        shown = progress(parts, desc="vectors", unit="part", leave=False) if len(parts) > _FEW else parts
+        shown = progress(parts, desc="vectors", unit="part", leave=False, delay=2)
         rows = [self._cache.rows(f"{self.name}:{kind}", part, partial(of, part)) for part in shown]
         return np.concatenate(rows) if rows else np.zeros((0, self.dimensions), np.float32)

@@ -220,14 +220,3 @@ def figure_lines(result: Record) -> list[str]:
         for name, ends in result["intervals"].items()
     }
     return block(["95 % interval", *(["over"] if over else [])], rows)
-
-
-def write_new(path: Path, content: str | bytes, option: str) -> None:
-    """Writes a new file, named by `option`, and its folder. Raises InputError if it exists or cannot be written."""
-    if path.exists():
-        raise InputError(f"{path} exists already. Name another file for {option}.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-    except OSError as exc:
-        raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc

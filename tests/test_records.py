@@ -234,14 +234,14 @@ def test_results_appear_next_to_the_papers_tables() -> None:
     }  # fmt: skip
     lines = beside(results)
     table = "BERDS, tables 3 and 16: retrievers on the test split; on other sets beside the mean, at 5"
-    both = ["– / 50", "– / 25"]
-    assert row_of(lines, table, "bm25") == both * 3 + ["– / 40", "– / 20"]
+    both = ["– / 50.00", "– / 25.00"]
+    assert row_of(lines, table, "bm25") == both * 3 + ["– / 40.00", "– / 20.00"]
     assert row_of(lines, table, "towns: dense")[-2:] == both
     nothing = ["– / –"] * 2
     assert row_of(lines, table, "dense") == nothing + both + nothing * 2, "a mean of other sets is not the paper's"
-    assert row_of(lines, table, "Sphere: BM25")[:2] == ["44.96 / –", "27.6 / –"]
+    assert row_of(lines, table, "Sphere: BM25")[:2] == ["44.96 / –", "27.60 / –"]
     events = "NEWSCOPE, table 2: paragraphs for a news event, LocalNews, at 5"
-    assert row_of(lines, events, "greedyplus")[-1] == "62.2 / 50"
+    assert row_of(lines, events, "greedyplus")[-1] == "62.2 / 50.0"
     assert not any(line.startswith("| mmr:0.1 |") for line in lines)
     assert row_of(lines, "BERDS, table 4", "GPT-4 one-shot")[:2] == ["89.1 / –", "67.8 / –"]
     text = "\n".join(lines)

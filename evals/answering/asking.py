@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agent.answer.model import Answer
 from agent.models.providers import Providers
 from agent.runs.bootstrap import default_options
 from agent.runs.build import build_providers
@@ -62,17 +61,12 @@ async def ask_all(
 
 
 async def _answer(runs: Runs, question: str) -> Record:
-    deadline = runs.settings.deadline or DEADLINE
-    options = default_options(runs, collections=(_COLLECTION,), deadline_seconds=deadline)
+    """The answer, and the text of each cited passage by its id."""
+    options = default_options(runs, collections=(_COLLECTION,), deadline_seconds=runs.settings.deadline or DEADLINE)
     answer = await runs.answer(await runs.start(question, options))
-    return {"answer": answer.model_dump(), "passages": await _cited(runs, answer)}
-
-
-async def _cited(runs: Runs, answer: Answer) -> dict[str, str]:
-    """The text of each cited passage, by its id."""
     ids = {i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
     found = await asyncio.to_thread(runs.providers.passages, ids)
-    return {str(i): p.text for i, p in sorted(found.items())}
+    return {"answer": answer.model_dump(), "passages": {str(i): p.text for i, p in sorted(found.items())}}
 
 
 def _ingest(runs: Runs, documents: Sequence[SourceDocument]) -> None:

@@ -29,7 +29,6 @@ class Verdicts:
         self.judge = judge
         self.threshold = (judge and judge.threshold) or 0.5
         self.told = {"judge": judge.name if judge else "file", "threshold": self.threshold}
-        self.told |= {"contrary": True, "form": "statement"}
         self.scores: dict[Pair, float] = {}
 
     def pairs(self, row: GoldRow, passage: SourceDocument) -> list[Pair]:

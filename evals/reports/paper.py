@@ -122,11 +122,15 @@ def _table_lines(table: PaperTable, each: Sequence[Mapping[str, Mapping[TableCol
     here: dict[str, dict[TableColumn, float]] = {}
     for name, found in (row for of in each for row in of.items()):
         here[name] = {**here.get(name, {}), **found}
+    decimals = [
+        max(int(c.measure not in table.plain), *(len(str(v).partition(".")[2]) for v in theirs))
+        for c, theirs in zip(table.columns, zip(*table.rows.values(), strict=True), strict=True)
+    ]
     rows = list[list[str]]()
     for name in dict.fromkeys((*table.rows, *here)):
         paper, cells = table.rows.get(name, (math.nan,) * len(table.columns)), list[str]()
-        for c, theirs in zip(table.columns, paper, strict=True):
-            both, digits = (theirs, here.get(name, {}).get(c, math.nan)), 3 if c.measure in table.plain else 2
-            cells.append(" / ".join("–" if math.isnan(v) else f"{round(v, digits):g}" for v in both))
+        for c, theirs, digits in zip(table.columns, paper, decimals, strict=True):
+            both = (theirs, here.get(name, {}).get(c, math.nan))
+            cells.append(" / ".join("–" if math.isnan(v) else f"{v:.{digits}f}" for v in both))
         rows.append([name, *cells])
     return [*markdown([f"{table.of}: {table.title} (paper / here)", *(c.title for c in table.columns)], rows), ""]
