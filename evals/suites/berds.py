@@ -55,8 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--deep", action="store_true", help="judge the top 100: documents needed, union of the methods")
     add("--out", type=Path, metavar="RECORDS", help="file for the rankings; stored ones are reused")
     cutoff_option(parser, "passages", [1, 5, 10], DEEPEST)
-    at_once = "simultaneous web searches"
-    common_options(parser, f"{FIRST}, of each set", "seed of the sample and the intervals", parallel=at_once)
+    common_options(parser, f"{FIRST}, of each set", "seed of the sample and intervals", parallel="parallel searches")
 
 
 def measure(args: argparse.Namespace) -> Record:
