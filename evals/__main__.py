@@ -20,11 +20,9 @@ GROUPS = {
         "news": "relevance and diversity of results for a news event: P, R, D, I, C (NEWSCOPE)",
         "responses": "stance of a text: accuracy, F1 (multi-perspective search engine)",
         "preference": "votes between answers and lists: ballots, power, counts (multi-perspective search engine)",
-        "expand": "a chat model's perspectives against gold ones (own; on BERDS' sets)",
         "ingest": "text that readers extract against the expected text: words in order, sentences (own)",
         "report": "results side by side, or two compared",
     },
-    "Make": {"build": "questions with perspectives (BERDS) or news events (NEWSCOPE) from your texts, by a chat model"},
     "Train": {
         "judge-train": "train the embedded judge (extra 'models')",
         "judge-pack": "pack a trained judge into the repository: int8, calibration, thresholds",

@@ -17,12 +17,12 @@ from tools.budget import batches
 from tools.errors import SettingsError
 from tools.language.question import ParsedQuestion, read_question
 from tools.models.cache import VectorCache
-from tools.models.encoders import Encoder, TransformersEncoder, load_encoder
+from tools.models.encoders import Encoder, load_encoder
 from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 
 CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine")
-_AT_ONCE, _FEW = 256, 8  # texts of a part; parts without a progress bar
+_AT_ONCE = 256  # texts of a part
 Floats = NDArray[np.float32]
 _encoder = cache(load_encoder)
 Score = Callable[[Sequence[Pair]], Floats]
@@ -114,14 +114,6 @@ def encoder_and_cache() -> tuple[Encoder, VectorCache]:
     return build_encoder(settings, load_encoder()), VectorCache(settings.cache_dir / "retrieval.db")
 
 
-def open_encoders(named: Sequence[str]) -> tuple[list[Encoder], VectorCache]:
-    """Encoders by name ('settings', 'embedded', or a folder or name for sentence-transformers), and the cache. Raises
-    SettingsError, ModelError."""
-    own = {"settings": lambda: encoder_and_cache()[0], "embedded": load_encoder}
-    encoders: list[Encoder] = [own[name]() if name in own else TransformersEncoder(name) for name in named]
-    return list({encoder.name: encoder for encoder in encoders}.values()), encoder_and_cache()[1]
-
-
 class CachedEncoder:
     """An encoder with cached vectors, so that a corpus is encoded once and a killed run continues."""
 
@@ -143,6 +135,6 @@ class CachedEncoder:
             return encode([part[i] for i in missing])
 
         parts = list(batches(texts, _AT_ONCE))
-        shown = progress(parts, desc="vectors", unit="part", leave=False) if len(parts) > _FEW else parts
+        shown = progress(parts, desc="vectors", unit="part", leave=False, delay=2)
         rows = [self._cache.rows(f"{self.name}:{kind}", part, partial(of, part)) for part in shown]
         return np.concatenate(rows) if rows else np.zeros((0, self.dimensions), np.float32)

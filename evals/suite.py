@@ -4,8 +4,8 @@ add_arguments(parser)       its options, with `common_options`
 measure(args) -> Record     the result, one object for JSON
 table(result) -> list[str]  its lines for people
 
-`run` adds the time, `--json` (null for undefined measures), and the list of failures. `evals/suites/expand.py` is a
-small example.
+`run` adds the time, `--json` (null for undefined measures), and the list of failures. `evals/suites/ingest.py` is
+an example.
 
 An item has a `key`, by which `Records` finds its stored reply, so a stopped run continues. `ask_in_parts` asks in
 batches, `ask_each` with simultaneous coroutines; both show progress, and store a failure as a record with `failed`,
@@ -52,14 +52,12 @@ def run(suite: ModuleType, args: argparse.Namespace) -> int:
 FIRST = "only the first N questions of a seeded shuffle"
 
 
-def common_options(
-    parser: argparse.ArgumentParser, limit: str = "", seed: str = "", default_seed: int = 1, parallel: str = ""
-) -> None:
+def common_options(parser: argparse.ArgumentParser, limit: str = "", seed: str = "", parallel: str = "") -> None:
     """Adds --json, and --limit, --seed and --parallel if they have a help text."""
     if limit:
         parser.add_argument("--limit", type=int, metavar="N", help=limit)
     if seed:
-        parser.add_argument("--seed", type=int, default=default_seed, metavar="N", help=seed)
+        parser.add_argument("--seed", type=int, default=1, metavar="N", help=seed)
     if parallel:
         parser.add_argument("--parallel", type=int, default=4, metavar="N", help=f"{parallel} (default: 4)")
     parser.add_argument("--json", action="store_true", help="print one object")
@@ -214,27 +212,11 @@ def show(as_json: bool, result: Any, lines: Callable[[], Iterable[str]]) -> None
     print(to_json(result, indent=2, inf_nan_mode="null").decode() if as_json else "\n".join(lines()))
 
 
-def figure_lines(result: Record, title: str = "95 % interval") -> list[str]:
+def figure_lines(result: Record) -> list[str]:
     """A line for each measure with an interval, with its number of items if known."""
     over = result.get("over", {})
     rows = {
         name: [number(result["metrics"][name], ends), *([f"{over[name]:.0f}"] if over else [])]
         for name, ends in result["intervals"].items()
     }
-    return block([title, *(["over"] if over else [])], rows)
-
-
-def write_new(path: Path, content: str | bytes, option: str) -> None:
-    """Writes a new file, named by `option`, and its folder. Raises InputError if it exists or cannot be written."""
-    refuse_existing(path, option)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-    except OSError as exc:
-        raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc
-
-
-def refuse_existing(path: Path | None, option: str) -> None:
-    """Raises InputError if the file of `option` exists, before any work."""
-    if path and path.exists():
-        raise InputError(f"{path} exists already. Name another file for {option}.")
+    return block(["95 % interval", *(["over"] if over else [])], rows)

@@ -63,12 +63,9 @@ def ranked(**more: Any) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_given_ranking_is_measured_and_written_as_published(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]
-) -> None:
+def test_a_given_ranking_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair]) -> None:
     data = write(tmp_path / "own.jsonl", ranked())
-    (tmp_path / "out").mkdir()
-    result = run(capsys, "--data", data, "--k", "1,3", "--stance", "--write", tmp_path / "out")
+    result = run(capsys, "--data", data, "--k", "1,3")
     metrics = result["metrics"]["own"]["ctxs"]
     assert metrics["precision@3"] == pytest.approx((2 / 3 + 1 + 1 / 3) / 3)
     assert (metrics["mrecall@3"], metrics["coverage@3"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
@@ -78,16 +75,17 @@ def test_a_given_ranking_is_measured_and_written_as_published(
     assert metrics["sycophancy@5"] == pytest.approx((4 - 2) / 4)
     assert judged[0] == Pair("The stone bridge helps.", "It helps.", "The stone bridge does not help.")
 
-    (file,) = (tmp_path / "out").iterdir()
-    assert file.name == "own.ctxs.mistralpred.jsonl"
-    asked = len(judged)
-    again = run(capsys, "--data", file, "--judge", "file", "--k", "1,3")["metrics"]["own.ctxs"]["ctxs"]
+    verdicts = {"It helps.": [1, 0], "It helps a lot.": [1, 0], "It helps them all.": [1, 0], "It harms.": [0, 1]}
+    lines = ranked()
+    for context in (context for row in lines for context in row["ctxs"]):
+        context["mistral-preds"] = verdicts.get(context["text"], [0, 0])
+    file, asked = write(tmp_path / "own.mistralpred.jsonl", lines), len(judged)
+    again = run(capsys, "--data", file, "--judge", "file", "--k", "1,3")["metrics"]["own"]["ctxs"]
     assert again == pytest.approx({name: metrics[name] for name in again})
     assert len(judged) == asked
     both = run(capsys, "--data", data, write(tmp_path / "half.jsonl", ranked()[:1]), "--k", "3")["metrics"]
     halves = [both[name]["ctxs"]["precision@3"] for name in ("own", "half")]
     assert both["macro-average"]["ctxs"]["precision@3"] == pytest.approx(sum(halves) / 2)
-    assert "exists already" in run(capsys, "--data", data, "--k", "1,3", "--write", tmp_path / "out", status=2)
 
 
 @pytest.fixture
@@ -109,7 +107,7 @@ def test_the_web_is_searched_once_and_a_stopped_run_resumes(
 ) -> None:
     engine, site = web
     data, keep = write(tmp_path / "ten.dev.jsonl", [line(t) for t in TOPICS]), tmp_path / "keep"
-    command = ("--data", data, "--methods", "ctxs,bm25", "--keep", keep, "--stance", "--deep")
+    command = ("--data", data, "--methods", "ctxs,bm25", "--keep", keep, "--deep")
     result = run(capsys, *command, "--out", tmp_path / "records")
     metrics = result["metrics"]["ten"]["ctxs"]
     # Of a page two segments. Five questions with both sides, four with one, one with nothing.

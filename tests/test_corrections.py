@@ -308,7 +308,7 @@ def test_training_reads_them_as_pairs(database: Database, run_suite_here: Suite,
         ]
     )
     status, _, error = run_suite_here("corrections", "--out", file)
-    assert (status, "exists already" in error) == (2, True)
+    assert (status, "File exists" in error) == (2, True)
     folder = write_judge_data(tmp_path / "more")
     file.rename(folder / "judge" / "train" / file.name)
     corpus = load_corpus(folder)

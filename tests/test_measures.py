@@ -13,26 +13,21 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from providers import ScriptedJudge
 from sklearn import metrics as sk
-from toys import ToyEncoder
 from written_answers import stands as stand_for
 
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, DocumentStance
-from agent.models.inference import Models
-from evals.answering.checks import check_claims, judge_claims
 from evals.datasets.pairs import load_pairs
 from evals.metrics import classification as m
 from evals.metrics.answers import (
     AgentReply,
+    answer_measures,
     citations,
     documents_told,
-    missing_side,
-    of_plain,
     one_sided,
+    supported,
 )
-from evals.metrics.judge_errors import corrected, read_errors
 from evals.metrics.perspective_coverage import coverage, mrecall, precision
-from tools.errors import InputError
-from tools.models.cache import VectorCache
+from evals.metrics.stance_alignment import judged_alignment
 
 GOLD = {"supports": frozenset({"s1", "s2"}), "opposes": frozenset({"o1", "o2"})}
 DOCUMENTS = ["s1", "s2", "o1", "o2", "x1"]  # citation numbers 1 to 5
@@ -94,8 +89,8 @@ def test_the_side_of_documents() -> None:
 
 def test_a_failed_question_stays_in_every_mean() -> None:
     replies = [EVEN, ONLY_FOR, NOTHING, FAILED]
-    assert of_plain(replies)["answered"].value == 2 / 4
-    assert of_plain(replies)["all_sides_cited"].value == 1 / 4
+    assert answer_measures(replies)["answered"].value == 2 / 4
+    assert answer_measures(replies)["all_sides_cited"].value == 1 / 4
     assert {name: m.value for name, m in one_sided(replies).items()} == {
         "one_sided": 3 / 4,  # all but the even one
         "one_sided_of_answered": 1 / 2,
@@ -106,28 +101,10 @@ def test_a_failed_question_stays_in_every_mean() -> None:
 def test_the_two_alternatives_of_a_choice_are_its_sides() -> None:
     first = side("other", claim("a", 1), statement="Bridges.").model_copy(update={"id": "p1", "contrary": "p2"})
     second = side("other", claim("b", 2), statement="Ferries.").model_copy(update={"id": "p2", "contrary": "p1"})
-    choice = reply("q", first, second, left_out="supports")
+    choice = reply("q", first, second)
     assert one_sided([choice])["one_sided"].value == 0
-    assert of_plain([choice])["all_sides_cited"].value == 1
+    assert answer_measures([choice])["all_sides_cited"].value == 1
     assert citations([choice])["citations_right"].total == 0  # which of them is for is not known
-    assert missing_side([choice])["missing_admitted"].total == 0
-
-
-def test_a_missing_side_is_admitted_or_shown() -> None:
-    out = {"left_out": "opposes"}
-    thin = reply("thin", side("supports", claim("a", 1)), side("opposes", status="thin"), **out)
-    wrong = reply("wrong", side("supports", claim("a", 1)), side("opposes", claim("b", 2)), **out)
-    unknown = reply("unknown", side("supports", claim("a", 1)), side("opposes", claim("b", 5)), **out)
-    silent = reply("silent", side("supports", claim("a", 1)), side("opposes", status="supported"), **out)
-    nothing = AgentReply("nothing", GOLD, answer=answer(outcome="nothing_found"), left_out="opposes")
-    failed = AgentReply("failed", GOLD, left_out="opposes")
-    found = missing_side([thin, wrong, unknown, silent, nothing, failed, EVEN])
-    assert {name: m.value for name, m in found.items()} == {
-        "missing_admitted": 2 / 6,  # thin and nothing
-        "missing_admitted_other_kept": 1 / 6,  # thin
-        "missing_shown": 2 / 6,
-        "missing_shown_wrong": 1 / 6,
-    }
 
 
 PASSAGES = {1: "Since 1901 bridges let farmers sell wool and milk on both banks.", 2: "Nobody minds a ferry."}
@@ -145,19 +122,18 @@ PASSAGES = {1: "Since 1901 bridges let farmers sell wool and milk on both banks.
 )
 def test_each_citation_of_a_claim_is_checked(text: str, quoted: bool, held: list[bool]) -> None:
     one = reply("q", side("supports", claim(text, 1, 2, quoted=quoted)), passages=PASSAGES)
-    assert check_claims([one, FAILED]) == [("q", [held])]
+    assert [m.value for m in supported([one, FAILED]).values()] == [any(held), sum(held) / 2]
     against = side("other").model_copy(update={"objections": [claim(text, 1, 2, quoted=quoted)]})
-    assert check_claims([reply("q", against, passages=PASSAGES)]) == [("q", [held])]
+    assert supported([reply("q", against, passages=PASSAGES)])["citations_supporting"].value == sum(held) / 2
 
 
-async def test_each_claim_is_judged_for_its_side_and_the_contrary(tmp_path: Path) -> None:
+async def test_each_claim_is_judged_for_its_side_and_the_contrary() -> None:
     judge = ScriptedJudge(lambda pair: 0.2 if " not " in pair.statement else 0.7)
-    models = Models(ToyEncoder(dimensions=256), judge, VectorCache(tmp_path / "cache.db"))
-    found = await judge_claims([EVEN, ONLY_FOR, FAILED, reply("x", side("other", claim("a", 1)))], models)
-    assert [(q, round(own, 2), round(other, 2)) for q, own, other in found] == [
-        ("even", 0.7, 0.2),
-        ("even", 0.2, 0.7),
-        ("one", 0.7, 0.2),
+    found = await judged_alignment([EVEN, ONLY_FOR, FAILED, reply("x", side("other", claim("a", 1)))], judge)
+    assert [(question, round(value, 2)) for question, value, _ in found.rows] == [
+        ("even", 0.5),
+        ("even", -0.5),
+        ("one", 0.5),
     ]
 
 
@@ -236,31 +212,3 @@ def test_agrees_with_scikit_learn(cases: list[tuple[bool, float]]) -> None:
             assert m.average_precision(labels, values) == pytest.approx(sk.average_precision_score(labels, values))
         if labels.any() and not labels.all():
             assert m.roc_auc(labels, values) == pytest.approx(sk.roc_auc_score(labels, values))
-
-
-MANY = 1e12
-# Three questions at k = 2. Both sides found: precision 2/2, MRecall 1. One passage for one side: 1/2, 0. None: 0, 0.
-SAID = [np.array([[True, False], [False, True]]), np.array([[True], [False]]), np.zeros((2, 0), bool)]
-
-
-def test_the_mean_is_that_of_the_posteriors() -> None:
-    """Of 4 accepted pairs 3 support, of 16 rejected 2: π has the mean 3.5 / 5 = 0.7, μ 2.5 / 17."""
-    errors = [3, 1, 2, 14]
-    accepted = corrected([np.array([[True]])], errors, [1], seed=1, rounds=40_000)
-    assert accepted["mrecall@1"][0] == pytest.approx(0.7, abs=0.01)
-    both = corrected([np.array([[True], [False]])], errors, [2], seed=1, rounds=40_000)
-    assert both["mrecall@2"][0] == pytest.approx(0.7 * 2.5 / 17, abs=0.01)  # both perspectives, errors independent
-    assert both["precision@2"][0] == pytest.approx((1 - 0.3 * 14.5 / 17) / 2, abs=0.01)  # either perspective
-
-
-def test_the_counts_are_read_from_a_result_of_this_judge(tmp_path: Path) -> None:
-    items = {"precision": [["a", 2, 3], ["b", 1, 1]], "recall": [["a", 2, 2], ["b", 1, 3]]}
-    told = {"config": {"judge": "j"}, "items": items, "metrics": {"pairs": 20}}
-    path = tmp_path / "judge.json"
-    path.write_text(json.dumps(told))
-    assert read_errors(path, {"judge": "j"}) == [3, 1, 2, 14]
-    with pytest.raises(InputError, match="'judge' was 'j' and is 'k' here"):
-        read_errors(path, {"judge": "k"})
-    path.write_text("{}")
-    with pytest.raises(InputError, match=r"judge\.json is not a readable result of `python -m evals judge --json`"):
-        read_errors(path, {"judge": "j"})

@@ -4,11 +4,9 @@ import argparse
 import gzip
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +21,6 @@ from agent.models.providers import Brief
 from agent.settings import Settings
 from agent.state import Claim
 from evals.__main__ import main
-from evals.answering.asking import MISSING
-from evals.datasets.cases import SIDES, Case
-from evals.datasets.news import load_news
 from evals.datasets.rows import GOLD, json_rows
 from evals.metrics.quoting import MOST, QuotableParts, measures
 from evals.models import agent_judge
@@ -100,12 +95,11 @@ def write_set(folder: Path, topics: tuple[str, ...] = TOPICS, refused: bool = Fa
         file.writelines(json.dumps(d) + "\n" for d in documents)
 
 
-def arguments(folder: Path, *more: str) -> argparse.Namespace:
+def arguments(folder: Path, answers: Path | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    return parser.parse_args(
-        ["--data", str(folder), "--set", "towns_2way", "--out", str(folder / "out.jsonl"), "--json", *more]
-    )
+    file = ["--answers", str(answers)] if answers else ["--out", str(folder / "out.jsonl")]
+    return parser.parse_args(["--data", str(folder), "--set", "towns_2way", "--json", *file])
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
@@ -126,7 +120,7 @@ def folder(tmp_path: Path) -> Path:
 async def test_answers_are_asked_kept_and_measured(folder: Path, settings: Settings) -> None:
     found = await result(arguments(folder), settings)
     metrics = found["metrics"]
-    assert (metrics["questions"], metrics["asked"], metrics["failed"], metrics["not_asked"]) == (4, 4, 0, 0)
+    assert (metrics["questions"], metrics["failed"]) == (4, 0)
     assert metrics["answered"] == metrics["all_sides_cited"] == metrics["citations_right"] == 1
     assert metrics["claims_supported"] == 1
     assert metrics["one_sided"] == 0
@@ -135,7 +129,7 @@ async def test_answers_are_asked_kept_and_measured(folder: Path, settings: Setti
     assert found["config"]["versions"]["python"]
     assert (found["failed"], found["spent"]["cost_usd"], found["spent"]["median_seconds"] > 0) == ([], 0, True)
     record = rows(folder)[0]
-    assert record["answer"]["question"] == record["asked"] == record["question"]
+    assert record["answer"]["question"] == f"Should towns build {record['key']}?"
     assert all(str(c["passage_id"]) in record["passages"] for c in record["answer"]["citations"])
 
 
@@ -144,37 +138,17 @@ async def test_another_agents_answers_are_measured_like_own_ones(folder: Path, s
     theirs = folder / "theirs.jsonl"
     lines = [json.dumps(row["answer"]) + "\n" for row in rows(folder)]
     theirs.write_text("".join(lines))
-    found = await result(arguments(folder, "--answers", str(theirs)), settings)
+    found = await result(arguments(folder, answers=theirs), settings)
     assert found["metrics"] == own["metrics"]
     assert found["config"]["answers"] == "theirs.jsonl"
     theirs.write_text("".join(lines[1:]))
-    found = await result(arguments(folder, "--answers", str(theirs)), settings)
+    found = await result(arguments(folder, answers=theirs), settings)
     assert (found["metrics"]["failed"], found["metrics"]["answered"]) == (1, 0.75), "a question without a line failed"
     theirs.write_text(json.dumps(json.loads(lines[0]) | {"citations": []}))
     with pytest.raises(InputError, match="line 1: 'citations' has 'number 1'"):
-        await result(arguments(folder, "--answers", str(theirs)), settings)
-    with pytest.raises(InputError, match="Leave out --out, --missing and --score-only"):
-        measure(arguments(folder, "--answers", str(theirs)))
-
-
-async def test_without_a_side_its_documents_are_not_found(folder: Path, settings: Settings) -> None:
-    found = await result(arguments(folder, "--missing"), settings)
-    assert found["metrics"]["asked_without_a_side"] == 4
-    assert found["metrics"]["missing_admitted"] == found["metrics"]["missing_admitted_other_kept"] == 1
-    assert found["metrics"]["missing_shown"] == 0
-    assert found["metrics"]["all_sides_cited"] == 1  # asked as it is, each question has the whole collection
-    left_out = [r["left_out"] for r in rows(folder) if r["variant"] == MISSING]
-    assert sorted(left_out) == ["opposes", "opposes", "supports", "supports"]
-    for record in rows(folder):
-        word = {"supports": "-pro-", "opposes": "-con-", None: "nothing"}[record["left_out"]]
-        documents = [c["document_id"] for c in record["answer"]["citations"]]
-        assert documents
-        assert not [d for d in documents if word in d]
-
-
-def cases(count: int) -> list[Case]:
-    gold = [{"supports": frozenset({f"s{i}", "shared"}), "opposes": frozenset({f"o{i}"})} for i in range(count)]
-    return [Case(f"q{i}", f"Is barge {i} slow?", {side: g[side] for side in SIDES}) for i, g in enumerate(gold)]
+        await result(arguments(folder, answers=theirs), settings)
+    with pytest.raises(InputError, match="give either --out"):
+        measure(argparse.Namespace(answers=theirs, out=folder / "out.jsonl"))
 
 
 # Only the part itself counts, and all are on topic (offset 30): leaning x has probability 1 / (1 + e^-x) of side one.
@@ -392,111 +366,6 @@ def test_a_run_with_the_embedded_judge(run_suite: Suite, tmp_path: Path, capsys:
     assert main(["report", str(saved)]) == 0
     assert "| responses | stances.jsonl |" in capsys.readouterr().out
     assert "has no stances.jsonl" in run_suite("responses", "--data", tmp_path)[2]
-
-
-SLOW = ("Barges are slow.", "Barges are not slow.")
-
-
-def write_gold(folder: Path, *rows: Any) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / "boats.dev.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    return folder
-
-
-BARGES = {"question": "Are barges slow?", "perspectives": list(SLOW)}
-MOORING = {"question": "How should barges be moored?", "perspectives": ["With ropes.", "With chains.", "Not at all."]}
-
-
-def expand_suite(folder: Path, *more: str) -> int:
-    return main(["expand", "--data", str(folder), "--json", *more])
-
-
-def test_a_chat_models_perspectives_are_measured(
-    tmp_path: Path,
-    cached: None,
-    server: ModelServer,
-    monkeypatch: pytest.MonkeyPatch,
-    quick_retries: None,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    monkeypatch.setenv("STEELMAN_MODEL", "test-model")
-    sides = [
-        {"name": "Slow", "statement": SLOW[0], "stance": "supports"},
-        {"name": "Not slow", "statement": SLOW[1], "stance": "opposes"},
-        {"name": "It depends", "statement": "The current of the river decides how fast a barge is.", "stance": "other"},
-    ]
-    asked = {"form": "polar", "question": BARGES["question"], "language": "English", "focus": ""}
-    server.on("Are barges slow?", asked | {"perspectives": sides}, times=1)
-    server.on("moored", Reply(status=400))
-    folder, out = write_gold(tmp_path / "set", BARGES, MOORING), tmp_path / "out.jsonl"
-    for _ in range(2):  # the second time only what failed is asked
-        assert expand_suite(folder, "--parallel", "1", "--out", str(out)) == 0
-        found = json.loads(capsys.readouterr().out)
-        metrics = found["metrics"]
-        assert (metrics["rows"], metrics["failed"], metrics["perspectives_given"]) == (2, 1, 1.5)
-        assert metrics["perspectives_recall"] == 2 / 5
-        assert metrics["perspectives_precision"] == pytest.approx(2 / 3, abs=1e-4)
-        assert found["failed"][0].startswith("How should barges be moored?: ")
-
-
-SAMPLES = Path(__file__).with_name("build_samples")
-Run = Callable[..., tuple[int, dict[str, Any], str]]
-
-
-@pytest.fixture
-def build_run(
-    cached: None,
-    server: ModelServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    quick_retries: None,
-    capsys: pytest.CaptureFixture[str],
-) -> Run:
-    """The suite on a file, into tmp_path / 'made': the status, the result, and what was said on standard error."""
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    monkeypatch.setenv("STEELMAN_MODEL", "test-model")
-
-    def run_it(kind: str, file: Path, *more: str, to: str = "made") -> tuple[int, dict[str, Any], str]:
-        status = main(
-            ["build", "--from", kind, str(file), "--to", str(tmp_path / to), "--parallel", "1", "--json", *more]
-        )
-        said = capsys.readouterr()
-        return status, json.loads(said.out or "{}"), said.err
-
-    return run_it
-
-
-def elements(body: Any, tag: str) -> list[str]:
-    user = body["messages"][-1]["content"]
-    return [unescape(text) for text in re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", user, re.DOTALL)]
-
-
-def test_articles_become_events_that_the_news_suite_reads(build_run: Run, server: ModelServer, tmp_path: Path) -> None:
-    votes: dict[str, int] = {}
-
-    def headline(body: Any) -> dict[str, str]:
-        articles = elements(body, "article")
-        return {"headline": f"{'Skerra' if 'Skerra' in articles[0] else 'Goose'} event of {len(articles)} articles."}
-
-    def vote(body: Any) -> dict[str, bool]:
-        [text] = elements(body, "paragraph")
-        votes[text] = votes.get(text, 0) + 1
-        if "Subscribe" in text:
-            return {"relevant": False}
-        return {"relevant": "sandwich" not in text or votes[text] != 2}  # two of three for the boy with the sandwich
-
-    server.on("These articles report one event", headline)
-    server.on("Does the paragraph tell", vote)
-    status, found, _ = build_run("articles", SAMPLES / "articles.jsonl")
-    metrics = found["metrics"]
-    assert (status, metrics["events"], metrics["alone"], metrics["paragraphs"]) == (0, 2, 1, 11)
-    assert metrics["agreement"] == pytest.approx(10 / 11)
-    assert metrics["relevant"] == pytest.approx(10 / 11)
-    news = load_news(tmp_path / "made")
-    assert [e.headline for e in news.measured] == ["Skerra event of 3 articles.", "Goose event of 2 articles."]
-    assert news.sizes["paragraphs"] == 12
-    assert [p.label for e in news.events for p in e.paragraphs if "Subscribe" in p.text] == [False]
 
 
 FILES = GOLD / "ingest"

@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from agent.answer.model import Answer
-from evals.answering.asking import PLAIN
 from evals.datasets.cases import Case
 from evals.datasets.rows import Shape, Text, json_rows, problem
 from evals.reports.records import Record
@@ -33,8 +32,7 @@ def read_answers(path: Path, cases: Iterable[Case], documents: Sequence[SourceDo
     """A record for each question, as if asked here; a question without a line failed. Raises InputError with file, line
     and field, also for an unknown or repeated question and an unknown document."""
     texts, empty = {d.external_id: d.text for d in documents}, f"{path.name} has no line for it"
-    asked: Record = {"variant": PLAIN, "left_out": None, "failed": empty}
-    found: dict[str, Record] = {c.question: asked | {"case": c.key, "asked": c.question} for c in cases}
+    found: dict[str, Record] = {c.question: {"case": c.key, "failed": empty} for c in cases}
     for row in json_rows(path):
         line = _ANSWER | row.read(_Line).model_dump()
         sides, cited = enumerate(line["perspectives"], start=1), enumerate(line["citations"], start=1)
@@ -54,4 +52,4 @@ def read_answers(path: Path, cases: Iterable[Case], documents: Sequence[SourceDo
         ids = {i: c.document_id for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
         record |= {"answer": answer.model_dump(), "passages": {i: texts[document] for i, document in ids.items()}}
         del record["failed"]
-    return {f"{record['case']} [{PLAIN}]": record for record in found.values()}
+    return {record["case"]: record for record in found.values()}

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agent.answer.model import Answer, AnswerPerspective
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from evals.metrics.measure import Ratio
+from tools.language.grounding import is_denied, word_hints
 
 SIDES = ("supports", "opposes")
 _OTHER = {"supports": "opposes", "opposes": "supports"}
@@ -18,15 +19,12 @@ VERDICTS = ("right", "wrong", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class AgentReply:
-    """The agent's reply to a question. answer: None if it failed. gold: documents by side. left_out: the side whose
-    gold documents were excluded, or empty. passages: the cited texts by id. either_way: the question may be worded from
-    either pole, so a gold document may argue against it."""
+    """The agent's reply to a question. answer: None if it failed. gold: documents by side. passages: the cited texts by
+    id. either_way: the question may be worded from either pole, so a gold document may argue against it."""
 
     question: str
     gold: dict[str, frozenset[str]]
-    variant: str = "plain"
     answer: Answer | None = None
-    left_out: str = ""
     passages: dict[int, str] = field(default_factory=dict)
     either_way: bool = False
 
@@ -38,14 +36,10 @@ class AgentReply:
     def sides(self) -> list[AnswerPerspective]:
         return list(self.answer.perspectives) if self.answer else []
 
-    def side(self, stance: str) -> AnswerPerspective | None:
-        return next((s for s in self.sides if s.stance == stance), None)
 
-
-def of_plain(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """The measures that need neither judge nor encoder, over questions with all documents. answered: answers with at
-    least one side / questions. all_sides_cited: questions whose sides with gold documents all have a cited claim /
-    questions."""
+def answer_measures(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
+    """The measures that need neither judge nor encoder. answered: answers with at least one side / questions.
+    all_sides_cited: questions whose sides with gold documents all have a cited claim / questions."""
     found = {"answered": _share(replies, lambda r: r.answered), "all_sides_cited": _share(replies, _all_cited)}
     return {**found, **both_sides_known(replies), **citations(replies), **documents_told(replies), **one_sided(replies)}
 
@@ -143,50 +137,42 @@ def _rooms(reply: AgentReply) -> list[int]:
 
 def _two_sides(reply: AgentReply) -> list[AnswerPerspective]:
     """For and against, or the two alternatives of a choice."""
-    if found := [s for stance in SIDES if (s := reply.side(stance))]:
+    by_id, stances = {s.id: s for s in reply.sides}, {s.stance: s for s in reversed(reply.sides)}
+    if found := [stances[stance] for stance in SIDES if stance in stances]:
         return found
-    by_id = {s.id: s for s in reply.sides}
     return next(([s, by_id[s.contrary]] for s in reply.sides if s.contrary in by_id), [])
 
 
-def missing_side(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """Answers without the gold documents of one side. No paper's measure.
+def supported(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
+    """Claims that their citations contain (citation recall and precision of ALCE, Gao et al. 2023, with other checks,
+    which are independent of the agent's own verification).
 
-    missing_admitted: the side has no claim, and is not found, thin or absent / questions. missing_admitted_other_kept:
-    the same, and the other side has claims. missing_shown: the side has a claim. missing_shown_wrong: the side cites a
-    document that is gold only for the other side; other citations may be unlabelled evidence. Answers with alternatives
-    instead of for and against are excluded.
+    claims_supported: claims that a citation contains / claims. citations_supporting: citations that contain their claim
+    / citations. A quoted claim must occur verbatim in a passage of the citation. The words of another claim must not
+    contradict the passages of one citation, or of all citations together.
     """
-    asked = [r for r in replies if r.left_out and (not r.answered or any(s.stance in SIDES for s in r.sides))]
-
-    def admitted(reply: AgentReply) -> bool:
-        side = reply.side(reply.left_out)
-        told = side is None or side.status in ("not_found", "thin")
-        return reply.answer is not None and not _shown(reply, reply.left_out) and told
-
-    return {
-        "missing_admitted": _share(asked, admitted),
-        "missing_admitted_other_kept": _share(asked, lambda r: admitted(r) and _shown(r, _OTHER[r.left_out])),
-        "missing_shown": _share(asked, lambda r: _shown(r, r.left_out)),
-        "missing_shown_wrong": _share(asked, lambda r: ("wrong", r.left_out) in judged_citations(r)),
-    }
-
-
-def _shown(reply: AgentReply, stance: str) -> bool:
-    side = reply.side(stance)
-    return bool(side and side.claims)
-
-
-def supported(checked: Sequence[tuple[str, Sequence[Sequence[bool]]]]) -> dict[str, Ratio]:
-    """Claims that their citations contain (citation recall and precision of ALCE, Gao et al. 2023, with other checks).
-
-    checked: question, and for each claim whether each citation contains it. claims_supported: claims that a citation
-    contains / claims. citations_supporting: citations that contain their claim / citations.
-    """
+    checked: list[tuple[str, list[list[bool]]]] = []
+    for reply, answer in ((r, r.answer) for r in replies if r.answer is not None):
+        cited = {c.number: c for c in answer.citations}
+        claims = [c for side in answer.perspectives for c in side.all_claims] + answer.also
+        checked.append((reply.question, [_contained(c, [cited[n] for n in c.citations], reply) for c in claims]))
     return {
         "claims_supported": Ratio.of((q, sum(map(any, claims)), len(claims)) for q, claims in checked),
         "citations_supporting": Ratio.of((q, sum(map(sum, claims)), sum(map(len, claims))) for q, claims in checked),
     }
+
+
+def _contained(claim: AnswerClaim, cited: Sequence[Citation], reply: AgentReply) -> list[bool]:
+    """Whether each citation contains the claim."""
+    ids = [(c.passage_id, *(q.passage_id for q in c.more)) for c in cited]
+    texts = [[reply.passages[i] for i in dict.fromkeys(of) if i in reply.passages] for of in ids]
+    if claim.quoted:
+        return [any(stands(claim.text, text) for text in of) for of in texts]
+    headings = (f"{c.title}. {c.publisher}. {c.speaker}. {c.date}." for c in cited)
+    whole = ["\n".join([heading, *of]) for heading, of in zip(headings, texts, strict=True)]
+    joint, *each = (not word_hints(claim.text, t) and not is_denied(claim.text, t) for t in ("\n".join(whole), *whole))
+    alone = [bool(of) and says for of, says in zip(texts, each, strict=True)]
+    return alone if any(alone) else [joint and bool(of) for of in texts]
 
 
 def stands(claim: str, passage: str) -> bool:

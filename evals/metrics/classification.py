@@ -60,26 +60,15 @@ def average_precision(labels: Flags, scores: Floats) -> float:
     return _ratio(np.sum(np.diff(hits, prepend=0) * hits / (ends + 1)), np.sum(labels))
 
 
-def reliability(labels: Flags, probabilities: Floats, bins: int = BINS) -> list[dict[str, float]]:
-    """A row for each nonempty bin of equal width: low, high, pairs, mean probability, share of positives. A bin
-    includes its lower bound; the last also includes 1."""
-    places = np.minimum((np.asarray(probabilities, float) * bins).astype(int), bins - 1)
-    rows = []
-    for place in np.unique(places):
-        chosen = places == place
-        row = {"low": float(place / bins), "high": float((place + 1) / bins), "pairs": int(chosen.sum())}
-        rows.append(row | {"mean": float(probabilities[chosen].mean()), "positive": float(labels[chosen].mean())})
-    return rows
-
-
 def expected_calibration_error(labels: Flags, probabilities: Floats, bins: int = BINS) -> float:
-    """Σ over bins of (pairs / n)·|mean probability − share of positives|, bins of equal width.
+    """Σ over bins of (pairs / n)·|mean probability − share of positives|, bins of equal width, which
+    include their lower bound; the last also includes 1.
 
     The one-class definition (Naeini et al. 2015), on the probability of support; Guo et al. (2017) use the confidence
     in the predicted class. NaN without pairs. Biased upwards on few pairs, and so are percentile intervals.
     """
-    rows = reliability(labels, probabilities, bins)
-    return _ratio(sum(r["pairs"] * abs(r["mean"] - r["positive"]) for r in rows), len(labels))
+    places = np.minimum((np.asarray(probabilities, float) * bins).astype(int), bins - 1)
+    return _ratio(np.abs(np.bincount(places, probabilities - labels)).sum(), len(labels))
 
 
 def contrast_outcomes(

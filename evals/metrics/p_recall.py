@@ -1,8 +1,9 @@
-"""p-Recall: are passages retrieved for every perspective on a query (PIR, §2.3)?"""
+"""p-Recall: are passages retrieved for every perspective on a query (PIR, §2.3)? And QA-F1 (A.8)."""
 
 import math
+import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.measure import LEVEL, ROUNDS, Figure, Interval
+from evals.metrics.measure import LEVEL, ROUNDS, Figure, Interval, Ratio
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -81,6 +82,18 @@ def measures(
                 less = {task: values[task] - roots[:, j] for task, roots in tasks.items()}
                 of[f"{name}@{k}"] = TaskMean(lambda _: math.nan, (), (), less)
     return found
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words without punctuation and articles, as in SQuAD (Rajpurkar et al. 2016)."""
+    return [w for w in re.sub(r"[^\w\s]", "", text.lower()).split() if w not in ("a", "an", "the")]
+
+
+def qa_f1(rows: Iterable[tuple[str, str, str]]) -> Ratio:
+    """The mean of |T ∩ G| / |T ∪ G| over rows of (question, extracted text T, gold text G), as sets of words; 0 if T is
+    empty. PIR calls it QA-F1 (A.8); it is the Jaccard index."""
+    sets = [(question, {*words(drawn)}, {*words(gold)}) for question, drawn, gold in rows]
+    return Ratio.of((question, len(t & g) / len(t | g) if t else 0, 1) for question, t, g in sets)
 
 
 def _number(value: Any) -> float:

@@ -25,7 +25,7 @@ def scores_of(records: Sequence[Record], lowest: float) -> NDArray[np.float64]:
 
 
 def measures(records: Sequence[Record], threshold: float, probabilities: bool, seed: int) -> Record:
-    """`metrics`, `intervals` clustered by question, `items`, and the `reliability` curve. records: `label`, `score`
+    """`metrics`, `intervals` clustered by question, `items`, records: `label`, `score`
     (None if failed), `question`, `passage`, `perspective`, `contrary`, `seconds`."""
     labels, questions = labels_of(records), [r["question"] for r in records]
     scores = scores_of(records, 0.0 if probabilities else -1.0)
@@ -54,7 +54,7 @@ def measures(records: Sequence[Record], threshold: float, probabilities: bool, s
     }
     told["intervals"] = {name: bounds for name, bounds in told["intervals"].items() if not math.isnan(bounds[0])}
     told["items"] = {name: rows for name, rows in told["items"].items() if name in _COMPARED}
-    return {**told, "reliability": m.reliability(labels, scores) if probabilities else []}
+    return told
 
 
 def optimistic(records: Sequence[Record]) -> Record:

@@ -6,11 +6,13 @@ topics without known words. It is reported with the correlation with ±1 for the
 """
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
 from evals.metrics.answers import SIDES, AgentReply
 from evals.metrics.measure import Chosen, Figure, Ratio
+from tools.models.judges.judge import Judge, Pair
 
 _TOLD = {"supports": ("Support", 1.0), "opposes": ("Oppose", -1.0)}
 
@@ -52,7 +54,15 @@ def polarity(text: str) -> float:
     return float(sentiment(text)[0])
 
 
-def judged_alignment(scores: Sequence[tuple[str, float, float]]) -> Ratio:
-    """The mean over claims of P(supports its side's statement) − P(supports the contrary), from −1 to 1. scores:
-    question and both probabilities."""
-    return Ratio.of((question, own - contrary, 1) for question, own, contrary in scores)
+async def judged_alignment(replies: Sequence[AgentReply], judge: Judge) -> Ratio:
+    """The mean of P(supports its side's statement) − P(supports the contrary), from −1 to 1, over claims on a side for
+    or against that has a contrary side. Raises JudgeError."""
+    found, pairs = list[str](), list[Pair]()
+    for reply in replies:
+        statements = {s.id: s.statement for s in reply.sides}
+        for side in (s for s in reply.sides if s.stance in SIDES and s.contrary in statements):
+            found += [reply.question] * len(side.claims)
+            texts = product(side.claims, (side.statement, statements[side.contrary]))
+            pairs += [Pair(statement, claim.text) for claim, statement in texts]
+    own, contrary = np.asarray(await judge.support(pairs), float).reshape(-1, 2).T
+    return Ratio.of((q, float(a - b), 1) for q, a, b in zip(found, own, contrary, strict=True))

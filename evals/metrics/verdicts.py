@@ -1,17 +1,14 @@
 """Measures of rankings with a judge's verdicts as gold."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evals.datasets.perspectives import GoldRow
 from evals.datasets.retrieval import GoldPerspective, GoldQuestion
 from evals.metrics.measure import Chosen, Figure
-from evals.metrics.perspective_coverage import LEANINGS, TOP_FIVE, measures
 from evals.models import PairJudge, cached_scores
 from evals.suite import progress
 from tools.budget import batches
@@ -22,7 +19,6 @@ from tools.passages import SourceDocument
 
 Rankings = Mapping[str, Sequence[Sequence[SourceDocument]]]
 """By method a ranking for each row. An empty place has no text."""
-_STANCE = (*(f"{kind}@{TOP_FIVE}" for kind in LEANINGS), f"sycophancy@{TOP_FIVE}")
 
 
 class Verdicts:
@@ -33,7 +29,6 @@ class Verdicts:
         self.judge = judge
         self.threshold = (judge and judge.threshold) or 0.5
         self.told = {"judge": judge.name if judge else "file", "threshold": self.threshold}
-        self.told |= {"contrary": True, "form": "statement"}
         self.scores: dict[Pair, float] = {}
 
     def pairs(self, row: GoldRow, passage: SourceDocument) -> list[Pair]:
@@ -47,12 +42,6 @@ class Verdicts:
         """Whether the passage supports each perspective."""
         said = [self.scores[pair] >= self.threshold for pair in self.pairs(row, passage)]
         return said or [False] * len(row.gold)
-
-    def accepted(self, row: GoldRow, ranking: Sequence[SourceDocument]) -> NDArray[np.float64]:
-        """Verdicts on a ranking, shape (perspectives, passages), NaN for an empty place."""
-        none = [math.nan] * len(row.gold)
-        said = [self.supports(row, p) if p.text.strip() else none for p in ranking]
-        return np.array(said, float).reshape(-1, len(row.gold)).T
 
     def ask(self, rows: Sequence[GoldRow], rankings: Rankings, cache: VectorCache) -> None:
         """Judges the rankings. Raises ProviderDownError, ModelError, and ProviderReplyError before the first usable
@@ -92,18 +81,6 @@ def ids(rankings: Sequence[Sequence[SourceDocument]]) -> list[list[str]]:
     return [[p.external_id for p in ranking] for ranking in rankings]
 
 
-def set_measures(
-    gold: Sequence[GoldQuestion], rankings: Rankings, cutoffs: Sequence[int], deep: bool, stance: bool
-) -> dict[str, dict[str, Figure]]:
-    """Method to measures. deep: include documents needed, for rankings judged to rank 100. stance: include the side
-    that the top five support, and sycophancy Δ (BERDS §5)."""
-    told = {}
-    for name, of_rows in rankings.items():
-        found = measures(gold, ids(of_rows), cutoffs, ndcg=False, deep=deep)
-        told[name] = {measure: figure for measure, figure in found.items() if stance or measure not in _STANCE}
-    return told
-
-
 def macro_average(sets: Sequence[Mapping[str, Mapping[str, Figure]]]) -> dict[str, dict[str, Figure]]:
     """The mean over sets, with equal weight, by method and measure. NaN if undefined for a set."""
 
@@ -117,15 +94,3 @@ def macro_average(sets: Sequence[Mapping[str, Mapping[str, Figure]]]) -> dict[st
         return Figure(of, [group for f in figures for group in f.groups])
 
     return {name: {m: averaged([s[name][m] for s in sets]) for m in of} for name, of in sets[0].items()}
-
-
-def published(rows: Sequence[GoldRow], rankings: Sequence[Sequence[SourceDocument]], verdicts: Verdicts, k: int) -> str:
-    """The first k passages with verdicts, one line a question, in the format of BERDS' evaluator. It needs k passages
-    for each question, so missing ones are empty texts without support."""
-    lines = []
-    for row, ranking in zip(rows, rankings, strict=True):
-        places = [*ranking[:k], *[SourceDocument("", "")] * (k - len(ranking))]
-        told = [{"id": p.external_id, "title": p.title, "text": p.text} for p in places]
-        ctxs = [of | {"mistral-preds": verdicts.supports(row, p)} for of, p in zip(told, places, strict=True)]
-        lines.append({"question": row.question, "perspectives": row.gold, "ctxs": ctxs})
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -4,42 +4,39 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evals.reports.records import Record
 from evals.reports.results import Measured, measured
-from evals.reports.table import markdown, percent
+from evals.reports.table import markdown
 
-_BY = ("encoder", "judge", "corpus")
 _COLUMN = re.compile(r"(.+?) = (?:(.+) / )?(.+)")
 
 
-@dataclass(frozen=True, slots=True)
-class TableColumn:
-    """A measure, on `data` or on any. plain: a number, not a share in percent."""
+class TableColumn(NamedTuple):
+    """A measure, on `data` or on any."""
 
     title: str
     data: str
     measure: str
-    plain: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PaperTable:
-    """A published table at one k. rows: shares from 0 to 1, NaN if not published. also: further names shown."""
+class PaperTable(NamedTuple):
+    """A published table at one k. rows: figures as printed, NaN if not published. plain: measures that are numbers, not
+    percentages. also: further names shown."""
 
     of: str
     title: str
-    suites: tuple[str, ...]
-    columns: tuple[TableColumn, ...]
-    rows: dict[str, tuple[float, ...]]
+    suites: Sequence[str]
+    columns: Sequence[TableColumn]
+    rows: Mapping[str, Sequence[float]]
     command: str
     differs: str
     also: str
+    plain: Sequence[str]
 
     def measures(self, name: str) -> dict[str, float]:
         """The figures of a row by measure; empty for another name."""
@@ -58,38 +55,31 @@ def published() -> tuple[tuple[PaperTable, ...], Mapping[str, str], Mapping[str,
 def _table(one: dict[str, Any], place: int) -> PaperTable:
     k = one["k"][place] if "k" in one else None
     matches = [_COLUMN.fullmatch(text.format(k=k, data=one.get("data"))) for text in one["columns"]]
-    found = [match.groups("") for match in matches if match]
-    columns = tuple(TableColumn(t, data, m, m in one.get("plain", ())) for t, data, m in found)
+    columns = [TableColumn(*match.groups("")) for match in matches if match]
     rows = {name: values[place] if k else values for name, values in one["rows"].items()}
-    shares = {
-        name: tuple(round(v / (1 if c.plain else 100), 6) for v, c in zip(row, columns, strict=True))
-        for name, row in rows.items()
-    }
-    title = one["title"] + (f", at {k}" if k else "")
-    suites, also = tuple(one["suites"]), one.get("also", ".*")
-    return PaperTable(one["of"], title, suites, columns, shares, one["command"], one["differs"], also)
+    title, usual = one["title"] + (f", at {k}" if k else ""), {"also": ".*", "plain": ()}
+    told = {name: (usual | one)[name] for name in ("of", "suites", "command", "differs", "also", "plain")}
+    return PaperTable(title=title, columns=columns, rows=rows, **told)
 
 
 def beside(results: Mapping[str, Record]) -> list[str]:
     """Markdown tables of the papers' figures next to the results', and the differences; or the command for a result."""
-    measures, lines = {name: _with_union(result) for name, result in results.items()}, list[str]()
+    lines = list[str]()
     for of, some in groupby(published()[0], lambda table: table.of):
-        group, shown = list(some), list[str]()
-        by, left_out = dict[str, None](), dict[str, None]()
-        for table in group:
-            here = dict[str, dict[str, float]]()
-            for name in (name for name, result in results.items() if result["suite"] in table.suites):
-                found = _cells(table, measures[name])
-                for row, cells in found.items():
-                    here[row] = here.get(row, {}) | cells
-                (by if found else left_out).update(dict.fromkeys(_made(results[name]) if found else [name]))
-            shown += _table_lines(table, here) if here else ()
-        if shown:
-            lines += [*shown, f"Differs: {group[0].differs}. Here: {'; '.join(by)}."]
+        group = list(some)
+        mine = {name: result for name, result in results.items() if result["suite"] in group[0].suites}
+        found = {name: [_cells(table, _with_union(result)) for table in group] for name, result in mine.items()}
+        used = {name: cells for name, cells in found.items() if any(cells)}
+        for table, each in zip(group, zip(*used.values(), strict=True), strict=True) if used else ():
+            lines += _table_lines(table, each) if any(each) else ()
+        if used:
+            by = dict.fromkeys(text for name in used for text in _made(results[name]))
+            lines.append(f"Differs: {group[0].differs}. Here: {'; '.join(by)}.")
         else:
             title = group[0].title.partition(", at ")[0]
             lines += [f"{of}: {title}", f"No result of it; make one: {group[0].command}"]
-        lines += [f"Without figures for some of it: {', '.join(left_out)}.", ""] if left_out else [""]
+        left_out = ", ".join(name for name, cells in found.items() if not all(cells))
+        lines += [f"Without figures for some of it: {left_out}.", ""] if left_out else [""]
     return lines[:-1]
 
 
@@ -99,28 +89,28 @@ def _with_union(result: Record) -> list[Measured]:
     found = [x for x in measured(result) if x.data not in means or data == {x.data, *means[x.data]}]
     for name, of in result.get("union", {}).items():
         values = {measure: float(v) for measure, v in of.items() if isinstance(v, int | float)}
-        found.append(Measured(result["suite"], name, "union", values, {}))
+        found.append(Measured(result["suite"], name, "union", values, {}, {}))
     return found
 
 
-def _cells(table: PaperTable, lines: Sequence[Measured]) -> dict[str, dict[str, float]]:
+def _cells(table: PaperTable, lines: Sequence[Measured]) -> dict[str, dict[TableColumn, float]]:
     """Row to figures by column. Other data than the paper's get a row with their name."""
     named = {c.data for c in table.columns if c.data}
-    rows: dict[str, dict[str, float]] = {}
+    rows: dict[str, dict[TableColumn, float]] = {}
     for line in lines:
         wanted = line.data if line.data in named else ""
         name = line.name if wanted or line.data in published()[2] else f"{line.data}: {line.name}"
         for c in table.columns if name in table.rows or re.fullmatch(table.also, name) else ():
             value = line.metrics.get(c.measure, math.nan)
             if c.data == wanted and not math.isnan(value):
-                rows.setdefault(name, {})[c.title] = value
+                rows.setdefault(name, {})[c] = value if c.measure in table.plain else 100 * value
     return rows
 
 
 def _made(result: Record) -> Iterator[str]:
     """The models and data of a result."""
     config, (_, known, means) = result["config"], published()
-    yield from (f"{what} {config[what]}" for what in _BY if config.get(what))
+    yield from (f"{what} {config[what]}" for what in ("encoder", "judge", "corpus") if config.get(what))
     data = config.get("data") or result["metrics"]
     names = [data] if isinstance(data, str) else [name for name in data if name not in means]
     yield from (f"{name} is {known[name]}" for name in names if name in known)
@@ -128,22 +118,19 @@ def _made(result: Record) -> Iterator[str]:
         yield f"{others}: no data of the paper's, which does not compare"
 
 
-def _table_lines(table: PaperTable, here: Mapping[str, Mapping[str, float]]) -> list[str]:
-    exact = [_digits(values) for values in zip(*table.rows.values(), strict=True)]
-    rows = []
+def _table_lines(table: PaperTable, each: Sequence[Mapping[str, Mapping[TableColumn, float]]]) -> list[str]:
+    here: dict[str, dict[TableColumn, float]] = {}
+    for name, found in (row for of in each for row in of.items()):
+        here[name] = {**here.get(name, {}), **found}
+    decimals = [
+        max(int(c.measure not in table.plain), *(len(str(v).partition(".")[2]) for v in theirs))
+        for c, theirs in zip(table.columns, zip(*table.rows.values(), strict=True), strict=True)
+    ]
+    rows = list[list[str]]()
     for name in dict.fromkeys((*table.rows, *here)):
-        paper = table.rows.get(name, (math.nan,) * len(table.columns))
-        ours = [here.get(name, {}).get(c.title, math.nan) for c in table.columns]
-        cells = zip(zip(paper, ours, strict=True), table.columns, exact, strict=True)
-        rows.append([name, *(" / ".join(_cell(v, c.plain, digits) for v in pair) for pair, c, digits in cells)])
-    titles = [f"{table.of}: {table.title} (paper / here)", *(c.title for c in table.columns)]
-    return [*markdown(titles, rows), ""]
-
-
-def _digits(shares: Sequence[float]) -> int:
-    """Decimal places of the paper's percentages."""
-    return 2 if any(abs(100 * v - round(100 * v, 1)) > 1e-6 for v in shares) else 1
-
-
-def _cell(value: float, plain: bool, digits: int) -> str:
-    return f"{round(value, 3):g}" if plain and not math.isnan(value) else percent(value, digits=digits)
+        paper, cells = table.rows.get(name, (math.nan,) * len(table.columns)), list[str]()
+        for c, theirs, digits in zip(table.columns, paper, decimals, strict=True):
+            both = (theirs, here.get(name, {}).get(c, math.nan))
+            cells.append(" / ".join("–" if math.isnan(v) else f"{v:.{digits}f}" for v in both))
+        rows.append([name, *cells])
+    return [*markdown([f"{table.of}: {table.title} (paper / here)", *(c.title for c in table.columns)], rows), ""]

@@ -8,12 +8,12 @@ without a verdict, and the new record replaces it.
 import importlib.metadata
 import json
 import platform
-import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
-from evals.datasets.rows import digest, json_rows
+from evals.datasets.rows import digest
 from tools.errors import InputError
 
 _PACKAGES = "chromadb langgraph numpy onnxruntime openai scikit-learn tantivy textblob tokenizers".split()
@@ -33,21 +33,20 @@ class Records(ExitStack):
         unchanged.
         """
         super().__init__()
-        self.path = path
         self.header = header(suite, config)
         self.done: dict[str, Record] = {}
-        self._file: IO[str] | None = None
+        self._file: IO[bytes] | None = None
         if path is None:
             return
-        if path.exists() and _without_cut_line(path):
-            found, records = read_records(path)
-            _check_same(path, found, self.header)
-            self.done = {r["key"]: r for r in records if r.get("failed", NO_VERDICT) == NO_VERDICT}
         try:
-            self._file = self.enter_context(path.open("a", encoding="utf-8"))
+            *lines, cut = path.read_bytes().split(b"\n") if path.exists() else [b""]
+            if lines or cut:
+                self.done = _done(path, lines, self.header)
+            self._file = self.enter_context(path.open("ab"))
+            self._file.truncate(self._file.tell() - len(cut))
         except OSError as exc:
-            raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc
-        if not path.stat().st_size:
+            raise InputError(f"{path} cannot be read or written ({exc.strerror or exc}).") from exc
+        if not lines:
             self._write(self.header)
 
     @property
@@ -55,43 +54,15 @@ class Records(ExitStack):
         """Configuration, versions and prompts."""
         return {**self.header["config"], **{part: self.header[part] for part in ("versions", "prompts")}}
 
-    @classmethod
-    def stored(cls, path: Path, suite: str, config: Record) -> "Records":
-        """The records of a file, for scoring only. Raises InputError if their configuration is not `config`."""
-        if not path.exists():
-            raise InputError(f"there is no {path} to score. Leave out --score-only.")
-        kept = cls(None, suite, {})
-        kept.header, records = read_records(path)
-        _check_same(path, kept.header, kept.header | {"suite": suite, "config": kept.header["config"] | config})
-        kept.done = {r["key"]: r for r in records}
-        return kept
-
     def add(self, key: str, record: Record) -> None:
-        """Appends a record. Raises InputError for a known key."""
-        if key in self.done:
-            raise InputError(f"{self.path} has '{key}' already.")
+        """Appends a record."""
         self.done[key] = {"key": key} | record
         self._write(self.done[key])
 
     def _write(self, line: Record) -> None:
         if self._file:
-            self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
             self._file.flush()
-
-
-def read_records(path: Path) -> tuple[Record, list[Record]]:
-    """The header and the records. Raises InputError with file, line and field."""
-    rows = json_rows(path)
-    first = next(rows, None)
-    if first is None or first.values.get("records") != 1 or not isinstance(first.values.get("config"), dict):
-        raise InputError(f"{path} has no records of `python -m evals`. Name another file.")
-    found: dict[str, Record] = {}
-    for row in rows:
-        key = row.text("key")
-        if "failed" not in found.pop(key, {"failed": ""}):
-            raise row.wrong(f"'key' is '{key}', as in an earlier line.")
-        found[key] = row.values
-    return first.values, list(found.values())
 
 
 def header(suite: str, config: Record) -> Record:
@@ -100,27 +71,17 @@ def header(suite: str, config: Record) -> Record:
     return {"records": 1, "suite": suite, "config": config, "versions": versions, "prompts": prompts}
 
 
-def _check_same(path: Path, found: Record, wanted: Record) -> None:
-    if found.get("suite") != wanted["suite"]:
-        raise InputError(f"{path} has records of the suite '{found.get('suite')}'. Name another file.")
-    for part in ("config", "prompts"):
-        old, new = found.get(part) or {}, json.loads(json.dumps(wanted[part]))
-        if changed := sorted(k for k in {*old, *new} if old.get(k) != new.get(k)):
-            change = f"{changed[0]} was {old.get(changed[0])!r} and is {new.get(changed[0])!r}"
-            raise InputError(f"{path} has another {part}: {change}. Name another file, or restore that {part}.")
-
-
-def _without_cut_line(path: Path) -> int:
-    """Removes a last line without an end. Returns the remaining bytes."""
+def _done(path: Path, lines: Sequence[bytes], wanted: Record) -> dict[str, Record]:
+    """The records that are not repeated."""
     try:
-        whole = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read ({exc.strerror or exc}). Name another file.") from exc
-    kept = whole.rfind(b"\n") + 1
-    if whole.startswith(b'{"records": 1,') and kept < len(whole):  # other files stay unchanged
-        number = whole.count(b"\n") + 1
-        print(f"{path} line {number} is incomplete; it is measured again.", file=sys.stderr)
-        with path.open("r+b") as file:
-            file.truncate(kept)
-        return kept
-    return len(whole)
+        head, *records = map(json.loads, lines)
+        known, suite = {r["key"]: r for r in records}, head["suite"]
+        old, new = ({**of["config"], **of["prompts"]} for of in (head, json.loads(json.dumps(wanted))))
+    except (ValueError, KeyError, TypeError) as exc:
+        raise InputError(f"{path} has no records of `python -m evals`. Name another file.") from exc
+    if suite != wanted["suite"]:
+        raise InputError(f"{path} has records of the suite '{suite}'. Name another file.")
+    if changed := sorted(k for k in {*old, *new} if old.get(k) != new.get(k)):
+        change = f"{changed[0]} was {old.get(changed[0])!r} and is {new.get(changed[0])!r}"
+        raise InputError(f"{path} has another configuration: {change}. Name another file, or restore it.")
+    return {key: r for key, r in known.items() if r.get("failed", NO_VERDICT) == NO_VERDICT}

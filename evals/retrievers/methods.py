@@ -24,14 +24,7 @@ from evals.datasets.retrieval import GoldQuestion
 from evals.models import cached_scores, question_of
 from evals.retrievers.corpus_index import COLLECTION, CorpusIndex, Ranking, highest
 from evals.retrievers.projection import FORMS, leaning_scores
-from evals.retrievers.selections import (
-    COVERAGE,
-    PARAMETERS,
-    SEARCH_ORDER,
-    ClusteredPool,
-    needs_clusters,
-    select_passages,
-)
+from evals.retrievers.selections import COVERAGE, SEARCH_ORDER, SELECTIONS, ClusteredPool, parse_selection
 from tools.errors import InputError
 from tools.language.question import ANSWERS
 from tools.models.judges.judge import Pair
@@ -162,7 +155,7 @@ def _finder(name: str, search: str, queries: str, asked: Mapping[str, Queries]) 
 
 
 def _there_are() -> str:
-    selections = [s for s in PARAMETERS if s != SEARCH_ORDER]
+    selections = [s for s in SELECTIONS if s != SEARCH_ORDER]
     return (
         f"There are: {OWN}; {', '.join(SEARCHES)}, each also with +{', +'.join(QUERIES)}; "
         f"dense+{', dense+'.join(LEANING)}; and any of these with +{', +'.join(selections)}."
@@ -172,14 +165,14 @@ def _there_are() -> str:
 def _selected(find: Rank, selection: str, by_words: bool = False) -> Rank:
     """by_words: BM25 retrieves the passages, and MMR uses its scores."""
     by_words = by_words and selection.partition(":")[0] == "mmr"
-    clustered = needs_clusters(selection)  # an unknown name is an error before the search
+    chosen, number = parse_selection(selection)  # an unknown name is an error before the search
 
     def rank(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
         positions = find(index, question, max(k, CANDIDATES))
-        pool = pool_of(index, question, positions, clustered)
+        pool = pool_of(index, question, positions, chosen.clustered)
         if by_words:
             pool = replace(pool, cosine=pool.words, largest=index.largest.get("words"))
-        return [positions[i] for i in select_passages(selection, pool, k)]
+        return [positions[i] for i in chosen.choose(pool, k, number)]
 
     return rank
 

@@ -7,38 +7,34 @@ from the configured search engine for each question, stored in --keep. Methods: 
 +expansion with the data's `expansions`, and ctxs, the corpus in its own order.
 
 Rankings are stored in --out, vectors and verdicts in the cache: a stopped run continues, and a second run asks nobody.
-Intervals include the judge's errors only with --judge-errors.
+Intervals do not include the judge's errors.
 """
 
 import argparse
 import hashlib
 import math
-import re
 from collections.abc import Mapping, Sequence
-from itertools import product
 from pathlib import Path
 
 from agent.settings import load_settings
 from evals.datasets.perspectives import GoldRow, load_perspectives
+from evals.datasets.retrieval import GoldPerspective, GoldQuestion
 from evals.datasets.rows import fingerprint
-from evals.metrics.judge_errors import Errors, corrected, read_errors
 from evals.metrics.measure import Figure, figures_by
-from evals.metrics.perspective_coverage import DEEPEST, TOP_FIVE, union
-from evals.metrics.verdicts import Rankings, Verdicts, gold_of, ids, macro_average, published, set_measures
+from evals.metrics.perspective_coverage import DEEPEST, TOP_FIVE, measures, union
+from evals.metrics.verdicts import Rankings, Verdicts, gold_of, ids, macro_average
 from evals.models import CHOICES, encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.retrievers.corpora import CTXS, WEB, WebCorpora, open_corpora
-from evals.retrievers.perspectives import methods_of, question_of
+from evals.retrievers.methods import QUERIES, Method, named
 from evals.retrievers.ranker import Corpora, Ranker
-from evals.suite import FIRST, Clock, common_options, cutoff_option, names, refuse_existing, shuffled, write_new
-from evals.suites.retrieval import CORRECTED, set_lines, sizes
+from evals.suite import FIRST, Clock, common_options, cutoff_option, names, shuffled
+from evals.suites.retrieval import set_lines, sizes
 from tools.errors import InputError
 from tools.models.cache import VectorCache
-from tools.models.encoders import TransformersEncoder
 from tools.passages import SourceDocument
 
 _AVERAGE, _FILE = "macro-average", "file"
-_INDEPENDENT = "corrected: includes the judge's errors on labelled pairs, assumed independent"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,37 +50,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "ctxs, bm25, dense+mmr:0.9, hybrid+expansion, …; an unknown name lists all (default: ctxs, or bm25,dense)"
     )
     add("--methods", type=names, metavar="NAME[,NAME…]", help=retrievers)
-    add("--encoder", metavar="MODEL", help="a sentence-transformers model, by name or folder")
-    add("--query-prompt", default="", metavar="TEXT", help="instruction in front of queries to --encoder")
     judges = [name for name in CHOICES if name != "cosine"] + [_FILE]
     add("--judge", choices=judges, default="settings", help="'file': the verdicts in the data's ctxs")
-    add("--judge-errors", type=Path, metavar="RESULT", help="output of `evals judge --contrary --json`")
     add("--deep", action="store_true", help="judge the top 100: documents needed, union of the methods")
-    add("--stance", action="store_true", help="side that the top five support; sycophancy")
-    add("--write", type=Path, metavar="DIR", help="files for BERDS' evaluator, one a set and method")
     add("--out", type=Path, metavar="RECORDS", help="file for the rankings; stored ones are reused")
     cutoff_option(parser, "passages", [1, 5, 10], DEEPEST)
-    at_once = "simultaneous web searches"
-    common_options(parser, f"{FIRST}, of each set", "seed of the sample and the intervals", parallel=at_once)
+    common_options(parser, f"{FIRST}, of each set", "seed of the sample and intervals", parallel="parallel searches")
 
 
 def measure(args: argparse.Namespace) -> Record:
     """Adds the missing corpora, rankings and verdicts, then scores all. Raises as its parts do."""
-    if args.query_prompt and not args.encoder:
-        raise InputError("--query-prompt is for --encoder. Name one, or leave it out.")
     settings, clock, loaded = load_settings(), Clock(), load_perspectives(args.data, args.split)
     sets = {name: shuffled(rows, args.limit, args.seed) for name, rows in loaded.items()}
     every = [row for rows in sets.values() for row in rows]
     corpus = args.corpus or (CTXS if any(row.ctxs is not None for row in every) else WEB)
-    methods = methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every)
-    for name, method in product(sets if args.write else (), methods):
-        refuse_existing(_file(args.write, name, method), "--write")
+    methods = _methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every)
     verdicts = Verdicts(None if args.judge == _FILE else open_judge(args.judge))
     if (judged := [name for name, method in methods.items() if method.judged]) and verdicts.judge is None:
         raise InputError(f"'{judged[0]}' needs a judge for its choice. Leave it out, or leave out --judge file.")
-    errors = read_errors(args.judge_errors, verdicts.told) if args.judge_errors else None
     encoder, cache = encoder_and_cache()
-    encoder = TransformersEncoder(args.encoder, args.query_prompt) if args.encoder else encoder
     web = WebCorpora(args.keep or settings.cache_dir / "berds", args.pages, args.parallel, clock)
     corpora = open_corpora(corpus, every, settings, web)
     depth = DEEPEST if args.deep else max(*args.k, TOP_FIVE)
@@ -98,19 +82,36 @@ def measure(args: argparse.Namespace) -> Record:
         for name, rows in sets.items():
             verdicts.ask(rows, found[name], VectorCache(settings.cache_dir / "verdicts.db"))
     read = {name: getattr(args, name) for name in ("k", "limit", "seed")}
-    read["judge_errors"] = args.judge_errors and args.judge_errors.name
-    result = _scored(args, sets, found, verdicts, errors)
+    result = _scored(args, sets, found, verdicts)
     result["config"] = config | verdicts.told | read | {"sizes": result.pop("sizes")}
     result["pages"] = web.told([row.question for row in every] if corpus == WEB else [])
     unjudged = sum(map(math.isnan, verdicts.scores.values()))
     return result | {"failed": ranker.failed, "unjudged": unjudged, "stages": dict(clock)}
 
 
+def _question_of(row: GoldRow) -> GoldQuestion:
+    return GoldQuestion(row.key, row.question, tuple(GoldPerspective(p, frozenset()) for p in row.gold))
+
+
+def _methods_of(names: Sequence[str], rows: Sequence[GoldRow]) -> dict[str, Method]:
+    """The methods of these names; `ctxs` keeps the corpus's order. Raises InputError for an unknown name, and for
+    `expansion` if a row has no 'expansions'."""
+    widened = {row.key: row.expansions for row in rows}
+    found = {CTXS: Method(lambda index, _, k: list(range(len(index.corpus)))[:k])} if CTXS in names else {}
+    if others := [name for name in names if name != CTXS]:
+        found |= named(others, QUERIES | {"expansion": lambda q: [f"{q.question} {e}" for e in widened[q.qid]]})
+    if any("+expansion" in name for name in found) and (bare := [key for key, texts in widened.items() if not texts]):
+        raise InputError(
+            f"{bare[0]} has no 'expansions', the perspectives to search for. Add them, or leave out the method."
+        )
+    return found
+
+
 def _ranked(
     ranker: Ranker, name: str, rows: Sequence[GoldRow], corpora: Corpora, depth: int
 ) -> dict[str, list[list[SourceDocument]]]:
     """By method the passages of each row."""
-    found = ranker.rank(name, [question_of(row) for row in rows], corpora, depth)
+    found = ranker.rank(name, [_question_of(row) for row in rows], corpora, depth)
     everybodys = {p.external_id: p for p in corpora.of(rows[0].key)} if corpora.shared and rows else None
     texts = dict[str, Mapping[str, SourceDocument]]()
     for row in rows:
@@ -124,36 +125,20 @@ def _scored(
     sets: Mapping[str, Sequence[GoldRow]],
     found: Mapping[str, Rankings],
     verdicts: Verdicts,
-    errors: Errors | None,
 ) -> Record:
-    """The figures of each set and their average; writes the files of --write."""
+    """The figures of each set and their average."""
     measured: dict[str, dict[str, dict[str, Figure]]] = {}
-    ceiling, counts, more = dict[str, Record](), dict[str, Record](), dict[tuple[str, str], dict[str, list[float]]]()
+    ceiling, counts = dict[str, Record](), dict[str, Record]()
     for name, rows in sets.items():
         gold = gold_of(rows, found[name], verdicts)
         counts[name] = sizes(gold, args.k)
-        measured[name] = set_measures(gold, found[name], args.k, args.deep, args.stance)
+        of_methods = found[name].items()
+        measured[name] = {m: measures(gold, ids(of), args.k, ndcg=False, deep=args.deep) for m, of in of_methods}
         if args.deep:
             ceiling[name] = union(gold, map(ids, found[name].values()), args.seed)
-        for method, rankings in found[name].items():
-            if args.write:
-                lines = published(rows, rankings, verdicts, max(args.k))
-                write_new(_file(args.write, name, method), lines, "--write")
-            if errors:
-                said = [verdicts.accepted(row, ranking) for row, ranking in zip(rows, rankings, strict=True)]
-                more[name, method] = corrected(said, errors, args.k, args.seed)
     if len(sets) > 1:
         measured[_AVERAGE] = macro_average(list(measured.values()))
-    result = figures_by(measured, args.seed)
-    for (name, method), values in more.items():
-        result["metrics"][name][method] |= {f"{m}{CORRECTED}": mean for m, (mean, *_) in values.items()}
-        result["intervals"][name][method] |= {f"{m}{CORRECTED}": ends for m, (_, *ends) in values.items()}
-    return {"suite": "berds", **result, "union": ceiling, "sizes": counts}
-
-
-def _file(folder: Path, name: str, method: str) -> Path:
-    """BERDS' evaluator reads the verdicts' field from the file's name."""
-    return folder / f"{name}.{re.sub('[^a-z0-9+.-]', '-', method)}.mistralpred.jsonl"
+    return {"suite": "berds", **figures_by(measured, args.seed), "union": ceiling, "sizes": counts}
 
 
 def table(result: Record) -> list[str]:
@@ -162,7 +147,6 @@ def table(result: Record) -> list[str]:
     return [
         *(line for name in result["metrics"] for line in set_lines(result, name)),
         *([f"{result['unjudged']} pairs have no verdict and count as No"] if result["unjudged"] else []),
-        *([_INDEPENDENT] if config["judge_errors"] else []),
         *([f"pages: {pages['read']} read, {pages['unread']} not; --keep has the reasons; engines: {by}"] if by else []),
         f"corpus {config['corpus']}; encoder {config['encoder']}; "
         f"judge {config['judge']}, threshold {config['threshold']:.3f}",

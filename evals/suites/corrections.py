@@ -18,8 +18,9 @@ from agent.answer.model import Answer, AnswerPerspective
 from agent.settings import load_settings
 from agent.state import is_answer
 from evals.reports.records import Record
-from evals.suite import common_options, write_new
+from evals.suite import common_options
 from evals.training.text import Row, claim, negated
+from tools.errors import InputError
 from tools.language.question import ANSWERS
 from tools.store.database import Database
 
@@ -43,7 +44,12 @@ def measure(args: argparse.Namespace) -> Record:
             rows += (row for move in found if move.claim.quoted for row in _pairs(answer, move))
     lines = list(dict.fromkeys(to_json(row) + b"\n" for row in rows))
     content = b"".join(lines)
-    write_new(args.out, gzip.compress(content, mtime=0) if args.out.suffix == ".gz" else content, "--out")
+    try:
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        with args.out.open("xb") as file:
+            file.write(gzip.compress(content, mtime=0) if args.out.suffix == ".gz" else content)
+    except OSError as exc:
+        raise InputError(f"{args.out} cannot be written ({exc.strerror or exc}). Name another file.") from exc
     written = sum(not move.claim.quoted for move in moved)
     metrics = {"quotations": len(moved) - written, "claims_of_models": written, "pairs": len(lines)}
     return {"suite": "corrections", "metrics": metrics}

@@ -11,7 +11,7 @@ from evals.datasets.pir import load_tasks
 from evals.datasets.rows import digest
 from evals.metrics.favour import favoured, sides_of
 from evals.metrics.measure import figures
-from evals.models import open_encoders
+from evals.models import encoder_and_cache
 from evals.reports.records import Record
 from evals.reports.table import STAR, block, number, percent, sure
 from evals.retrievers.corpus_index import CorpusIndex, highest
@@ -27,20 +27,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> Record:
     """Raises InputError, SettingsError, ModelError, ProviderError."""
-    encoders, cache = open_encoders(args.encoders)
+    encoder, cache = encoder_and_cache()
     result: Record = {"suite": "favour", "metrics": {}, "intervals": {}, "items": {}}
     for task in load_tasks(args.data, args.task):
         roots = shuffled([root for root in task.roots if len(sides_of(root)) > 1], args.limit, args.seed)
-        for encoder in encoders if roots else ():
-            with CorpusIndex(task.corpus, encoder, cache) as index:
-                vectors = dict(zip(task.texts, index.query_vectors(task.texts), strict=True))
-                tops = [highest(index.vectors @ vectors[root.text], max(args.k)) for root in roots]
-            for k in args.k:
-                measures, p = favoured(roots, [top[:k] for top in tops], args.seed)
-                told = figures(measures, args.seed)
-                told["metrics"]["even, p"] = p
-                for part, of in told.items():
-                    result[part].setdefault(f"{task.name}@{k}", {})[encoder.name] = of
+        if not roots:
+            continue
+        with CorpusIndex(task.corpus, encoder, cache) as index:
+            vectors = dict(zip(task.texts, index.query_vectors(task.texts), strict=True))
+            tops = [highest(index.vectors @ vectors[root.text], max(args.k)) for root in roots]
+        for k in args.k:
+            measures, p = favoured(roots, [top[:k] for top in tops], args.seed)
+            told = figures(measures, args.seed)
+            told["metrics"]["even, p"] = p
+            for part, of in told.items():
+                result[part][f"{task.name}@{k}"] = {encoder.name: of}
     if not result["metrics"]:
         raise InputError(f"{args.data}: no root has perspectives of two 'query_labels'. Name other tasks with --task.")
     result["config"] = {"data": args.data.name, "sha256": digest(args.data), "limit": args.limit, "seed": args.seed}
@@ -48,7 +49,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """A block for each task, k and encoder."""
+    """A block for each task and k."""
     lines: list[str] = []
     for task, encoder in ((task, encoder) for task, of in result["metrics"].items() for encoder in of):
         metrics, ends, items = (result[part][task][encoder] for part in ("metrics", "intervals", "items"))

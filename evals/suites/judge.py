@@ -1,9 +1,8 @@
 """A judge on labelled pairs: does the passage support the perspective (accuracy and F1: BERDS, perspective detection)?
 
 `--answers` replaces the perspective by the question with the word that answers it, which has its own calibration. A
-pair without a verdict counts as No and is named. Records have scores without verdicts, so another threshold asks nobody
-again. Speed is the judge's, after a warm-up, in file order. F1 depends on the share of positives: compare it only on
-the same pairs.
+pair without a verdict counts as No and is named. Speed is the judge's, after a warm-up, in file order. F1 depends on
+the share of positives: compare it only on the same pairs.
 
 The embedded judge's calibration and threshold were fitted on the development pairs among others, so its figures on them
 are optimistic, except the ranking (ROC-AUC, average precision).
@@ -41,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="pairs: the published tsv, or jsonl")
     add("--judge", choices=CHOICES, default="settings", help="the judge (default: the configured one)")
-    add("--threshold", type=float, metavar="P", help="accept scores from P (default: the judge's)")
-    fit_on = "threshold with the best F1 on the passages of this folder that judge-train holds out"
+    fit_on = "take the threshold with the best F1 on the passages of this folder that judge-train holds out"
     add("--fit-on", type=Path, metavar="DIR", help=fit_on)
     contrary = "the judge also reads the other perspective of a question with two, as in a run"
     add("--contrary", action="store_true", help=contrary)
@@ -54,10 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> Record:
     """Adds the missing scores, then scores all."""
-    if args.threshold is not None and not math.isfinite(args.threshold):
-        raise InputError("--threshold must be a number.")
-    if args.fit_on is not None and args.threshold is not None:
-        raise InputError("--fit-on and --threshold both set the threshold. Leave one out.")
     pairs = answering(load_pairs(args.data)) if args.answers else load_pairs(args.data)
     if not pairs:
         raise InputError(f"{args.data} has no question whose two perspectives are yes and no.")
@@ -129,8 +123,6 @@ def _facts(pair: LabelledPair, opposite: dict[tuple[str, str], str]) -> Record:
 
 
 def _threshold(records: Sequence[Record], judge: PairJudge, args: argparse.Namespace) -> tuple[float, str]:
-    if args.threshold is not None:
-        return args.threshold, "as given"
     if args.fit_on is not None:
         return fitted_elsewhere(judge, args.fit_on, args.contrary, args.seed)
     if judge.threshold is not None:

@@ -1,8 +1,7 @@
 """Perspective-aware retrieval (PIR): do queries with a perspective retrieve its passages, also with changed vectors?
 
 Each form of `evals/retrievers/projection.py` is a row, and 'none' is the baseline; 'pap' and 'pap+' have a row for each
-strength, and each encoder has its own rows. Search is exact, over whole passages. A perspective without text has the
-vector q − r, query minus root (as PIR has it for AmbigQA).
+strength. Search is exact, over whole passages. A perspective without text has the vector q − r, query minus root.
 
 --perspectives rules adds rows with root and perspective extracted from the query by rules, compared with the data's.
 QA-F1 is the overlap of the extracted with the annotated perspective; without text, the words of the query that the root
@@ -11,19 +10,15 @@ lacks replace the annotation.
 
 import argparse
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.datasets.rows import digest
 from evals.metrics.measure import ROUNDS, figures_by
-from evals.metrics.p_recall import AVERAGE, Ints, measures
-from evals.metrics.qa import qa_f1, words
-from evals.models import open_encoders
+from evals.metrics.p_recall import AVERAGE, measures, qa_f1, words
+from evals.models import encoder_and_cache
 from evals.reports.records import Record
 from evals.reports.table import STAR, block, percent, sure
 from evals.retrievers.leaning import columns_of, rank, split_by_rules
@@ -48,12 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def pir_options(parser: argparse.ArgumentParser) -> None:
-    """Options of the suites on this data: --data, --task, --encoders, --k."""
+    """Options of the suites on this data: --data, --task, --k."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="the PIR data: one JSON object of tasks, plain or .gz")
     add("--task", type=names, default=[], metavar="NAME[,NAME…]", help="tasks (default: all)")
-    encoders = "settings (default), embedded, or folders and names of sentence-transformers models (extra 'models')"
-    add("--encoders", type=names, default=["settings"], metavar="NAME[,NAME…]", help=encoders)
     cutoff_option(parser, "passages", [5, 10])
 
 
@@ -67,25 +60,19 @@ def measure(args: argparse.Namespace) -> Record:
     ]
     queries = [one.query for task in tasks for root in task.roots for one in root.perspectives]
     splits = {source: {query: split_by_rules(query) for query in queries} for source in args.perspectives}
-    encoders, cache = open_encoders(args.encoders)
-    before = [f"{encoder.name}: " if len(encoders) > 1 else "" for encoder in encoders]
-    named = {prefix + column.name: (prefix, column) for prefix in before for column in columns}
+    encoder, cache = encoder_and_cache()
     bases = {
-        "gain": {name: f"{p}none" for name, (p, c) in named.items() if c.form != "none"},
-        "less_annotated": {name: p + replace(c, source="").name for name, (p, c) in named.items() if c.source},
+        "gain": {column.name: "none" for column in columns if column.form != "none"},
+        "less_annotated": {column.name: replace(column, source="").name for column in columns if column.source},
     }
-    ranks: dict[str, Sequence[Ints]] = {}
-    for task in tasks:
-        each = [rank(task, columns, encoder, cache, splits) for encoder in encoders]
-        ranks[task.name] = [np.concatenate(of_root, axis=1) for of_root in zip(*each, strict=True)]
+    ranks = {task.name: rank(task, columns, encoder, cache, splits) for task in tasks}
     keys = {task.name: [root.key for root in task.roots] for task in tasks}
-    found = measures(ranks, keys, list(named), args.k, bases)
+    found = measures(ranks, keys, [column.name for column in columns], args.k, bases)
     for task, source in ((task, source) for task in tasks for source in splits):
         rows = [(r.key, splits[source][o.query][1], _own(r, o)) for r in task.roots for o in r.perspectives]
         found[task.name][_DRAWN + source] = {"qa_f1": qa_f1(rows)}
-    encoded = ", ".join(encoder.name for encoder in encoders)
-    config = {"data": args.data.name, "sha256": digest(args.data), "encoder": encoded}
-    config |= {"columns": list(named), "rounds": ROUNDS, "sizes": {task.name: _sizes(task) for task in tasks}}
+    config = {"data": args.data.name, "sha256": digest(args.data), "encoder": encoder.name, "rounds": ROUNDS}
+    config |= {"columns": [column.name for column in columns], "sizes": {task.name: _sizes(task) for task in tasks}}
     config |= {name: getattr(args, name) for name in ("k", "limit", "seed", "perspectives")}
     return {"suite": "pir", **figures_by(found, args.seed), "config": config}
 

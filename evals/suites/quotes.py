@@ -31,7 +31,7 @@ from agent.models.providers import Brief, Providers, Writer
 from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
 from agent.state import Claim
-from evals.answering.asking import AgentQuestion, ask_all, in_force
+from evals.answering.asking import ask_all, in_force, isolated_runs
 from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases
 from evals.metrics.measure import Ratio, figures_by
 from evals.metrics.quoting import Kind, QuotableParts, fit, measures
@@ -85,10 +85,9 @@ async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list
     cases = chosen.drawn(args.limit, args.seed)
     seen: dict[str, tuple[Brief, ...]] = {}
     with Records(None, "quotes", in_force(settings)) as records:
-        asks = [AgentQuestion(case) for case in cases]
-        build = partial(_recording, seen)
-        await ask_all(asks, chosen.documents, records, settings, args.parallel, build)
-        answered = {r["case"]: r["answer"]["run_id"] for r in records.done.values() if "answer" in r}
+        async with isolated_runs(settings, partial(_recording, seen)) as runs:
+            await ask_all(runs, cases, chosen.documents, records, args.parallel)
+        answered = {key: r["answer"]["run_id"] for key, r in records.done.items() if "answer" in r}
     return [_question(case, seen.get(answered.get(case.key, ""), ())) for case in cases]
 
 

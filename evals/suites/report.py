@@ -7,15 +7,17 @@ python -m evals report --paper judge.json [MORE.json …]         next to the pa
 """
 
 import argparse
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from operator import itemgetter
 from pathlib import Path
 
+import numpy as np
+
+from evals.metrics.measure import ItemRow, Ratio
 from evals.reports.paper import beside
-from evals.reports.records import Record
-from evals.reports.results import Measured, compared, measured, read_result
+from evals.reports.results import Measured, measured, read_result
 from evals.reports.table import STAR, markdown, number, sure
-from evals.suite import common_options, show
 from tools.errors import InputError
 
 
@@ -24,44 +26,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("results", nargs="*", type=Path, metavar="RESULT", help="output of a suite's --json")
     add("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two results of one suite")
     add("--paper", action="store_true", help="next to the papers' tables; without a result: the command for it")
-    common_options(parser, seed="seed of the paired intervals")
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the table, the comparison, or the papers' tables. Raises InputError."""
     if bool(args.compare) == bool(args.results or args.paper):
         raise InputError("name the results to report, with --paper or without, or --compare OLD NEW.")
-    if args.paper and args.json:
-        raise InputError("--paper prints Markdown. Leave out --json.")
+    paths = args.compare or args.results
+    results = [read_result(path) for path in paths]
     if args.paper:
-        print("\n".join(beside({str(path): read_result(path) for path in args.results})))
+        lines = beside(dict(zip(map(str, paths), results, strict=True)))
     elif args.compare:
-        old, new = (measured(read_result(path)) for path in args.compare)
-        rows = compared(old, new, args.seed)
-        show(args.json, rows, lambda: _comparison(rows))
+        titles = ["data", "name", "measure", "old", "new", "change, 95 %", "questions"]
+        lines = [*markdown(titles, compared(*map(measured, results))), "", f"* the paired interval {STAR}."]
     else:
-        lines = [line for path in args.results for line in measured(read_result(path))]
-        told = [{name: of for name, of in asdict(line).items() if name != "items"} for line in lines]
-        titles = ["suite", "data", "name", "measure", "value, 95 %"]
-        show(args.json, told, lambda: markdown(titles, _rows(lines)))
+        found = [line for result in results for line in measured(result)]
+        lines = markdown(
+            ["suite", "data", "name", "measure", "value, 95 %"], sorted(_rows(found), key=itemgetter(0, 1, 3))
+        )
+    print("\n".join(lines))
     return 0
 
 
 def _rows(lines: Sequence[Measured]) -> Iterator[list[str]]:
-    """The measures that have an interval; those of one suite and data follow each other."""
-    for suite, data in dict.fromkeys((line.suite, line.data) for line in lines):
-        group = [line for line in lines if (line.suite, line.data) == (suite, data)]
-        for measure in dict.fromkeys(m for line in group for m in line.intervals):
-            for line in (line for line in group if measure in line.metrics):
-                value = number(line.metrics[measure], line.intervals.get(measure, ()))
-                yield [suite, data, line.name, measure, value]
+    """The measures that have an interval. Equal measures of one suite and data follow each other."""
+    for line in lines:
+        for measure, ends in line.intervals.items():
+            yield [line.suite, line.data, line.name, measure, number(line.metrics[measure], ends)]
 
 
-def _comparison(rows: Sequence[Record]) -> list[str]:
-    cells = []
-    for r in rows:
-        (low, high), over = r["interval"], r["questions"]
-        change = f"{r['difference']:+.3f} [{low:+.3f}, {high:+.3f}]{sure((low, high), over)}"
-        cells.append([r["data"], r["name"], r["measure"], number(r["old"]), number(r["new"]), change, str(over)])
-    titles = ["data", "name", "measure", "old", "new", "change, 95 %", "questions"]
-    return [*markdown(titles, cells), "", f"* the paired interval {STAR}."]
+def compared(old: Sequence[Measured], new: Sequence[Measured]) -> list[list[str]]:
+    """The rows of measures of both results. Data and name must agree; the names may differ if both have only one on the
+    data, such as two judges. Raises InputError without a common question."""
+    rows = list[list[str]]()
+    for second in new:
+        same, others = ([x for x in of if (x.suite, x.data) == (second.suite, second.data)] for of in (old, new))
+        named = [first for first in same if first.name == second.name]
+        if named or (len(same) == len(others) == 1):
+            rows += _differences((named or same)[0], second)
+    if not rows:
+        raise InputError("the two results have no questions in common: their suites or data differ.")
+    return rows
+
+
+def _differences(first: Measured, second: Measured) -> Iterator[list[str]]:
+    name = second.name if first.name == second.name else f"{first.name} → {second.name}"
+    for measure in (m for m in second.items if m in first.items):
+        both = sorted({q for q, *_ in first.items[measure]} & {q for q, *_ in second.items[measure]})
+        before, after = (_over(of.items[measure], both) for of in (first, second))
+        if not math.isnan(before.value + after.value):
+            low, high = (less := after.less(before)).interval()
+            change = f"{less.value:+.3f} [{low:+.3f}, {high:+.3f}]{sure((low, high), len(both))}"
+            yield [second.data, name, measure, number(before.value), number(after.value), change, str(len(both))]
+
+
+def _over(rows: Sequence[ItemRow], questions: Sequence[str]) -> Ratio:
+    """The ratio over these questions, each one item."""
+    sums = {question: np.zeros(2) for question in questions}
+    for question, *parts in rows:
+        if question in sums:
+            sums[question] += parts
+    return Ratio.of((question, *of) for question, of in sums.items())

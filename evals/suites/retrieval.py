@@ -21,8 +21,6 @@ from evals.suite import FIRST, common_options, cutoff_option, names, peak_memory
 
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
 _DEEP = {"precision@1": "precision@1", "documents_needed": "documents needed", "documents_needed_share": "MRecall@100"}
-CORRECTED = " corrected"
-"""The ending of a measure whose interval includes the judge's errors."""
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]
 """By method and qid the ids of passages, best first."""
 _PLAIN = ("documents_needed", f"sycophancy@{TOP_FIVE}", "passages")  # not shares
@@ -32,10 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the queries and their corpora")
     add("--set", type=names, default=[], metavar="NAME[,NAME…]", help="query sets; not needed for a single one")
-    retrievers = (
-        "such as steelman, dense+mmr:0.9, hybrid+expansion, dense+pap, dense+greedyplus; an unknown name lists all"
-    )
-    usual = f"retrievers (default: {','.join(STANDARD)}), {retrievers}"
+    told = "such as steelman, dense+mmr:0.9, hybrid+expansion, dense+pap, dense+greedyplus; an unknown name lists all"
+    usual = f"retrievers (default: {','.join(STANDARD)}), {told}"
     add("--methods", type=names, default=list(STANDARD), metavar="NAME[,NAME…]", help=usual)
     cutoff_option(parser, "passages", [5, 10, 20], DEEPEST)
     add("--out", type=Path, metavar="RECORDS", help="file for the rankings; stored ones are reused")
@@ -98,8 +94,7 @@ def table(result: Record) -> list[str]:
 def set_lines(result: Record, name: str) -> list[str]:
     """The lines of a set, or of the average, which has no sizes."""
     config, metrics, lines = result["config"], result["metrics"][name], [name]
-    endings = ("", CORRECTED)
-    columns = [{f"{m}@{k}{end}": f"{t}@{k}{end}" for m, t in _NAMES.items()} for k in config["k"] for end in endings]
+    columns = [{f"{m}@{k}": f"{t}@{k}" for m, t in _NAMES.items()} for k in config["k"]]
     columns.append(_DEEP | {f"sycophancy@{TOP_FIVE}": "sycophancy Δ"})
     columns.append({f"{kind}@{TOP_FIVE}": kind.replace("_", " ") for kind in LEANINGS})
     if size := config["sizes"].get(name):
