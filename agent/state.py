@@ -49,8 +49,6 @@ QuestionForm = Literal["polar", "claim", "topic", "choice", "open", "plain", "co
 CoverageStatus = Literal["supported", "thin", "not_found"]
 StageName = Literal["frame", "expand", "lookup", "retrieve", "web", "requery", "judge", "select", "write", "verify"]
 """The graph's nodes, as answers name them in `timings` and `providers`; 'web' is the web search of retrieve."""
-RENAMED_STAGES = {"search": "retrieve", "again": "requery"}
-"""Names of stages in the events and checkpoints of earlier versions, and their names now."""
 Role = Literal["thesis", "case", "also", "crux"]
 FailedCheck = Literal["source", "side", "unchecked"]
 """The failed check: the passages do not say the claim, it does not serve its side, or no check was possible."""
@@ -230,7 +228,7 @@ class StageNote(TypedDict):
     brief: NotRequired[str]
 
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 """Increases with each change of `RunState` that older runs cannot continue with."""
 
 
@@ -241,7 +239,7 @@ class RunState(TypedDict, total=False):
     question: str  # given
     earlier: list[str]  # given: questions asked before in the thread, oldest first
     against: CounterTarget  # given: what the question wants argued against, where it asks for that
-    framing: FramingState  # given, frame: known before the run begins where rules alone frame
+    framing: FramingState  # given where rules frame; else frame
     perspectives: list[Perspective]  # frame, expand, judge, lookup: editable in `review`; none for a fact
     question_results: list[int]  # frame, expand: what a search for the bare question found
     queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried

@@ -67,7 +67,7 @@ def test_a_run_as_it_goes() -> None:
         ("stage", {"stage": "judge"}),
         ("judged", {"side": "p1", "status": "supported", "passages": 1, "sources": 1}),
         ("judged", {"side": "p2", "status": "not_found", "passages": 0, "sources": 0}),
-        ("stage", {"stage": "again"}),  # as earlier versions stored it
+        ("stage", {"stage": "requery"}),
         ("searching", {"side": "p2", "queries": ["more"]}),
     ]
     shown = [progress_view.sides(progress_of(events(*told[:n]))) for n in (5, 7, 8, 12, 14)]

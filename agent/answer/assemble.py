@@ -36,7 +36,7 @@ from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, stage_deadline
 from agent.samples import nearest_questions
-from agent.state import RENAMED_STAGES, Claim, Perspective, RunState, ScoredQuote, ScoredResponse, in_case, quotes_of
+from agent.state import Claim, Perspective, RunState, ScoredQuote, ScoredResponse, in_case, quotes_of
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.grounding import content_overlap, has_prompt_injection, verbatim
@@ -169,7 +169,7 @@ def assemble(
         coverage=[_line(p, state, claims, passages) for p in state["perspectives"]],
         notes=[*(query_notes(state) if outcome == "nothing_found" else []), *notes_of(state, sides)],
         nearest_questions=[*nearest] if outcome == "nothing_found" and not state.get("earlier") else [],
-        providers=providers | _served_by(state),
+        providers=providers | state.get("served_by", {}),
         timings=_timings(state, seconds),
         usage=_usage(state.get("counts", {})),
     )
@@ -187,14 +187,8 @@ def _numbered(
     return [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides], also, crux
 
 
-def _served_by(state: RunState) -> dict[str, str]:
-    return {RENAMED_STAGES.get(name, name): provider for name, provider in state.get("served_by", {}).items()}
-
-
 def _timings(state: RunState, seconds: float) -> dict[str, float]:
-    ran: dict[str, list[tuple[float, float]]] = {}
-    for name, intervals in state.get("intervals", {}).items():
-        ran.setdefault(RENAMED_STAGES.get(name, name), []).extend(intervals)
+    ran = state.get("intervals", {})
     return {name: round(busy_seconds(intervals), 3) for name, intervals in ran.items()} | {"total": round(seconds, 3)}
 
 

@@ -19,7 +19,6 @@ from tools.store.store import SAMPLES
 
 def collections(args: argparse.Namespace) -> int:
     """Prints the collections, or one collection's documents."""
-    from agent.commands.ingest import outdated_line
     from agent.runs.bootstrap import open_store
 
     store, settings = open_store()
@@ -27,7 +26,6 @@ def collections(args: argparse.Namespace) -> int:
         for row in store.documents(args.name):
             about = ", ".join(filter(None, [row["title"], row["publisher"], *stored_document_facts(row)]))
             print(strip_control_characters(f"{row['shown_id']} ({row['passages']} passages) {about}"))
-        print(outdated_line(store, args.name), end="")
         return OK
     for c in store.collections():
         print(
@@ -35,7 +33,6 @@ def collections(args: argparse.Namespace) -> int:
                 f"{c.name}: {count(c.documents, 'document')}, {count(c.passages, 'passage')}, encoder {c.encoder}"
             )
         )
-    print("".join(outdated_line(store, c.name) for c in store.collections()), end="")
     print(f"Kept in {settings.data_dir}")
     return OK
 

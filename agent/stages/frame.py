@@ -17,7 +17,7 @@ from agent.models.inference import Models
 from agent.models.providers import Planner, Providers
 from agent.options import RESERVED_BEFORE_PLAN, RunOptions, check_answerable, run_options, stage_deadline
 from agent.stages.stage import report, stage
-from agent.state import FramingState, RunState, asked_query, counter_framing
+from agent.state import FramingState, RunState, asked_query
 from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, SteelmanError
 from tools.language.identification import reads_as_english
@@ -29,17 +29,15 @@ from tools.store.store import SAMPLES
 
 @stage("frame")
 async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    options, earlier = run_options(runtime), state.get("earlier", [])
-    if "framing" not in state and "against" in state:  # an older version began the run
-        state = RunState(**{**state, "framing": counter_framing(state["against"])})
+    options = run_options(runtime)
     if providers.plan and "framing" not in state:
         update = await _plan_update(providers, providers.plan, state, options)
+        check_answerable(update["framing"]["form"], state["question"])
     else:
-        framing = state["framing"] if "framing" in state else await providers.frame(state["question"], earlier)
-        alone = not earlier and options.collections == (SAMPLES,) and not (options.web and providers.web)
+        framing = state["framing"]
+        alone = not state["earlier"] and options.collections == (SAMPLES,) and not (options.web and providers.web)
         update = RunState(framing=await _as_sample_question(providers, framing, options) if alone else framing)
     framing = update["framing"]
-    check_answerable(framing["form"], state["question"])
     report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
     return update
 
