@@ -188,12 +188,9 @@ RESERVED: dict[StageName, float] = {
 }
 """By stage: the share of a run's usual time that is kept for the stages after it. A deadline later than the usual one
 adds to every stage, because a slow model may use all the time that the run has."""
-RESERVED_BEFORE_PLAN = 0.8
-"""The same share for the searches before the plan."""
 
 
-def stage_deadline(options: RunOptions, stage: StageName, reserved: float = 0.0) -> float:
-    """Returns when the stage ends, in seconds since the epoch; infinite without a deadline. reserved: a larger share
-    than the stage's."""
+def stage_deadline(options: RunOptions, stage: StageName) -> float:
+    """Returns when the stage ends, in seconds since the epoch; infinite without a deadline."""
     usual = min(options.deadline_seconds, _DEPTHS[options.depth]["deadline_seconds"])
-    return options.deadline_at - max(reserved, RESERVED[stage]) * usual if options.deadline_at else math.inf
+    return options.deadline_at - RESERVED[stage] * usual if options.deadline_at else math.inf

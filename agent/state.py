@@ -126,14 +126,11 @@ def counter_framing(against: CounterTarget) -> FramingState:
 class PassageEvidence(TypedDict):
     """The passages that count for one perspective. ids: surest first. strongest: the probability of the surest.
 
-    Before `write`: passages above the judge's threshold. After: passages with a quotable sentence. copies: passages
-    that count as another one; reworded: those of them in other words.
+    Before `write`: passages above the judge's threshold. After: passages with a quotable sentence.
     """
 
     ids: list[int]
     strongest: float
-    copies: int
-    reworded: int
 
 
 class Coverage(PassageEvidence):
@@ -142,13 +139,6 @@ class Coverage(PassageEvidence):
     status: CoverageStatus
     passages: int
     sources: int
-
-
-class SentenceEvidence(TypedDict):
-    """The passages of a perspective with a quotable sentence, surest first."""
-
-    case: list[int]
-    strongest: float
 
 
 class Claim(TypedDict):
@@ -253,7 +243,7 @@ class RunState(TypedDict, total=False):
     round: int  # requery: how often it has searched again
     next_queries: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     selected: dict[str, list[int]]  # select, lookup: per perspective, the passages to write from
-    sentence_evidence: dict[str, SentenceEvidence]  # write: per perspective, what its sentences' scores tell
+    sentence_evidence: dict[str, PassageEvidence]  # write: per perspective, what its sentences' scores tell
     document_stances: dict[str, list[int]]  # write: per perspective, a passage of each document that argues for it
     responses: list[ScoredResponse]  # write: by perspective, the groups with the most independent sources first
     drafts: list[Claim]  # write, lookup

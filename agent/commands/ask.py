@@ -72,12 +72,8 @@ class TerminalProgress:
 def ask(args: argparse.Namespace) -> int:
     """Prints the answer. Returns 3 if nothing was found, 4 if a provider was replaced or an empty search was
     incomplete."""
-    if bool(args.question) == bool(args.resume) and not (args.question == "" and not args.resume):
-        raise InputError(
-            "give a question in quotation marks, or --resume RUN_ID."
-            if not args.resume
-            else "give a question or --resume, not both."
-        )
+    if (args.question is None) == (args.resume is None):
+        raise InputError("give a question in quotation marks, or --resume RUN_ID.")
     if args.out:
         check_ending(Path(args.out))
     return asyncio.run(_ask(args))

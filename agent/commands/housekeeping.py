@@ -11,7 +11,7 @@ from agent.answer.words import stored_document_facts, strip_control_characters
 from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
 from agent.settings import Settings, find_env_file, load_settings
-from tools.errors import InputError, UnknownCollectionError, command
+from tools.errors import InputError, command
 from tools.language.lexicon import count
 from tools.store.database import Database
 from tools.store.store import SAMPLES
@@ -44,16 +44,8 @@ def delete(args: argparse.Namespace) -> int:
     if args.name == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
     store, search, _ = open_indexes()
-    try:
-        name, document = args.name, args.document
-        removed = store.delete_document(name, document) if document else store.delete_collection(name)
-    except UnknownCollectionError:
-        if not store.finished_removal:
-            raise
-        removed = 0
-    if not removed and store.finished_removal:
-        print("Nothing of that name is left, in the store or in the indexes: it had been removed before.")
-        return OK
+    name, document = args.name, args.document
+    removed = store.delete_document(name, document) if document else store.delete_collection(name)
     if args.document and not removed:
         raise InputError(
             f"collection '{args.name}' has no document '{args.document}'.",

@@ -47,8 +47,6 @@ def ingest(args: argparse.Namespace) -> int:
         if removed := _synchronise(args, store, paths, files, report):
             search.refresh()
         print(f"{count(len(removed), 'document')} removed: no longer in the files that they were read from.")
-    else:
-        _tell_kept(args.collection, store, files, report)
     return FAILED if report.problems else OK
 
 
@@ -73,22 +71,6 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
         print(f"not read: {problem}", file=sys.stderr)
     if report.stored + report.unchanged:
         print("Ask them:", command('python -m agent ask "…"', collection=args.collection))
-
-
-def _tell_kept(collection: str, store: Store, files: Sequence[InputFile], report: IngestReport) -> None:
-    """Prints stored documents that are no longer in their files."""
-    if not store.has_collection(collection):
-        return
-    read = {f.origin: f.name for f in files if f.origin not in report.broken}
-    known = store.known_documents(store.collection(collection)[0])
-    unseen = {key: k.origin for key, k in known.items() if k.origin in read and key not in report.seen}
-    rows = [origin for key, origin in unseen.items() if key != origin]
-    if rows:
-        named = normalized_name(read[rows[0]]) if len(set(rows)) == 1 else count(len(set(rows)), "file")
-        print(f"Kept, though not in {named} any more: {count(len(rows), 'row')}. --sync removes what is gone.")
-    if empty := [normalized_name(read[origin]) for key, origin in unseen.items() if key == origin]:
-        named = ", ".join([*empty[:_SHOWN], *(["…"] if len(empty) > _SHOWN else [])])
-        print(f"Kept, though their files hold no text any more: {named}. --sync removes what is gone.")
 
 
 def _counts(counted: Counter[str]) -> str:

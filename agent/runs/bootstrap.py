@@ -126,7 +126,6 @@ def finish_removals(store: Store, search: "HybridSearch") -> None:
         return
     try:
         search.refresh()
-        store.finished_removal = True
         _LOG.warning("A removal that an earlier command began is finished now.")
     except SteelmanError as exc:
         _LOG.warning("The indexes still hold what an earlier command removed from the store: %s", exc)

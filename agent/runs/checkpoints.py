@@ -147,16 +147,12 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
         raise SettingsError(
             "STEELMAN_CHECKPOINT_URL is set, but the Postgres client is not installed: `pip install -e '.[postgres]'`."
         ) from exc
-    if not address.startswith(("postgresql://", "postgres://")):
-        raise SettingsError("STEELMAN_CHECKPOINT_URL has to begin with postgresql://. See .env.example.")
-    try:
-        psycopg.conninfo.conninfo_to_dict(address)
-    except psycopg.ProgrammingError as exc:
-        raise SettingsError("STEELMAN_CHECKPOINT_URL is no Postgres address. See .env.example.") from exc
     try:
         async with AsyncPostgresSaver.from_conn_string(address) as saver:
             await saver.setup()
             yield saver
+    except psycopg.ProgrammingError as exc:  # its text may hold the password
+        raise SettingsError("STEELMAN_CHECKPOINT_URL is no Postgres address. See .env.example.") from exc
     except psycopg.OperationalError as exc:
         raise StoreError(
             f"the Postgres server of STEELMAN_CHECKPOINT_URL does not answer ({exc}). Start it, or unset the variable."
