@@ -10,17 +10,8 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import cast
 
 from tools.errors import InputError, SteelmanError, as_installed
-
-
-def _replace_unprintable() -> None:
-    """Replaces characters that an encoding of the standard streams lacks."""
-    # Keeps bytes that are not UTF-8, so that a later check refuses them with a message.
-    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=errors)
 
 
 def discard_output() -> None:
@@ -174,7 +165,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run_command(work: Callable[[], int], module: str, name: str = "steelman") -> int:
     """Runs `python -m MODULE` and returns its exit status. Any failure becomes one line that begins with `name`."""
-    _replace_unprintable()
+    # Replaces characters that an encoding lacks; keeps bytes that are not UTF-8, so that a later check refuses them.
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
     try:
         return _printed(work)
     except InputError as exc:
@@ -219,14 +213,9 @@ def _printed(work: Callable[[], int]) -> int:
 
 def _run(arguments: list[str] | None) -> int:
     args = build_parser().parse_args(arguments)
-    return int(command_of(args.command)(args))
-
-
-def command_of(name: str) -> Callable[[argparse.Namespace], int]:
-    """Returns the function of a command and imports its module."""
-    modules = {"ask": "ask", "chat": "ask", "batch": "batch", "ingest": "ingest"}
-    module = importlib.import_module(f"agent.commands.{modules.get(name, 'housekeeping')}")
-    return cast(Callable[[argparse.Namespace], int], getattr(module, name))
+    module = args.command if args.command in ("ask", "batch", "ingest") else "housekeeping"
+    module = "ask" if args.command == "chat" else module
+    return int(getattr(importlib.import_module(f"agent.commands.{module}"), args.command)(args))
 
 
 def _refuse(name: str, message: str, status: int) -> int:

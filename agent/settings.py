@@ -88,26 +88,25 @@ def split_list(value: str) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def checked_host_names(value: str) -> str:
-    return _check_each(
-        value, _HOST_NAME, "host names without https:// and port, such as api.example.org, other.example"
-    )
-
-
-def checked_origins(value: str) -> str:
-    return _check_each(value, _ORIGIN, "addresses of pages without a path, such as https://app.example.org")
-
-
 def checked_judge(value: str) -> str:
     if value not in (known := ("auto", "embedded", "batch", "chat", "score")) and not value.startswith("hub:"):
         raise ValueError(f"it is one of {', '.join(known)}, or hub: and the name or folder of a model")
     return value
 
 
-def _check_each(value: str, form: re.Pattern[str], what: str) -> str:
-    if not all(map(form.fullmatch, split_list(value))):
-        raise ValueError(f"it lists {what}")
-    return value
+def _each(form: re.Pattern[str], what: str) -> AfterValidator:
+    """Returns a check of a setting that lists several. what: what it lists, with an example."""
+
+    def check(value: str) -> str:
+        if not all(map(form.fullmatch, split_list(value))):
+            raise ValueError(f"it lists {what}")
+        return value
+
+    return AfterValidator(check)
+
+
+_HostNames = _each(_HOST_NAME, "host names without https:// and port, such as api.example.org, other.example")
+_Origins = _each(_ORIGIN, "addresses of pages without a path, such as https://app.example.org")
 
 
 def checked_public_address(value: str) -> str:
@@ -308,10 +307,10 @@ class Settings(NetworkSettings):
         "first: `python -m api keys make NAME`.",
     )
     api_port: int = Field(default=8000, ge=0, le=65535, description="The port; 0 takes a free one and says which.")
-    api_hosts: Annotated[str, AfterValidator(checked_host_names)] = _text(
+    api_hosts: Annotated[str, _HostNames] = _text(
         "Names under which callers reach it, and browsers the page, besides this machine's: api.example.org, ..."
     )
-    api_origins: Annotated[str, AfterValidator(checked_origins)] = _text(
+    api_origins: Annotated[str, _Origins] = _text(
         "Web pages that may call it (CORS): https://app.example.org, ...; empty: none."
     )
     public_url: Annotated[str, AfterValidator(checked_public_address)] = _text(

@@ -151,7 +151,7 @@ def assemble(
     numbering = CitationNumbering(passages, claims, _dropped(state))
     framing, against = state["framing"], state.get("against")
     sides, also, crux = _numbered(state, claims, numbering)
-    outcome = _outcome(state, sides, also)
+    outcome, intervals = _outcome(state, sides, also), state.get("intervals", {}).items()
     documents = answer_documents(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
     return Answer(
         run_id=run_id,
@@ -170,7 +170,7 @@ def assemble(
         notes=[*(query_notes(state) if outcome == "nothing_found" else []), *notes_of(state, sides)],
         nearest_questions=[*nearest] if outcome == "nothing_found" and not state.get("earlier") else [],
         providers=providers | state.get("served_by", {}),
-        timings=_timings(state, seconds),
+        timings={n: round(busy_seconds(i), 3) for n, i in intervals} | {"total": round(seconds, 3)},
         usage=_usage(state.get("counts", {})),
     )
 
@@ -185,11 +185,6 @@ def _numbered(
     sides = [_perspective(p, state, claims, numbering) for p in state["perspectives"]]
     also, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("also", "crux"))
     return [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides], also, crux
-
-
-def _timings(state: RunState, seconds: float) -> dict[str, float]:
-    ran = state.get("intervals", {})
-    return {name: round(busy_seconds(intervals), 3) for name, intervals in ran.items()} | {"total": round(seconds, 3)}
 
 
 def _usage(counts: dict[str, float]) -> Usage:

@@ -7,7 +7,7 @@ store.
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -130,12 +130,10 @@ def _prepared(path: Path) -> sqlite3.Connection:
     return connection
 
 
-@asynccontextmanager
-async def open_checkpointer(settings: Settings) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
+def open_checkpointer(settings: Settings) -> "AbstractAsyncContextManager[BaseCheckpointSaver[Any]]":
     """Opens the configured checkpointer. Raises SettingsError, StoreError."""
     url = settings.checkpoint_url
-    async with _postgres(url) if url else open_file(settings.checkpoint_path) as saver:
-        yield saver
+    return _postgres(url) if url else open_file(settings.checkpoint_path)
 
 
 @asynccontextmanager
