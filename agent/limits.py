@@ -123,6 +123,8 @@ SAYS_CLAIM, BARELY_SAYS_CLAIM = 0.6, 0.2
 """Shares of a claim's content words in a passage that says it, and in one that does not."""
 SEARCHED_PASSAGES = 100
 """Passages of a document, nearest to the cited ones, in which a claim's words are searched."""
+SAME_CLAIM = 0.92
+"""Cosine of two claims of a side that are merged."""
 
 # The answer
 

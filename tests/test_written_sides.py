@@ -19,7 +19,7 @@ from agent.options import RunOptions
 from agent.runs.build import build_providers
 from agent.settings import load_settings
 from agent.stages.select import select
-from agent.stages.verify import verify
+from agent.stages.verify import merge_reworded, verify
 from agent.stages.write import write
 from agent.state import Perspective, RunState
 from tools.documents.ingest import Ingester
@@ -191,6 +191,16 @@ async def test_claims_keep_their_reasons_and_answers(bench: Bench) -> None:
     assert {*next(d["passages"] for d in found["drafts"] if d.get("answers"))} == copies
     # The model wrote nothing for the other side, whose one passage is quoted.
     assert {i for c in found["claims"] if c["perspective"] == "p2" for i in c["passages"]} <= {bench.id("trippers")}
+
+
+async def test_claims_that_say_the_same_are_merged(bench: Bench) -> None:
+    text = "A free ferry lets nurses and carters of all the far villages reach the town by seven every morning"
+    reworded, another = {"text": f"{text} indeed.", "answers": 7}, {"text": text.replace("seven", "eight")}
+    own = {"text": text, "perspective": "p1", "role": "case", "support": 0.9}
+    changes: Any = ({}, reworded, {"perspective": "p2"}, {"objection": True}, another)
+    given: Any = [{**own, "passages": [n], **changed} for n, changed in enumerate(changes, 1)]
+    merged = await merge_reworded(bench.providers.models, given)
+    assert [(c["passages"], c.get("answers")) for c in merged] == [([1, 2], 7), ([3], None), ([4], None), ([5], None)]
 
 
 async def test_an_open_question_has_objections(bench: Bench) -> None:

@@ -25,6 +25,7 @@ from agent.limits import (
     BARELY_SAYS_CLAIM,
     CHECK_SHARE,
     CLEARLY_OPPOSED,
+    SAME_CLAIM,
     SAYS_CLAIM,
     SEARCHED_PASSAGES,
     VERIFY_GRACE_SECONDS,
@@ -55,6 +56,8 @@ from tools.language.grounding import (
     has_prompt_injection,
     is_denied,
     missing_facts,
+    number_values,
+    plain_text,
     verbatim,
     word_hints,
 )
@@ -88,7 +91,7 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
     _report(runtime, quoted)
-    shown = deduplicated([*held, *quoted])
+    shown = await merge_reworded(providers.models, deduplicated([*held, *quoted]))
     order = {p["id"]: n for n, p in enumerate(state.get("perspectives", []))}
     claims = with_theses(sorted(shown, key=lambda c: order.get(c["perspective"], len(order))))
     claims += await _crux(checks, claims)
@@ -441,3 +444,29 @@ def with_theses(claims: list[Claim]) -> list[Claim]:
         return Claim(**{**claim, "role": "thesis" if first.get(claim["perspective"]) is claim else "case"})
 
     return [c if c["role"] in OF_NO_PERSPECTIVE else marked(c) for c in claims]
+
+
+async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]:
+    """Merges claims of one perspective that say the same in other words; the first then cites the passages of both.
+
+    Claims with different numbers differ.
+    """
+    vectors = await models.encode([c["text"] for c in claims])
+    kinds = [(c["perspective"], c["role"], in_case(c), number_values([plain_text(c["text"])])) for c in claims]
+    merged = dict[int, Claim]()
+    for n, claim in enumerate(claims):
+        same = (m for m in merged if kinds[m] == kinds[n] and vectors[m] @ vectors[n] >= SAME_CLAIM)
+        first = next(same, n)
+        merged[first] = _citing_both(merged[first], claim) if first in merged else claim
+    return list(merged.values())
+
+
+def _citing_both(one: Claim, other: Claim) -> Claim:
+    """Returns the first claim with the citations of both, and the answer of either."""
+    cited: dict[int, str] = {}
+    for c in (other, one):
+        cited |= zip(c["passages"], c.get("evidence") or [c["text"]] * len(c["passages"]), strict=True)
+    ids = list(dict.fromkeys([*one["passages"], *other["passages"]]))
+    written = bool(one.get("written") or other.get("written"))
+    both = Claim(**{**one, "passages": ids, "evidence": [cited[i] for i in ids], "written": written})
+    return Claim(**{**both, "answers": other["answers"]}) if "answers" in other and "answers" not in one else both
