@@ -10,29 +10,8 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import cast
 
 from tools.errors import InputError, SteelmanError, as_installed
-
-
-def prepare_streams() -> None:
-    """Opens the three standard streams if they are closed, and replaces characters that an encoding lacks.
-
-    A closed stream is opened on the null device. Otherwise the next opened file would get its number, and a
-    library's output would go into that file.
-    """
-    for number in (0, 1, 2):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # opens the lowest free number, which is this one
-    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  # as long as the process
-    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    # Keeps bytes that are not UTF-8, so that a later check refuses them with a message.
-    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=errors)
 
 
 def discard_output() -> None:
@@ -115,12 +94,8 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sync", action="store_true", help="also delete documents whose files are gone from these paths; asks first"
     )
-    parser.add_argument(
-        "--again", action="store_true", help="read again the collection's files that an older version has read"
-    )
     parser.add_argument("--yes", action="store_true", help="with --sync: delete without asking")
     parser.add_argument("--all", action="store_true", help="also hidden files and folders, .git, .venv, node_modules")
-    parser.add_argument("--report", metavar="FILE", help="write a report of failures and omissions")
     columns = parser.add_argument_group("columns of tables (csv, tsv, json, jsonl); default: by name")
     columns.add_argument(
         "--text",
@@ -142,7 +117,6 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-web", action="store_true", help="send no request off this machine")
     parser.add_argument("--only", action="append", metavar="DOMAIN", help="search the web only there; repeatable")
     parser.add_argument("--deadline", type=float, metavar="SECONDS", help="answer by then from what was found")
-    parser.add_argument("--judge-prompt", metavar="FILE", help="the prompt of a chat model that judges")
     depth = parser.add_mutually_exclusive_group()
     depth.add_argument(
         "--quick",
@@ -191,7 +165,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run_command(work: Callable[[], int], module: str, name: str = "steelman") -> int:
     """Runs `python -m MODULE` and returns its exit status. Any failure becomes one line that begins with `name`."""
-    prepare_streams()
+    # Replaces characters that an encoding lacks; keeps bytes that are not UTF-8, so that a later check refuses them.
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
     try:
         return _printed(work)
     except InputError as exc:
@@ -216,10 +193,6 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
     except Exception as exc:
         if sys.flags.dev_mode:
             raise
-        if isinstance(exc, MemoryError) or "start new thread" in str(exc):
-            short = "memory" if isinstance(exc, MemoryError) else "threads"
-            told = f"this user or container may have no more {short}. What was finished is kept. Raise the limit"
-            return _refuse(name, f"{told} (ulimit, --memory, --pids-limit), then run the same command again.", FAILED)
         return _refuse(
             name,
             f"something went wrong inside Steelman ({type(exc).__name__}: {exc}). What was finished is kept. Try "
@@ -240,24 +213,9 @@ def _printed(work: Callable[[], int]) -> int:
 
 def _run(arguments: list[str] | None) -> int:
     args = build_parser().parse_args(arguments)
-    _check_text(args)
-    return int(command_of(args.command)(args))
-
-
-def command_of(name: str) -> Callable[[argparse.Namespace], int]:
-    """Returns the function of a command and imports its module."""
-    modules = {"ask": "ask", "chat": "ask", "batch": "batch", "ingest": "ingest"}
-    module = importlib.import_module(f"agent.commands.{modules.get(name, 'housekeeping')}")
-    return cast(Callable[[argparse.Namespace], int], getattr(module, name))
-
-
-def _check_text(args: argparse.Namespace) -> None:
-    """Raises InputError for an argument that is not UTF-8. Names of files may be."""
-    for name in ("question", "resume", "collection", "name", "document"):
-        given = getattr(args, name, None)
-        for text in given if isinstance(given, list) else [given or ""]:
-            if any("\ud800" <= c <= "\udfff" for c in text):
-                raise InputError(f"the {name} holds bytes that are no text (not UTF-8). Type it again.")
+    module = args.command if args.command in ("ask", "batch", "ingest") else "housekeeping"
+    module = "ask" if args.command == "chat" else module
+    return int(getattr(importlib.import_module(f"agent.commands.{module}"), args.command)(args))
 
 
 def _refuse(name: str, message: str, status: int) -> int:

@@ -98,11 +98,6 @@ def _opening(statement: str, state: RunState) -> list[str]:
     return [first, focus] if against else [first]
 
 
-def after_expand(state: RunState) -> list[Send] | Literal["lookup"]:
-    """Looks up a question without any perspective."""
-    return to_branches(state) or "lookup"
-
-
 def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["requery", "select"]:
     """Searches again if a perspective is uncovered, another search can find something, and rounds and time are left."""
     if state.get("to_search") == "nothing":
@@ -113,7 +108,7 @@ def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["reque
     return "requery" if uncovered and state.get("round", 0) < options.max_rounds and not late else "select"
 
 
-def after_select(state: RunState, runtime: Runtime[RunOptions]) -> Literal["write", "verify"]:
+def after_select(_: RunState, runtime: Runtime[RunOptions]) -> Literal["write", "verify"]:
     """Skips `write` if the caller wants only the passages."""
     return "write" if run_options(runtime).writing else "verify"
 
@@ -133,11 +128,6 @@ def after_verify(state: RunState) -> Literal["judge", "__end__"]:
 
 def _judge_changed(state: RunState) -> bool:
     return state.get("judge", "") != state.get("scored_by", "")
-
-
-def after_requery(state: RunState) -> list[Send] | Literal["select"]:
-    """Ends the search without new queries."""
-    return to_branches(state) or "select"
 
 
 _STAGES: dict[str, Stage[Any]] = {
@@ -164,10 +154,10 @@ def build_graph(
     graph.add_edge(START, "frame")
     graph.add_conditional_edges("frame", after_frame)
     graph.add_edge("expand", "review")
-    graph.add_conditional_edges("review", after_expand, ["retrieve", "lookup"])
+    graph.add_conditional_edges("review", lambda state: to_branches(state) or "lookup", ["retrieve", "lookup"])
     graph.add_edge("retrieve", "judge")
     graph.add_conditional_edges("judge", after_judge)
-    graph.add_conditional_edges("requery", after_requery, ["retrieve", "select"])
+    graph.add_conditional_edges("requery", lambda state: to_branches(state) or "select", ["retrieve", "select"])
     graph.add_conditional_edges("select", after_select)
     graph.add_conditional_edges("write", after_write)
     graph.add_edge("lookup", "verify")

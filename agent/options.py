@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent.state import QuestionForm, StageName
+from prompts import one_line
 from tools.errors import GreetingError, QuestionError, SettingsError
 from tools.language.identification import (
     is_of_another_script,
@@ -113,7 +114,6 @@ def check_names(given: Iterable[str], known: Sequence[str]) -> None:
         raise SettingsError(f"there is no option '{unknown[0]}'. There are: {', '.join(known)}.")
 
 
-_JOINERS = "\u200c\u200d"  # Persian and emoji need them
 _FEWEST_TO_TELL = 3  # words; fewer do not identify a rare language
 EXAMPLE = "Should schools ban smartphones?"
 """A question that the samples answer."""
@@ -138,7 +138,7 @@ def check_question(text: str, *, english_only: bool = True) -> str:
         )
     if any(unicodedata.category(c) == "Cc" and not c.isspace() for c in text):
         raise QuestionError("the question holds control characters. Type it again as plain text.")
-    question = " ".join("".join(c for c in text if c in _JOINERS or unicodedata.category(c) != "Cf").split())
+    question = one_line(text)
     if not question:
         raise QuestionError(f"the question is empty. {_EXAMPLE}")
     words = question_words(question)
@@ -188,12 +188,9 @@ RESERVED: dict[StageName, float] = {
 }
 """By stage: the share of a run's usual time that is kept for the stages after it. A deadline later than the usual one
 adds to every stage, because a slow model may use all the time that the run has."""
-RESERVED_BEFORE_PLAN = 0.8
-"""The same share for the searches before the plan."""
 
 
-def stage_deadline(options: RunOptions, stage: StageName, reserved: float = 0.0) -> float:
-    """Returns when the stage ends, in seconds since the epoch; infinite without a deadline. reserved: a larger share
-    than the stage's."""
+def stage_deadline(options: RunOptions, stage: StageName) -> float:
+    """Returns when the stage ends, in seconds since the epoch; infinite without a deadline."""
     usual = min(options.deadline_seconds, _DEPTHS[options.depth]["deadline_seconds"])
-    return options.deadline_at - max(reserved, RESERVED[stage]) * usual if options.deadline_at else math.inf
+    return options.deadline_at - RESERVED[stage] * usual if options.deadline_at else math.inf

@@ -49,14 +49,6 @@ def sample_documents() -> list[SourceDocument]:
     return [markdown_document(f.read_text(encoding="utf-8"), name)[0] for name, f in named.items()]
 
 
-def samples_signature(encoder: str) -> str:
-    """Returns a hash that changes with a sample file or the encoder."""
-    digest = hashlib.sha256(encoder.encode())
-    for file in sorted(FOLDER.glob("*/*.md")):
-        digest.update(file.parent.name.encode() + file.name.encode() + file.read_bytes())
-    return digest.hexdigest()
-
-
 def text_key(text: str) -> int:
     """Returns the key of a text's vector in VECTORS."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
@@ -108,7 +100,8 @@ class SampleEncoder:
 def index_samples(store: Store, search: HybridSearch) -> None:
     """Updates the `samples` collection. This takes no time if nothing changed."""
     encoder = search.encoder.name
-    signature = samples_signature(encoder)
+    built = VECTORS.stat()  # made again with every change of the samples
+    signature = f"{encoder} {built.st_size} {built.st_mtime_ns}"
     if store.note(_SIGNATURE) == signature and store.has_collection(SAMPLES):
         return
     documents = sample_documents()

@@ -1,12 +1,10 @@
 """Settings from the environment and from a `.env` file: their fields, forms and checks, and the text of
 `.env.example`."""
 
-import codecs
 import io
 import os
 import re
 import textwrap
-from collections.abc import Set
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,9 +18,6 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from tools.disk import ROOT, is_checkout, provide_home
 from tools.errors import SettingsError
 from tools.net.http import fault_of_address, fault_of_key, is_address, without_login
-
-_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_SAVE = "Save the file as UTF-8."
 
 
 def find_env_file() -> Path | None:
@@ -39,10 +34,7 @@ def find_env_file() -> Path | None:
     with suppress(ValueError, SettingsError):  # Settings reports the data folder's fault
         given = os.environ.get("STEELMAN_DATA_DIR")
         folders.append(whole_path(Path(given)) if given else usual_data_folder())
-    found = next((folder / ".env" for folder in folders if os.path.lexists(folder / ".env")), None)
-    if found and not (found.is_file() or found.is_dir()):  # a folder has an error of its own
-        raise SettingsError(f"{found} is no file, or a link to none. Put the file back, or remove it.")
-    return found
+    return next((folder / ".env" for folder in folders if os.path.lexists(folder / ".env")), None)
 
 
 def usual_data_folder() -> Path:
@@ -65,60 +57,24 @@ def whole_path(value: Path) -> Path:
     return path
 
 
-def encoding_of(file: Path, names: Set[str]) -> str:
-    """Returns the encoding of the settings file. names: the variables of settings.
+def check_lines(file: Path) -> None:
+    """Raises SettingsError that names the line of the settings file that is no text or sets nothing."""
+    from dotenv.parser import parse_stream
 
-    Raises SettingsError that names the line: for bytes that are not text, and for a line that sets one of the
-    variables in a form that no reader accepts.
-    """
     try:
-        if file.is_fifo():  # a secret manager's, readable once
-            return "utf-8-sig"
-        data = file.read_bytes()
-    except FileNotFoundError:
-        return "utf-8-sig"
-    except IsADirectoryError as exc:
-        raise SettingsError(f"{file.absolute()} is a folder, where the file of settings belongs. Remove it.") from exc
+        text = "" if file.is_fifo() else file.read_text("utf-8-sig")  # a secret manager's pipe is readable once
+    except UnicodeDecodeError as exc:
+        line = exc.object.count(b"\n", 0, exc.start) + 1
+        raise SettingsError(f"{file.absolute()}, line {line} is no UTF-8 text. Save the file as UTF-8.") from exc
     except OSError as exc:
         why = exc.strerror or exc
         raise SettingsError(f"{file.absolute()} cannot be read ({why}). Let this user read it, or remove it.") from exc
-    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8-sig")
-    text = data.decode(encoding, "replace" if encoding == "utf-16" else "surrogateescape")
-    if odd := re.search("[\0\ufffd]" if encoding == "utf-16" else "[\0\udc80-\udcff]", text):
-        before = text[: odd.start()]
-        name = _setting_named(text.split("\n")[before.count("\n")].replace("\0", ""), names)
-        what = (
-            "a NUL, as UTF-16 without its mark does"
-            if odd[0] == "\0"
-            else f"what is no {encoding.removesuffix('-sig').upper()} text"
-        )
-        raise SettingsError(f"{_line_of_file(file, before.count(chr(10)) + 1, name)} holds {what}. {_SAVE}")
-    _check_lines(file, text, names)
-    return encoding
-
-
-def _check_lines(file: Path, text: str, names: Set[str]) -> None:
-    from dotenv.parser import parse_stream
-
     for binding in parse_stream(io.StringIO(text)):
-        written, key = binding.original.string, binding.key or ""
-        line = binding.original.line + written.partition(written.lstrip())[0].count("\n")  # skips leading blank lines
-        name = _setting_named(written, names)
-        if name and (binding.error or key.upper() != name):
-            how = f"Write {name}=VALUE there, the value in straight quotes or none."
-            raise SettingsError(f"{_line_of_file(file, line, name)} cannot be understood. {how}")
-        if binding.value is None and not key.isascii():  # text in another encoding looks like this
-            raise SettingsError(f"{_line_of_file(file, line)} cannot be understood. Write NAME=VALUE there. {_SAVE}")
-
-
-def _line_of_file(file: Path, line: int, name: str = "") -> str:
-    return f"{file.absolute()}, line {line}{f' ({name})' if name else ''}"
-
-
-def _setting_named(line: str, names: Set[str]) -> str:
-    """Returns the setting that the line names; empty for none and for a comment."""
-    words = re.findall(r"[A-Za-z0-9_.-]+", line.partition("=")[0]) if not line.lstrip().startswith("#") else []
-    return next((word.upper() for word in words if word.upper() in names), "")
+        written = binding.original.string
+        if binding.error or "\0" in written or (binding.key and binding.value is None):
+            line = binding.original.line + written.partition(written.lstrip())[0].count("\n")  # after blank lines
+            how = "Write NAME=VALUE there, the value in straight quotes or none, and save the file as UTF-8."
+            raise SettingsError(f"{file.absolute()}, line {line} cannot be understood. {how}")
 
 
 _HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
@@ -132,26 +88,25 @@ def split_list(value: str) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def checked_host_names(value: str) -> str:
-    return _check_each(
-        value, _HOST_NAME, "host names without https:// and port, such as api.example.org, other.example"
-    )
-
-
-def checked_origins(value: str) -> str:
-    return _check_each(value, _ORIGIN, "addresses of pages without a path, such as https://app.example.org")
-
-
 def checked_judge(value: str) -> str:
     if value not in (known := ("auto", "embedded", "batch", "chat", "score")) and not value.startswith("hub:"):
         raise ValueError(f"it is one of {', '.join(known)}, or hub: and the name or folder of a model")
     return value
 
 
-def _check_each(value: str, form: re.Pattern[str], what: str) -> str:
-    if not all(map(form.fullmatch, split_list(value))):
-        raise ValueError(f"it lists {what}")
-    return value
+def _each(form: re.Pattern[str], what: str) -> AfterValidator:
+    """Returns a check of a setting that lists several. what: what it lists, with an example."""
+
+    def check(value: str) -> str:
+        if not all(map(form.fullmatch, split_list(value))):
+            raise ValueError(f"it lists {what}")
+        return value
+
+    return AfterValidator(check)
+
+
+_HostNames = _each(_HOST_NAME, "host names without https:// and port, such as api.example.org, other.example")
+_Origins = _each(_ORIGIN, "addresses of pages without a path, such as https://app.example.org")
 
 
 def checked_public_address(value: str) -> str:
@@ -352,10 +307,10 @@ class Settings(NetworkSettings):
         "first: `python -m api keys make NAME`.",
     )
     api_port: int = Field(default=8000, ge=0, le=65535, description="The port; 0 takes a free one and says which.")
-    api_hosts: Annotated[str, AfterValidator(checked_host_names)] = _text(
+    api_hosts: Annotated[str, _HostNames] = _text(
         "Names under which callers reach it, and browsers the page, besides this machine's: api.example.org, ..."
     )
-    api_origins: Annotated[str, AfterValidator(checked_origins)] = _text(
+    api_origins: Annotated[str, _Origins] = _text(
         "Web pages that may call it (CORS): https://app.example.org, ...; empty: none."
     )
     public_url: Annotated[str, AfterValidator(checked_public_address)] = _text(
@@ -468,10 +423,11 @@ def load_settings(**changes: object) -> Settings:
     Also sets proxies, a home and a temporary folder for this process and its children, if the machine lacks them.
     """
     file = find_env_file()
-    encoding = encoding_of(file, {variable_of(name) for name in Settings.model_fields}) if file else None
+    if file:
+        check_lines(file)
     more = f"See .env.example{f'; {file} is read' if file else ''}."
     try:
-        settings = Settings(_env_file=file, _env_file_encoding=encoding, **changes)  # type: ignore[arg-type,call-arg]  # checked by the model itself
+        settings = Settings(_env_file=file, _env_file_encoding="utf-8-sig", **changes)  # type: ignore[arg-type,call-arg]  # checked by the model itself
     except ValidationError as exc:
         error = exc.errors()[0]
         if not error["loc"]:

@@ -49,8 +49,6 @@ QuestionForm = Literal["polar", "claim", "topic", "choice", "open", "plain", "co
 CoverageStatus = Literal["supported", "thin", "not_found"]
 StageName = Literal["frame", "expand", "lookup", "retrieve", "web", "requery", "judge", "select", "write", "verify"]
 """The graph's nodes, as answers name them in `timings` and `providers`; 'web' is the web search of retrieve."""
-RENAMED_STAGES = {"search": "retrieve", "again": "requery"}
-"""Names of stages in the events and checkpoints of earlier versions, and their names now."""
 Role = Literal["thesis", "case", "also", "crux"]
 FailedCheck = Literal["source", "side", "unchecked"]
 """The failed check: the passages do not say the claim, it does not serve its side, or no check was possible."""
@@ -128,14 +126,11 @@ def counter_framing(against: CounterTarget) -> FramingState:
 class PassageEvidence(TypedDict):
     """The passages that count for one perspective. ids: surest first. strongest: the probability of the surest.
 
-    Before `write`: passages above the judge's threshold. After: passages with a quotable sentence. copies: passages
-    that count as another one; reworded: those of them in other words.
+    Before `write`: passages above the judge's threshold. After: passages with a quotable sentence.
     """
 
     ids: list[int]
     strongest: float
-    copies: int
-    reworded: int
 
 
 class Coverage(PassageEvidence):
@@ -144,13 +139,6 @@ class Coverage(PassageEvidence):
     status: CoverageStatus
     passages: int
     sources: int
-
-
-class SentenceEvidence(TypedDict):
-    """The passages of a perspective with a quotable sentence, surest first."""
-
-    case: list[int]
-    strongest: float
 
 
 class Claim(TypedDict):
@@ -230,7 +218,7 @@ class StageNote(TypedDict):
     brief: NotRequired[str]
 
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 """Increases with each change of `RunState` that older runs cannot continue with."""
 
 
@@ -241,7 +229,7 @@ class RunState(TypedDict, total=False):
     question: str  # given
     earlier: list[str]  # given: questions asked before in the thread, oldest first
     against: CounterTarget  # given: what the question wants argued against, where it asks for that
-    framing: FramingState  # given, frame: known before the run begins where rules alone frame
+    framing: FramingState  # given where rules frame; else frame
     perspectives: list[Perspective]  # frame, expand, judge, lookup: editable in `review`; none for a fact
     question_results: list[int]  # frame, expand: what a search for the bare question found
     queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
@@ -255,7 +243,7 @@ class RunState(TypedDict, total=False):
     round: int  # requery: how often it has searched again
     next_queries: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     selected: dict[str, list[int]]  # select, lookup: per perspective, the passages to write from
-    sentence_evidence: dict[str, SentenceEvidence]  # write: per perspective, what its sentences' scores tell
+    sentence_evidence: dict[str, PassageEvidence]  # write: per perspective, what its sentences' scores tell
     document_stances: dict[str, list[int]]  # write: per perspective, a passage of each document that argues for it
     responses: list[ScoredResponse]  # write: by perspective, the groups with the most independent sources first
     drafts: list[Claim]  # write, lookup

@@ -212,7 +212,7 @@ def without_hints(result: Result) -> Result:
 
 def stored_answer(row: RunRow) -> Answer | None:
     """Returns the run's answer without hints, or None."""
-    return None if row.answer is None else without_hints(Answer.model_validate_json(row.answer))
+    return None if row.answer is None else without_hints(row.answer)
 
 
 def _too_many(detail: str) -> ProblemError:

@@ -79,7 +79,9 @@ def as_data(tag: str, text: str, **attributes: object) -> str:
 
 def one_line(text: str) -> str:
     """Returns the visible text on one line."""
-    return " ".join(seen(text).split())
+    # Most text is printable; a check by letter takes seconds on long texts.
+    spaced = " ".join(text.split())
+    return spaced if spaced.isprintable() else " ".join(seen(spaced).split())
 
 
 def seen(text: str) -> str:
@@ -91,5 +93,5 @@ def seen(text: str) -> str:
 
 def _is_seen(character: str, before: str) -> bool:
     if character in _JOINERS:
-        return unicodedata.category(before)[0] in "LM"
+        return unicodedata.category(before)[0] in "LMS"  # Persian and emoji need them
     return character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co")

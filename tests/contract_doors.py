@@ -120,9 +120,9 @@ APPS: tuple[tuple[str, list[dict[str, str]], str, str], ...] = (
 )
 # Each line: situation, `.env` or variables, cause, remedy
 SETTINGS: tuple[tuple[str, bytes | dict[str, str], str, str], ...] = (
-    ("Windows-1252", b"A=b\nOPENAI_API_KEY=\x93secret", "line 2 (OPENAI_API_KEY) holds what is no UTF-8", "Save the"),
-    ("UTF-16 added to UTF-8", b"A=b\n" + "MODEL=m".encode("utf-16-le"), "line 2 holds a NUL", "Save the file as UTF-8"),
-    ("one smart quote", 'OPENAI_API_KEY="secret”'.encode(), "line 1 (OPENAI_API_KEY) cannot", "OPENAI_API_KEY=VA"),
+    ("Windows-1252", b"A=b\nOPENAI_API_KEY=\x93secret", "line 2 is no UTF-8 text", "Save the"),
+    ("UTF-16 added to UTF-8", b"A=b\n" + "M=m".encode("utf-16-le"), "line 2 cannot be", "save the file as UTF-8"),
+    ("one smart quote", 'OPENAI_API_KEY="secret”'.encode(), "line 1 cannot be understood", "NAME=VALUE"),
     ("smart quotes", "OPENAI_API_KEY=“secret”".encode(), "OPENAI_API_KEY holds a curly quotation mark", "straight"),
     ("its name along", b"CHROMA_TOKEN=CHROMA_TOKEN=secret", "CHROMA_TOKEN holds the name of a variable", "leave only"),
     ("a no-break space", {"SERPER_API_KEY": "secret\xa0"}, "SERPER_API_KEY holds a no-break space", "Copy it again"),
@@ -148,7 +148,6 @@ APP_ROWS = (
     *(Row(what, chat_app, sent, 200, shown, runs) for what, sent, shown, runs in APPS),
     Row("asks nothing", chat_app, said("Write a poem."), 400, "question was found in", "Ask something that"),
     *(Row(what, settings, given, 2, cause, do, ("secret",)) for what, given, cause, do in SETTINGS),
-    Row("UTF-16 of PowerShell", settings, "OPENAI_API_KEY=sk-1\r\n".encode("utf-16"), 0, "sk-1 is read"),
     Row("UTF-8 with its mark", settings, b"\xef\xbb\xbfOPENAI_API_KEY=sk-1", 0, "sk-1 is read"),
     Row("a mounted secret", settings, {"OPENAI_API_KEY": "sk-1\r\n"}, 0, "sk-1 is read"),
     *(Row(what, chosen, given, 2, cause, do) for what, given, cause, do in MODELS),

@@ -114,9 +114,12 @@ async def next_command(given: tuple[str, str], bench: Bench) -> Outcome:
     return Outcome(came.status, f"{came.text}\nunfinished: {house.store.changes.unfinished()}")
 
 
-_GONE = "Nothing of that name is left, in the store or in the indexes"
 _REMOVALS: dict[str, tuple[tuple[str, str], int | str, str]] = {
-    "a deletion was killed, and is given again": (("delete c", "delete c"), 0, _GONE),
+    "a deletion was killed, and is given again": (
+        ("delete c", "delete c"),
+        2,
+        "A removal that an earlier command began",
+    ),
     "a deletion was killed": (("delete c", "collections"), 0, "A removal that an earlier command began is finished"),
     "a deletion was killed, and a server or the page starts": (("delete c", ""), "opened", ""),
 }

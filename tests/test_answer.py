@@ -20,7 +20,7 @@ FRAMING = FramingState(form="polar", question="Should towns build bridges?", alt
 
 def coverage(passages: int, sources: int, status: Any = None) -> Coverage:
     status = status or ("supported" if passages > 1 and sources > 1 else "thin" if passages else "not_found")
-    return Coverage(status=status, passages=passages, sources=sources, strongest=0.9, ids=[], copies=0, reworded=0)
+    return Coverage(status=status, passages=passages, sources=sources, strongest=0.9, ids=[])
 
 
 def claim(perspective: str, text: str, *passages: int, role: Any = "case") -> Claim:

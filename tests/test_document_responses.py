@@ -46,8 +46,7 @@ def state(**changes: Any) -> RunState:
         "framing": FRAMING,
         "perspectives": [side(1, YES, "supports", "p2"), side(2, "Towns should not.", "opposes", "p1")],
         "coverage": {
-            s: Coverage(status="supported", passages=2, sources=2, strongest=0.9, ids=[1, 2], copies=0, reworded=0)
-            for s in ("p1", "p2")
+            s: Coverage(status="supported", passages=2, sources=2, strongest=0.9, ids=[1, 2]) for s in ("p1", "p2")
         },
         "claims": [claim("p1", PAYS, 2), claim("p1", LEANS, 1, f"[{FERRY}] {LEANS}")],
         "responses": [

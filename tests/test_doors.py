@@ -164,7 +164,7 @@ def test_every_door_takes_the_same_options_and_gives_the_same_answer(
     assert len(rows) == 8
     assert all(row.options == rows[0].options for row in rows)
     assert rows[0].options | OPTIONS | {"depth": "quick"} == rows[0].options
-    answers = [json.loads(row.answer or "") for row in rows] + [answer for answer in answers if answer]
+    answers = [json.loads(row.stored or "") for row in rows] + [answer for answer in answers if answer]
     assert len(answers) == 9
     first = {name: answers[0][name] for name in kept}
     assert [{name: answer[name] for name in kept} == first for answer in answers] == [True] * 9

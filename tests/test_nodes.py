@@ -57,7 +57,7 @@ def test_sides_that_cannot_be_searched_for_are_refused(edited: Any, says: str) -
 
 
 def evidence(*ids: int) -> PassageEvidence:
-    return PassageEvidence(ids=[*ids], strongest=0.8, copies=0, reworded=0)
+    return PassageEvidence(ids=[*ids], strongest=0.8)
 
 
 def test_one_publisher_is_one_source_however_often_and_however_spelt() -> None:

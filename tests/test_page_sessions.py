@@ -9,7 +9,6 @@ import pytest
 from page_server import PageServer
 from page_sessions import PageSession, page_session
 
-from agent.answer.model import Answer
 from agent.runs.store import RunStore
 from tools.store.database import Database
 
@@ -29,10 +28,12 @@ def test_twenty_people_are_answered_and_each_click_is_served(samples_page: PageS
     assert len(served) >= PEOPLE
     assert served[int(0.95 * (len(served) - 1))] <= SERVED_WITHIN
     with closing(Database(samples_page.data / "steelman.db")) as database:
-        runs = [run for run in RunStore(database).latest(200) if run.question.startswith(QUESTION)]
+        store = RunStore(database)
+        runs = [store.get(run.id) for run in store.latest(200) if run.question.startswith(QUESTION)]
     assert len({run.question for run in runs}) == PEOPLE
     for run in runs:
-        notes = Answer.model_validate_json(run.answer or "").notes
+        assert run.answer
+        notes = run.answer.notes
         assert not [note for note in notes if note.kind == "late" or "in time" in note.text]
     assert any(re.search(r"Waiting for its turn, with \d+ questions? before it\.", said) for said in told)
 

@@ -1,5 +1,6 @@
 """The starter corpus is complete and marked as what it is, and is indexed when it or the encoder changes."""
 
+import os
 import re
 import shutil
 from collections.abc import AsyncIterator, Sequence
@@ -52,7 +53,9 @@ def test_a_topics_passages_are_whole(topic: str) -> None:
 def test_samples_follow_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "samples"
     shutil.copytree(FOLDER / "zoos", folder / "zoos")
+    vectors = Path(shutil.copy(VECTORS, tmp_path))
     monkeypatch.setattr(samples, "FOLDER", folder)
+    monkeypatch.setattr(samples, "VECTORS", vectors)
     house = House(tmp_path / "data")
 
     def indexed() -> list[str]:
@@ -64,6 +67,7 @@ def test_samples_follow_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     changes = house.store.changes.last()
     assert (indexed(), house.store.changes.last()) == (first, changes)  # nothing changed, nothing done
     (folder / "zoos" / "01.md").unlink()
+    os.utime(vectors, (1, 1))  # as made again
     assert indexed() == first[1:]
     assert "samples/zoos/01.md" not in house.find("zoos", SAMPLES, k=50)
 

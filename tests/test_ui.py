@@ -267,7 +267,8 @@ def test_a_document_opens_at_its_surest_sentence(page: Callable[..., AppTest], s
     app = until(ask(page(), QUESTION), answered)
     with closing(Database(settings.database_path)) as database:
         told = RunStore(database).get(shown_run(app)).answer
-    first, *_, last = Answer.model_validate_json(told or "").documents
+    assert told
+    first, *_, last = told.documents
     assert (first.quoted, last.quoted) == ([1], [])
     for place, mark in ((1, 1), (40, 1)):  # a quoted one, and one whose surest passage the judge's scores tell
         opened = app.button(key=f"open-read-{place}").click().run()
@@ -373,7 +374,9 @@ def test_what_goes_on_from_an_answer_searches_where_it_was_searched(
         runs, store = RunStore(database), Store(database)
         store.ensure_collection("letters", store.collections()[0].encoder)
         runs.create(run, run, QUESTION, there.to_dict(), "a test")
-        runs.finish(run, "a test", "done", {}, runs.get(first).answer)
+        answer = runs.get(first).answer
+        assert answer
+        runs.finish(run, "a test", "done", {}, answer.model_dump_json())
         assert "Searched: letters." in html(page(run=run))
         for go_on in (
             partial(click, label="Search more for this"),

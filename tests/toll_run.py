@@ -82,7 +82,7 @@ CLAIMS = [
 def covered(*ids: int) -> Coverage:
     sources = len({PASSAGES[i].source for i in ids})
     status: Any = "supported" if sources > 1 else "thin" if ids else "not_found"
-    return Coverage(status=status, passages=len(ids), sources=sources, strongest=0.95, ids=[*ids], copies=0, reworded=0)
+    return Coverage(status=status, passages=len(ids), sources=sources, strongest=0.95, ids=[*ids])
 
 
 def toll_run(**changes: Any) -> RunState:

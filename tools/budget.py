@@ -137,15 +137,14 @@ def share_of_time(share: float) -> AbstractContextManager[None]:
     return deadline(time.time() + share * current_budget().seconds_left())
 
 
-async def in_time(work: Awaitable[T], earlier: float = math.inf) -> T:
-    """The awaited result. Raises DeadlineError at the deadline in force, or at `earlier`."""
-    with deadline(earlier):
-        left = current_budget().seconds_left()
-        try:
-            async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
-                return await work
-        except TimeoutError as exc:
-            raise DeadlineError("the time for it was used up.") from exc
+async def in_time(work: Awaitable[T]) -> T:
+    """The awaited result. Raises DeadlineError at the deadline in force."""
+    left = current_budget().seconds_left()
+    try:
+        async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
+            return await work
+    except TimeoutError as exc:
+        raise DeadlineError("the time for it was used up.") from exc
 
 
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -23,7 +23,7 @@ from agent.settings import load_settings
 from tools.errors import UnknownRunError
 from tools.store.database import Database
 from ui import answer_view, ask_view, focus, history_view, html, login, permissions, progress_view
-from ui.service import PageService, answer_of, is_open, open_service, reopen
+from ui.service import PageService, is_open, open_service, reopen
 from ui.style import STYLE
 
 _OPENING = "Opening. The very first time the sample passages are put into the index …"
@@ -78,7 +78,7 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
         html.warning(ask_view.GONE)
         ask_view.form(opened)
         return
-    if (answer := answer_of(run)) is None:
+    if (answer := run.answer) is None:
         progress_view.show(service, run, on_end=_arrived)
         ask_view.form(opened, shown=run.id)
         return

@@ -15,7 +15,7 @@ from tools.errors import GreetingError
 from tools.store.store import SAMPLES
 from ui import focus, html, permissions
 from ui.escaping import escaped, text
-from ui.service import PageService, answer_of
+from ui.service import PageService
 
 GONE = "There is no answer at this address. It may have been deleted."
 SOURCE = "source"  # the session's open source, which a reply closes: on narrow windows it would lie behind it
@@ -130,7 +130,7 @@ def ask(service: PageService, typed: str, thread: str | None, options: dict[str,
     """Starts a run, or carries out a command such as '/against 2' that follows up on an answer."""
     if not thread:
         st.session_state["places"] = {name: options[name] for name in ("collections", "web") if name in options}
-    before = answer_of(service.rows.get(thread)) if thread and typed.strip().startswith("/") else None
+    before = service.rows.get(thread).answer if thread and typed.strip().startswith("/") else None
     if before is None:
         begin(service, typed, thread=thread, **options)
         return

@@ -13,7 +13,7 @@ from tools.errors import UnknownRunError
 from tools.language.lexicon import count
 from ui import answer_view, ask_view, html, permissions, progress_view
 from ui.escaping import escaped, label, text
-from ui.service import PageService, answer_of
+from ui.service import PageService
 from ui.vote_view import html_of
 
 _THREADS = 50  # the last ones, whose answers can be chosen
@@ -29,7 +29,7 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
     except UnknownRunError:
         other = None
         html.warning(ask_view.GONE)
-    second = answer_of(other) if other else None
+    second = other.answer if other else None
     html.title("Plain ranked list" if view == "ranked" else "Two answers" if second else "Compare with another answer")
     if second:
         one, two = ({(c.collection, c.document_id) for c in told.citations} for told in (answer, second))

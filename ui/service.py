@@ -32,11 +32,6 @@ from ui.uploads import Upload, Uploads, finish_uploads
 T = TypeVar("T")
 
 
-def answer_of(run: RunRow) -> Answer | None:
-    """Returns a run's answer, or None."""
-    return None if run.answer is None else Answer.model_validate_json(run.answer)
-
-
 _DOUBLE_CLICK = 3.0  # seconds within which the same question of the same visitor is one while it runs
 _UNDO_SECONDS = 600.0
 _latest: dict[str, Upload] = {}  # by person, of the services that other settings replaced

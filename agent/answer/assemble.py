@@ -36,7 +36,7 @@ from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, stage_deadline
 from agent.samples import nearest_questions
-from agent.state import RENAMED_STAGES, Claim, Perspective, RunState, ScoredQuote, ScoredResponse, in_case, quotes_of
+from agent.state import Claim, Perspective, RunState, ScoredQuote, ScoredResponse, in_case, quotes_of
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.grounding import content_overlap, has_prompt_injection, verbatim
@@ -151,7 +151,7 @@ def assemble(
     numbering = CitationNumbering(passages, claims, _dropped(state))
     framing, against = state["framing"], state.get("against")
     sides, also, crux = _numbered(state, claims, numbering)
-    outcome = _outcome(state, sides, also)
+    outcome, intervals = _outcome(state, sides, also), state.get("intervals", {}).items()
     documents = answer_documents(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
     return Answer(
         run_id=run_id,
@@ -169,8 +169,8 @@ def assemble(
         coverage=[_line(p, state, claims, passages) for p in state["perspectives"]],
         notes=[*(query_notes(state) if outcome == "nothing_found" else []), *notes_of(state, sides)],
         nearest_questions=[*nearest] if outcome == "nothing_found" and not state.get("earlier") else [],
-        providers=providers | _served_by(state),
-        timings=_timings(state, seconds),
+        providers=providers | state.get("served_by", {}),
+        timings={n: round(busy_seconds(i), 3) for n, i in intervals} | {"total": round(seconds, 3)},
         usage=_usage(state.get("counts", {})),
     )
 
@@ -185,17 +185,6 @@ def _numbered(
     sides = [_perspective(p, state, claims, numbering) for p in state["perspectives"]]
     also, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("also", "crux"))
     return [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides], also, crux
-
-
-def _served_by(state: RunState) -> dict[str, str]:
-    return {RENAMED_STAGES.get(name, name): provider for name, provider in state.get("served_by", {}).items()}
-
-
-def _timings(state: RunState, seconds: float) -> dict[str, float]:
-    ran: dict[str, list[tuple[float, float]]] = {}
-    for name, intervals in state.get("intervals", {}).items():
-        ran.setdefault(RENAMED_STAGES.get(name, name), []).extend(intervals)
-    return {name: round(busy_seconds(intervals), 3) for name, intervals in ran.items()} | {"total": round(seconds, 3)}
 
 
 def _usage(counts: dict[str, float]) -> Usage:

@@ -111,11 +111,6 @@ class Corrections:
             raise InputError("this run has no answer that could be corrected.")
         return Answer.model_validate_json(rows[0]["answer"])
 
-    def with_corrections(self, run_id: str, stored: str) -> str:
-        """Returns the stored JSON answer with the run's corrections."""
-        moves = self.moves(run_id)
-        return apply_corrections(Answer.model_validate_json(stored), moves).model_dump_json() if moves else stored
-
 
 def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     """Returns the answer with moved claims and updated counts. moves: target by claim key."""

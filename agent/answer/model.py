@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from agent.limits import STRONG_CLAIMS, STRONG_SOURCES
+from tools.errors import StoreError
 
 SCHEMA_VERSION: Literal["4.1"] = "4.1"
 
@@ -22,42 +23,6 @@ LEAD_NOTE_KINDS = ("not_found", "corrected")
 """The kinds of notes that stand above the sides: nothing was found, or a reader changed the answer."""
 FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
 """Kinds of notes in the line below the answer, in this order; `--explain` shows all."""
-
-
-_EARLIER = ("2.0", "3.0", "4.0")
-_RENAMED_FIELDS = {"pairs_judged": "passages_judged"}
-_DROPPED_FIELDS = ("tier", "leaning", "copies", "chosen")
-_RENAMED_VALUES = {"role": {"plain": "also"}, "status": {"leaning": "not_found"}, "strength": {"unsure": "none"}}
-
-
-def _with_current_names(part: Any) -> Any:
-    """Returns a part of a stored answer with this schema's names."""
-    if isinstance(part, list):
-        return [_with_current_names(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    return {
-        _RENAMED_FIELDS.get(name, name): _RENAMED_VALUES.get(name, {}).get(value, value)
-        if isinstance(value, str)
-        else _with_current_names(value)
-        for name, value in part.items()
-        if name not in _DROPPED_FIELDS
-    }
-
-
-def upgrade_answer(stored: Any, version: str) -> Any:
-    """Returns a stored answer of an earlier schema in that version; anything else unchanged.
-
-    Claims that only leaned to a side move to `also`, which has no sides.
-    """
-    if not isinstance(stored, dict) or stored.get("schema_version") not in _EARLIER:
-        return stored
-    old: dict[str, Any] = {"also": stored.get("plain", []), **stored}
-    old.pop("plain", None)
-    unsure = [c for side in old["perspectives"] for c in side["claims"] if c.get("tier") == "leaning"]
-    sides = [{**s, "claims": [c for c in s["claims"] if c not in unsure]} for s in old["perspectives"]]
-    also = [*old["also"], *({**claim, "role": "also"} for claim in unsure)]
-    return _with_current_names(old | {"schema_version": version, "perspectives": sides, "also": also})
 
 
 class AnswerModel(BaseModel):
@@ -313,8 +278,12 @@ class Answer(AnswerModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _upgrade(cls, stored: Any) -> Any:
-        return upgrade_answer(stored, SCHEMA_VERSION)
+    def _of_this_version(cls, given: Any) -> Any:
+        version = given.get("schema_version", SCHEMA_VERSION) if isinstance(given, dict) else SCHEMA_VERSION
+        if version != SCHEMA_VERSION:
+            what = f"an earlier version of Steelman made this answer (schema {version})"
+            raise StoreError(f"{what}, and this version cannot show it. Ask the question again.")
+        return given
 
     @field_validator("perspectives")
     @classmethod

@@ -40,7 +40,7 @@ class JudgedPassage:
     counts: bool
 
 
-_NONE = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0, reworded=0)
+_NONE = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[])
 
 
 def coverage_in(state: RunState, side: Perspective) -> Coverage:

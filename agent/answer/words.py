@@ -1,7 +1,6 @@
 """Wording that every rendering of an answer shares."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from pathlib import PurePath
@@ -22,6 +21,7 @@ from agent.answer.model import (
     ResponseSentence,
 )
 from agent.state import OTHER_WAYS, Stance, is_answer, with_focus
+from prompts import one_line
 from tools.dates import dates_in
 from tools.errors import as_sentence
 from tools.language.lexicon import count
@@ -48,8 +48,6 @@ _VERSION = re.compile(r"^(?:chat|score|batch|hub)-judge-|(?:-[0-9a-f]{6,})+$")
 _LONGEST_NAME = 80  # characters of a section or a source
 _LONGEST_SPEAKER = 140  # characters of a speaker, with place and date if there is no side
 _LONGEST_BRIEF = 160
-_JOINERS = "\u200c\u200d"  # join letters of some scripts
-_OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode categories of invisible characters
 _FILES = {
     **dict.fromkeys((".eml", ".mbox", ".msg"), "e-mail"),
     **dict.fromkeys((".csv", ".tsv", ".xlsx", ".ods"), "row of a table"),
@@ -67,11 +65,8 @@ def stance_labels(question: str) -> dict[Stance, str]:
     return {**_LABELS, "supports": yes, "opposes": no} if asks_yes_or_no(question) else _LABELS
 
 
-def strip_control_characters(text: str) -> str:
-    """Returns the text on one line without control, direction and other invisible characters."""
-    if not text.isprintable():  # most text is; a check by letter takes seconds on long texts
-        text = "".join(c for c in text if c.isspace() or c in _JOINERS or unicodedata.category(c) not in _OBEYED)
-    return " ".join(text.split())
+strip_control_characters = one_line
+"""Returns the text on one line without what a terminal or a page would obey."""
 
 
 def side_label(answer: Answer, side: AnswerPerspective) -> str:

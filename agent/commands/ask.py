@@ -22,14 +22,9 @@ from agent.runs.executor import RunCrashedError, resume_command
 from agent.runs.progress import RunProgress
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunEvent
-from agent.settings import Settings, load_settings
+from agent.settings import load_settings
 from tools.errors import GreetingError, InputError, RunAbandonedError, RunCancelledError, RunError, SteelmanError
 from tools.web.addresses import host_of
-
-
-def settings_from_args(args: argparse.Namespace) -> Settings:
-    """Returns the settings with the command line's changes."""
-    return load_settings(**({"judge_prompt": args.judge_prompt} if args.judge_prompt else {}))
 
 
 def options_from_args(args: argparse.Namespace, runs: Runs, depth: Depth | None = None) -> RunOptions:
@@ -77,19 +72,15 @@ class TerminalProgress:
 def ask(args: argparse.Namespace) -> int:
     """Prints the answer. Returns 3 if nothing was found, 4 if a provider was replaced or an empty search was
     incomplete."""
-    if bool(args.question) == bool(args.resume) and not (args.question == "" and not args.resume):
-        raise InputError(
-            "give a question in quotation marks, or --resume RUN_ID."
-            if not args.resume
-            else "give a question or --resume, not both."
-        )
+    if (args.question is None) == (args.resume is None):
+        raise InputError("give a question in quotation marks, or --resume RUN_ID.")
     if args.out:
         check_ending(Path(args.out))
     return asyncio.run(_ask(args))
 
 
 async def _ask(args: argparse.Namespace) -> int:
-    async with open_runs(settings_from_args(args), offline=args.no_web) as runs:
+    async with open_runs(load_settings(), offline=args.no_web) as runs:
         run_id = await (
             runs.resume(args.resume) if args.resume else runs.start(args.question, options_from_args(args, runs))
         )
@@ -114,9 +105,7 @@ async def follow_run(runs: Runs, run_id: str) -> Answer:
     """Shows progress and returns the answer. Ctrl-C leaves the run resumable and prints the command."""
     progress = TerminalProgress()
     try:
-        async for event in runs.events(run_id):
-            progress.show(event)
-        return await runs.answer(run_id)
+        return await runs.answer(run_id, progress.show)
     except (RunCancelledError, RunAbandonedError, RunCrashedError):  # their hint says how to continue
         raise
     except SteelmanError as exc:
@@ -147,7 +136,7 @@ def chat(args: argparse.Namespace) -> int:
         )
     # The event loop pauses at the prompt, so that Ctrl-C ends the chat at once.
     with asyncio.Runner() as runner:
-        opening = open_runs(settings_from_args(args), offline=args.no_web)
+        opening = open_runs(load_settings(), offline=args.no_web)
         runs = runner.run(opening.__aenter__())
         try:
             _converse(runner, runs, args, terminal)
@@ -178,7 +167,7 @@ async def _reply(runs: Runs, typed: str, args: argparse.Namespace, thread: str |
         before = await asyncio.to_thread(runs.run_store.thread_answers, thread) if thread else []
         if not before and typed != "/help":
             raise InputError("a command needs an answer to work on. Ask a question first; /help lists the commands.")
-        asked = run_slash_command(typed, Answer.model_validate_json(before[-1])) if before else CommandReply(HELP)
+        asked = run_slash_command(typed, before[-1]) if before else CommandReply(HELP)
     if isinstance(asked, CommandReply):
         print(asked.text)
         return thread

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agent.__main__ import DEGRADED, FAILED, OK
-from agent.commands.ask import exit_status, options_from_args, settings_from_args
+from agent.commands.ask import exit_status, options_from_args
 from agent.options import RunOptions
 from agent.runs.service import Runs, open_runs
+from agent.settings import load_settings
 from tools.documents.document import read_decoded
 from tools.errors import InputError, SteelmanError
 from tools.store.database import database_errors
@@ -33,7 +34,7 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
 
     failed = replaced = 0
     path, total = Path(args.out), len(waiting) + already
-    async with open_runs(settings_from_args(args), offline=args.no_web) as runs:
+    async with open_runs(load_settings(), offline=args.no_web) as runs:
         options, turn = options_from_args(args, runs), asyncio.Semaphore(args.parallel)
         with (
             database_errors(path),

@@ -11,7 +11,7 @@ from agent.answer.words import stored_document_facts, strip_control_characters
 from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
 from agent.settings import Settings, find_env_file, load_settings
-from tools.errors import InputError, UnknownCollectionError, command
+from tools.errors import InputError, command
 from tools.language.lexicon import count
 from tools.store.database import Database
 from tools.store.store import SAMPLES
@@ -19,7 +19,6 @@ from tools.store.store import SAMPLES
 
 def collections(args: argparse.Namespace) -> int:
     """Prints the collections, or one collection's documents."""
-    from agent.commands.ingest import outdated_line
     from agent.runs.bootstrap import open_store
 
     store, settings = open_store()
@@ -27,7 +26,6 @@ def collections(args: argparse.Namespace) -> int:
         for row in store.documents(args.name):
             about = ", ".join(filter(None, [row["title"], row["publisher"], *stored_document_facts(row)]))
             print(strip_control_characters(f"{row['shown_id']} ({row['passages']} passages) {about}"))
-        print(outdated_line(store, args.name), end="")
         return OK
     for c in store.collections():
         print(
@@ -35,7 +33,6 @@ def collections(args: argparse.Namespace) -> int:
                 f"{c.name}: {count(c.documents, 'document')}, {count(c.passages, 'passage')}, encoder {c.encoder}"
             )
         )
-    print("".join(outdated_line(store, c.name) for c in store.collections()), end="")
     print(f"Kept in {settings.data_dir}")
     return OK
 
@@ -47,16 +44,8 @@ def delete(args: argparse.Namespace) -> int:
     if args.name == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
     store, search, _ = open_indexes()
-    try:
-        name, document = args.name, args.document
-        removed = store.delete_document(name, document) if document else store.delete_collection(name)
-    except UnknownCollectionError:
-        if not store.finished_removal:
-            raise
-        removed = 0
-    if not removed and store.finished_removal:
-        print("Nothing of that name is left, in the store or in the indexes: it had been removed before.")
-        return OK
+    name, document = args.name, args.document
+    removed = store.delete_document(name, document) if document else store.delete_collection(name)
     if args.document and not removed:
         raise InputError(
             f"collection '{args.name}' has no document '{args.document}'.",

@@ -2,8 +2,8 @@
 
     check ─▶ stages (the agent's graph, drawn as a subgraph) ─▶ answer
 
-`langgraph.json` names `make_graph` and `app`. What a run may be asked for besides its question is its context: the
-names and values of `agent.options.RunOptions`, in JSON.
+`langgraph.json` names `make_graph` and `app`. A run's context holds its options: names and values of
+`agent.options.RunOptions`, in JSON.
 """
 
 import asyncio

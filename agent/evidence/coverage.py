@@ -16,7 +16,7 @@ from agent.limits import ENOUGH_PASSAGES, ENOUGH_SOURCES
 from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Providers, SentenceScores
 from agent.options import RunOptions
-from agent.state import Coverage, CoverageStatus, PassageEvidence, RunState, SentenceEvidence, StageNote
+from agent.state import Coverage, CoverageStatus, PassageEvidence, RunState, StageNote
 from tools.budget import in_time
 from tools.errors import SteelmanError
 from tools.language.identification import is_english, question_words
@@ -73,7 +73,7 @@ def coverage_of(
     evidence: PassageEvidence,
     passages: Mapping[int, Passage],
     *,
-    read: SentenceEvidence | None = None,
+    read: PassageEvidence | None = None,
     cited: Sequence[int] | None = None,
     same: Mapping[int, int] = MappingProxyType({}),
 ) -> Coverage:
@@ -83,22 +83,17 @@ def coverage_of(
     verified claims; they count too. A perspective without a claim is thin at best. same: by passage the first that
     says the same; one of these counts, if possible a cited one.
     """
-    if read is not None:
-        evidence = PassageEvidence(ids=read["case"], strongest=read["strongest"], copies=0, reworded=0)
-    if cited is not None:
-        evidence = _with_cited(evidence, cited, same)
+    evidence = read or evidence
     ids = evidence["ids"]
+    if cited is not None:
+        counted = list(dict.fromkeys([*ids, *cited]))
+        kept = _distinct_texts([*cited, *counted], same)
+        ids = [i for i in counted if i in kept]
     sources = len({passages[i].source for i in ids if i in passages})
     enough = len(ids) >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES and (cited is None or bool(cited))
     weak: CoverageStatus = "thin" if ids else "not_found"
-    return {**evidence, "status": "supported" if enough else weak, "passages": len(ids), "sources": sources}
-
-
-def _with_cited(evidence: PassageEvidence, cited: Sequence[int], same: Mapping[int, int]) -> PassageEvidence:
-    counted = list(dict.fromkeys([*evidence["ids"], *cited]))
-    kept = _distinct_texts([*cited, *counted], same)
-    ids = [i for i in counted if i in kept]
-    return PassageEvidence(**{**evidence, "ids": ids, "reworded": max(evidence["reworded"], len(counted) - len(ids))})
+    status: CoverageStatus = "supported" if enough else weak
+    return Coverage(ids=ids, strongest=evidence["strongest"], status=status, passages=len(ids), sources=sources)
 
 
 def favouring_passages(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
@@ -115,15 +110,11 @@ def judged_evidence(
 ) -> PassageEvidence:
     """Returns the passages at or above the threshold; copies and passages with the `same` content count once."""
     above = sorted((i for i, s in support.items() if s >= threshold and i in passages), key=lambda i: (-support[i], i))
-    best = _distinct_texts(above, originals)
-    known = {originals.get(i, i) for i in best}
-    copies = sum(first in known for first in originals.values()) - len(best)
-    ids = _distinct_texts(best, same)
-    strongest = max((support[i] for i in ids), default=0.0)
-    return PassageEvidence(ids=ids, strongest=strongest, copies=copies, reworded=len(best) - len(ids))
+    ids = _distinct_texts(_distinct_texts(above, originals), same)
+    return PassageEvidence(ids=ids, strongest=max((support[i] for i in ids), default=0.0))
 
 
-def sentence_evidence(reading: SentenceScores) -> SentenceEvidence:
+def sentence_evidence(reading: SentenceScores) -> PassageEvidence:
     """Returns the passages with a sentence for the case, surest first; of copies the surest."""
     originals = originals_of({u.passage.id: u.passage for u in reading.units})
     best: dict[int, tuple[float, int]] = {}
@@ -131,8 +122,7 @@ def sentence_evidence(reading: SentenceScores) -> SentenceEvidence:
         passage, sure = reading.units[i].passage.id, float(reading.confidence[i])
         best[originals[passage]] = max(best.get(originals[passage], (-1.0, 0)), (sure, passage))
     case = sorted(best.values(), reverse=True)
-    strongest = case[0][0] if case else 0.0
-    return SentenceEvidence(case=[passage for _, passage in case], strongest=strongest)
+    return PassageEvidence(ids=[passage for _, passage in case], strongest=case[0][0] if case else 0.0)
 
 
 def arguing_passages(reading: SentenceScores, judge: CachedJudge) -> list[int]:

@@ -39,8 +39,7 @@ def build_chat_models(settings: Settings) -> dict[str, ChatModel]:
 
 def build_stage_model(settings: Settings, stage: str) -> ChatModel:
     """Returns the chat model of a stage ('expand', 'queries', 'write'). Raises as `model_by_name` does."""
-    own = f"model_{stage}"
-    return model_by_name(settings, getattr(settings, own), f"STEELMAN_{own.upper()}")
+    return model_by_name(settings, getattr(settings, f"model_{stage}"), f"STEELMAN_MODEL_{stage.upper()}")
 
 
 def model_by_name(settings: Settings, own: str, variable: str) -> ChatModel:
@@ -188,9 +187,7 @@ def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSe
     """Returns the search: indexes in this process, or the dense one on a Chroma server."""
     token, url = settings.chroma_token.get_secret_value(), settings.chroma_url
     dense = DenseServer(url, store.store_id(), token=token) if url else None
-    embedded = (
-        not settings.embeddings_url and not settings.encoder
-    )  # sentences are compared by the embedded encoder only
+    embedded = not (settings.embeddings_url or settings.encoder)  # only this one compares sentences
     return HybridSearch(store, settings.index_dir, encoder, dense, keeps_sentences=embedded)
 
 

@@ -146,9 +146,13 @@ class Providers:
     crux: CruxWriter | None = None  # needs a judge that can check it
     pick: Picker | None = None  # needs a chat model
     web: "WebSearch | None" = None
-    english_only: bool = True
     remotes: tuple[RemoteService, ...] = ()
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
+
+    @property
+    def english_only(self) -> bool:
+        """Whether rules read the question, which know English only."""
+        return self.plan is None
 
     def check_offline(self) -> None:
         """Raises SettingsError if a run without network access needs a remote service."""

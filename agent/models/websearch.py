@@ -6,14 +6,13 @@ Pages that two perspectives find are read once. Results and pages are cached by 
 import asyncio
 import math
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from agent.models.inference import Models
 from agent.models.providers import WebResults
-from tools.budget import batches, current_budget, current_log, in_time
+from tools.budget import batches, current_budget, current_log, in_time, share_of_time
 from tools.documents.document import document_from_json, document_to_json
 from tools.documents.ingest import cut_document
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
@@ -32,7 +31,7 @@ _PAGE_TTL = 86_400.0
 _PAGES = f"document/{' '.join(f.name for f in fields(SourceDocument))}"  # other versions cannot be read
 _MAX_PASSAGES = 12  # per page: those with most words of the queries
 _SPARE = 1.5  # results per wanted page, because some cannot be read
-_ASKING, _READING, _ENCODING = 0.5, 0.8, 0.95  # shares of a perspective's time at which each ends
+_ASKING, _READING, _ENCODING = 0.5, 0.6, 0.75  # share of the remaining time that each may take
 _ENCODE_BATCH = 4  # pages; batches encoded in time count
 _LONGEST_PASSAGE = 3_000  # characters of a hundred words; some pages have endless words
 _WORD = re.compile(r"\w{4,}")
@@ -68,12 +67,11 @@ class WebSearch:
             return found
         only = domains or self.lists.allow
         await asyncio.to_thread(PAGE_READERS.start)  # loads while the engine searches
-        began, left = time.time(), current_budget().seconds_left()
         results = await self._results(queries, pages, only, found)
-        documents = await self._read_all(
-            results[: math.ceil(pages * _SPARE)], pages, only, began + _READING * left, found
-        )
-        read = await self._encoded(documents, queries, began + _ENCODING * left, found)
+        with share_of_time(_READING):
+            documents = await self._read_all(results[: math.ceil(pages * _SPARE)], pages, only, found)
+        with share_of_time(_ENCODING):
+            read = await self._encoded(documents, queries, found)
         stored = await asyncio.to_thread(self.store.web.put, run_id, read)
         found.pages, found.new = len(stored.ids), stored.new
         found.ids = (await self._ranked([i for ids in stored.ids.values() for i in ids], queries))[:k]
@@ -105,8 +103,8 @@ class WebSearch:
         known = await asyncio.to_thread(self.cache.get, self.engine.name, key, _SEARCH_TTL)
         if known is None:
             try:
-                by = time.time() + _ASKING * current_budget().seconds_left()
-                results = await in_time(self.engine.search(query, limit, domains), by)
+                with share_of_time(_ASKING):
+                    results = await in_time(self.engine.search(query, limit, domains))
             except DeadlineError as exc:
                 current_log().down.add(self.engine.name)
                 raise DeadlineError(f"{self.engine.title} did not answer in time.") from exc
@@ -119,7 +117,7 @@ class WebSearch:
         return [WebResult(**row) for row in known]
 
     async def _read_all(
-        self, results: Sequence[WebResult], pages: int, only: Sequence[str], end: float, found: WebResults
+        self, results: Sequence[WebResult], pages: int, only: Sequence[str], found: WebResults
     ) -> list[SourceDocument]:
         """Returns `pages` documents in the order of the results; unreadable and late pages are replaced by the next."""
         waiting = list(enumerate(results))
@@ -130,7 +128,9 @@ class WebSearch:
                 for rank, result in waiting[: (more := pages - len(read) - len(tasks))]:
                     tasks[asyncio.create_task(self._read(result, only))] = rank
                 waiting = waiting[more:]
-                done, _ = await asyncio.wait(tasks, timeout=_until(end), return_when=asyncio.FIRST_COMPLETED)
+                left = max(0.0, current_budget().seconds_left())
+                timeout = None if math.isinf(left) else left
+                done, _ = await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
                 if not done:
                     break
                 for task in done:
@@ -178,7 +178,7 @@ class WebSearch:
         return document
 
     async def _encoded(
-        self, documents: Sequence[SourceDocument], queries: Sequence[str], end: float, found: WebResults
+        self, documents: Sequence[SourceDocument], queries: Sequence[str], found: WebResults
     ) -> list[WebPage]:
         """Returns the pages with passages and vectors that were ready in time."""
         pages: list[WebPage] = []
@@ -186,7 +186,7 @@ class WebSearch:
             passages = [await asyncio.to_thread(_passages, d, queries) for d in part]
             texts = [passage_text(d.title, p.text, p.section) for d, ps in zip(part, passages, strict=True) for p in ps]
             try:
-                vectors, start = await in_time(self.models.encode_passages(texts), end), 0
+                vectors, start = await in_time(self.models.encode_passages(texts)), 0
             except DeadlineError:
                 found.unread |= {d.url: "took too long" for d in documents[len(pages) :]}
                 break
@@ -200,11 +200,6 @@ class WebSearch:
         asked = await self.models.encode_queries(list(queries))
         stored = await asyncio.to_thread(self.store.vectors, ids)
         return sorted(stored, key=lambda i: (-float((asked @ stored[i]).max()), -i))
-
-
-def _until(end: float) -> float | None:
-    """Returns the seconds until then; None without an end."""
-    return None if math.isinf(end) else max(0.0, end - time.time())
 
 
 def _read_failure(task: "asyncio.Task[SourceDocument]") -> str:

@@ -126,7 +126,6 @@ def finish_removals(store: Store, search: "HybridSearch") -> None:
         return
     try:
         search.refresh()
-        store.finished_removal = True
         _LOG.warning("A removal that an earlier command began is finished now.")
     except SteelmanError as exc:
         _LOG.warning("The indexes still hold what an earlier command removed from the store: %s", exc)
@@ -168,6 +167,17 @@ def default_options(
     return RunOptions.of(depth, **usual | changes)
 
 
+async def first_state(
+    question: str, earlier: Sequence[str], answers: Sequence[Answer], providers: Providers
+) -> RunState:
+    """Returns the graph's first state: framed, unless a model frames during the run. Raises QuestionError."""
+    state = initial_state(question, earlier, answers)
+    if providers.english_only and "framing" not in state:
+        state["framing"] = await providers.frame(question, state["earlier"])
+        check_answerable(state["framing"]["form"], question)
+    return state
+
+
 async def prepare_run(
     question: str,
     options: RunOptions,
@@ -185,14 +195,10 @@ async def prepare_run(
     EncoderMismatchError, and SettingsError for invalid options, or if an offline run needs a remote service.
     """
     options.check()
-    english_only = providers.english_only
-    question = await in_thread(partial(check_question, question, english_only=english_only))
+    question = await in_thread(partial(check_question, question, english_only=providers.english_only))
     if not options.web:
         providers.check_offline()
-    state: RunState = await in_thread(lambda: initial_state(question, earlier, answers()))
-    if english_only and "framing" not in state:  # rules decide at once; a model is asked during the run
-        state["framing"] = await providers.frame(question, state["earlier"])
-        check_answerable(state["framing"]["form"], question)
+    state = await first_state(question, earlier, await in_thread(answers), providers)
     for collection in options.collections:
         _, made_by = await in_thread(providers.store.of(person).collection, collection)
         check_encoder(collection, made_by, providers.search.encoder.name)

@@ -62,7 +62,6 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         # Stages with a chat model, and the web, are recorded when they run.
         names={**served, "retrieve": indexed_by, "judge": models.judge().name},
         web=web,
-        english_only=not chats,
         remotes=_remotes(settings, chats, models, web.engine.address if web else ""),
         closers=(*closers, partial(asyncio.to_thread, search.close)),
     )

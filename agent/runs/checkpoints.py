@@ -7,7 +7,7 @@ store.
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -130,12 +130,10 @@ def _prepared(path: Path) -> sqlite3.Connection:
     return connection
 
 
-@asynccontextmanager
-async def open_checkpointer(settings: Settings) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
+def open_checkpointer(settings: Settings) -> "AbstractAsyncContextManager[BaseCheckpointSaver[Any]]":
     """Opens the configured checkpointer. Raises SettingsError, StoreError."""
     url = settings.checkpoint_url
-    async with _postgres(url) if url else open_file(settings.checkpoint_path) as saver:
-        yield saver
+    return _postgres(url) if url else open_file(settings.checkpoint_path)
 
 
 @asynccontextmanager
@@ -147,16 +145,12 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
         raise SettingsError(
             "STEELMAN_CHECKPOINT_URL is set, but the Postgres client is not installed: `pip install -e '.[postgres]'`."
         ) from exc
-    if not address.startswith(("postgresql://", "postgres://")):
-        raise SettingsError("STEELMAN_CHECKPOINT_URL has to begin with postgresql://. See .env.example.")
-    try:
-        psycopg.conninfo.conninfo_to_dict(address)
-    except psycopg.ProgrammingError as exc:
-        raise SettingsError("STEELMAN_CHECKPOINT_URL is no Postgres address. See .env.example.") from exc
     try:
         async with AsyncPostgresSaver.from_conn_string(address) as saver:
             await saver.setup()
             yield saver
+    except psycopg.ProgrammingError as exc:  # its text may hold the password
+        raise SettingsError("STEELMAN_CHECKPOINT_URL is no Postgres address. See .env.example.") from exc
     except psycopg.OperationalError as exc:
         raise StoreError(
             f"the Postgres server of STEELMAN_CHECKPOINT_URL does not answer ({exc}). Start it, or unset the variable."

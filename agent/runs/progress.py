@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.runs.store import RunEvent
-from agent.state import RENAMED_STAGES
 from tools.language.lexicon import count
 
 COMPLETE = 100.0
@@ -69,7 +68,6 @@ class RunProgress:
     def step(self, event: RunEvent) -> tuple[float, str] | None:
         """Adds an event. Returns the percentage, which never falls, and a line; None for an event without news."""
         stage = str(event.data.get("stage", ""))
-        stage = RENAMED_STAGES.get(stage, stage)
         self._update(event, stage)
         line = self._line(event, stage)
         if not line or line in self._lines:

@@ -9,13 +9,12 @@ import asyncio
 import contextlib
 import sys
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from agent.answer.followups import initial_state
 from agent.answer.model import Answer
 from agent.answer.retrieved import (
     JudgedPassage,
@@ -26,11 +25,11 @@ from agent.answer.retrieved import (
     retrieved_result,
 )
 from agent.options import RunOptions
-from agent.runs.bootstrap import BuildProviders, open_parts, prepare_run
+from agent.runs.bootstrap import BuildProviders, first_state, open_parts, prepare_run
 from agent.runs.executor import RunCrashedError, RunExecutor, RunFailure, TableThread, graph_config, resume_command
 from agent.runs.store import RunEvent, RunRow, RunStore
 from agent.settings import Settings, load_settings
-from agent.state import STATE_VERSION, RunState, StageNote
+from agent.state import STATE_VERSION, RunState
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
 from tools.models.worker import lower_priority
 from tools.store.store import SAMPLES
@@ -167,16 +166,17 @@ class Runs:
                 raise RunAbandonedError(f"the process that worked on run {run.id} is gone.", hint=hint)
             await self.executor.wait(run.id, news)
 
-    async def answer(self, run_id: str) -> Answer:
-        """Waits for the run and returns its answer.
+    async def answer(self, run_id: str, show: Callable[[RunEvent], None] | None = None) -> Answer:
+        """Waits for the run and returns its answer. show: gets each event.
 
         Raises RunError if it failed or waits for a person, RunCancelledError.
         """
-        async for _ in self.events(run_id, sys.maxsize):  # reads no rows, only waits for the end
-            pass
+        async for event in self.events(run_id, 0 if show else sys.maxsize):
+            if show:
+                show(event)
         run = await self.run(run_id)
         if run.answer is not None:
-            return Answer.model_validate_json(run.answer)
+            return run.answer
         if run.status == "cancelled":
             hint = f"Go on with it: `{resume_command(run.id)}`."
             raise RunCancelledError(f"run {run.id} was cancelled.", hint=hint)
@@ -253,8 +253,7 @@ class Runs:
 
     def _answers_before(self, thread: str, person: str, asked_at: str = "") -> list[Answer]:
         """Returns the thread's answers visible to the person, oldest first. asked_at: only earlier ones (ISO, UTC)."""
-        kept = RunStore(self.database, person).thread_answers(thread, asked_at)
-        return [Answer.model_validate_json(answer) for answer in kept]
+        return RunStore(self.database, person).thread_answers(thread, asked_at)
 
     async def _continuation(self, run: RunRow, sides: list[dict[str, Any]] | None) -> tuple[Any, Any]:
         """Returns the graph's input and the checkpoint to continue from."""
@@ -265,11 +264,8 @@ class Runs:
             # No stage has ended, the checkpoints are gone, or an older version wrote them.
             await cast("BaseCheckpointSaver[Any]", self._graph.checkpointer).adelete_thread(run.id)
             answers = await self._in_thread(self._answers_before, run.thread, run.person, run.created_at)
-            state_before = initial_state(run.question, RunOptions.from_dict(run.options).earlier, answers)
-            if state.values:
-                message = "An older version of Steelman began this run. It was started again from the beginning."
-                state_before["notes"] = [StageNote(stage="frame", message=message, kind="scope")]
-            return state_before, graph_config(run.id)
+            earlier = RunOptions.from_dict(run.options).earlier
+            return await first_state(run.question, earlier, answers, self.providers), graph_config(run.id)
         if not state.next and any(task.error for task in state.tasks):
             # The stage was interrupted after its results, before its successor was stored. LangGraph calls it done
             # without a successor; its own checkpoint, by name, repeats it.

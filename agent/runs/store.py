@@ -7,14 +7,15 @@ import socket
 import sqlite3
 import time
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from agent.answer.corrections import Corrections
+from agent.answer.corrections import Corrections, apply_corrections
+from agent.answer.model import Answer
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
 from tools.store.run_passages import RunPassages, WebPassages, drop_stored_copies
@@ -75,8 +76,10 @@ class RunEvent:
     data: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunRow:
+    """A run. stored: the answer's JSON. moves: a reader's corrections, the target by claim key."""
+
     id: str
     thread: str
     question: str
@@ -87,8 +90,14 @@ class RunRow:
     owner: str | None
     heartbeat: float | None
     error: str | None
-    answer: str | None
+    stored: str | None
     person: str
+    moves: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def answer(self) -> Answer | None:
+        """The answer with the corrections."""
+        return apply_corrections(Answer.model_validate_json(self.stored), self.moves) if self.stored else None
 
     @property
     def held(self) -> bool:
@@ -133,23 +142,25 @@ class RunStore:
         if len(rows) != 1 or not run_id:
             what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
             raise UnknownRunError(f"{what} with '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
-        run = run_row(rows[0])
-        return replace(run, answer=self._corrections.with_corrections(run.id, run.answer)) if run.answer else run
+        return self._corrected(rows[0])
+
+    def _corrected(self, row: sqlite3.Row) -> RunRow:
+        return replace(run_row(row), moves=self._corrections.moves(row["id"]))
 
     def latest(self, limit: int) -> list[RunRow]:
-        query = "SELECT * FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?"
+        query = f"SELECT {COLUMNS_WITHOUT_ANSWER} FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?"
         return [run_row(r) for r in self._db.rows(query, (limit,))]
 
     def thread(self, thread: str) -> list[RunRow]:
         """Returns the thread's runs without answers, oldest first."""
         return [run_row(r) for r in self._db.rows(_THREAD, {"thread": thread, "person": self._person})]
 
-    def thread_answers(self, thread: str, by: str = "") -> list[str]:
-        """Returns the thread's JSON answers, oldest first. by: only those until then (ISO, UTC)."""
-        query = f"""SELECT id, answer FROM runs WHERE thread = :thread AND answer IS NOT NULL AND {VISIBLE_RUNS}
+    def thread_answers(self, thread: str, by: str = "") -> list[Answer]:
+        """Returns the thread's answers with corrections, oldest first. by: only those until then (ISO, UTC)."""
+        query = f"""SELECT * FROM runs WHERE thread = :thread AND answer IS NOT NULL AND {VISIBLE_RUNS}
             AND (:by = '' OR finished_at <= :by) ORDER BY created_at, rowid"""
         asked = {"thread": thread, "person": self._person, "by": by}
-        return [self._corrections.with_corrections(r["id"], r["answer"]) for r in self._db.rows(query, asked)]
+        return [answer for row in self._db.rows(query, asked) if (answer := self._corrected(row).answer)]
 
     def claim(self, run_id: str, owner: str) -> bool:
         """Makes `owner` the run's worker. Returns False if the run is done. Raises RunBusyError, UnknownRunError."""
@@ -263,7 +274,8 @@ def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]
 
 
 def run_row(row: sqlite3.Row) -> RunRow:
-    return RunRow(**{**dict(row), "options": json.loads(row["options"])})
+    known = dict(row)
+    return RunRow(stored=known.pop("answer"), **known | {"options": json.loads(row["options"])})
 
 
 def utc_now() -> str:

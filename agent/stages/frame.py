@@ -12,13 +12,13 @@ import numpy as np
 from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import search_store
-from agent.limits import LEAD_PASSAGES, LEAD_POOL, MOST_LEADS
+from agent.limits import LEAD_PASSAGES, LEAD_POOL, MOST_LEADS, SEARCH_BEFORE_PLAN
 from agent.models.inference import Models
 from agent.models.providers import Planner, Providers
-from agent.options import RESERVED_BEFORE_PLAN, RunOptions, check_answerable, run_options, stage_deadline
+from agent.options import RunOptions, check_answerable, run_options
 from agent.stages.stage import report, stage
-from agent.state import FramingState, RunState, asked_query, counter_framing
-from tools.budget import current_log, in_time
+from agent.state import FramingState, RunState, asked_query
+from tools.budget import current_log, in_time, share_of_time
 from tools.errors import DeadlineError, SteelmanError
 from tools.language.identification import reads_as_english
 from tools.language.question import ANSWERS, is_standalone_question
@@ -29,22 +29,20 @@ from tools.store.store import SAMPLES
 
 @stage("frame")
 async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    options, earlier = run_options(runtime), state.get("earlier", [])
-    if "framing" not in state and "against" in state:  # an older version began the run
-        state = RunState(**{**state, "framing": counter_framing(state["against"])})
+    options = run_options(runtime)
     if providers.plan and "framing" not in state:
         update = await _plan_update(providers, providers.plan, state, options)
+        check_answerable(update["framing"]["form"], state["question"])
     else:
-        framing = state["framing"] if "framing" in state else await providers.frame(state["question"], earlier)
-        alone = not earlier and options.collections == (SAMPLES,) and not (options.web and providers.web)
-        update = RunState(framing=await _as_sample_question(providers, framing, options) if alone else framing)
+        framing = state["framing"]
+        alone = not state["earlier"] and options.collections == (SAMPLES,) and not (options.web and providers.web)
+        update = RunState(framing=await _as_sample_question(providers, framing) if alone else framing)
     framing = update["framing"]
-    check_answerable(framing["form"], state["question"])
     report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
     return update
 
 
-async def _as_sample_question(providers: Providers, framing: FramingState, options: RunOptions) -> FramingState:
+async def _as_sample_question(providers: Providers, framing: FramingState) -> FramingState:
     """Returns the framing of the sample question on the same topic, if there is one; the answer reports this.
 
     The embedded judge reads the samples' wording best. Choices and open questions stay as they are.
@@ -52,9 +50,8 @@ async def _as_sample_question(providers: Providers, framing: FramingState, optio
     if not providers.sample_question or framing["form"] not in ANSWERS:
         return framing
     try:
-        known = await in_time(
-            providers.sample_question(framing["question"]), stage_deadline(options, "frame", RESERVED_BEFORE_PLAN)
-        )
+        with share_of_time(SEARCH_BEFORE_PLAN):
+            known = await in_time(providers.sample_question(framing["question"]))
     except SteelmanError:
         return framing
     read = await providers.frame(known, []) if known else framing
@@ -68,9 +65,8 @@ async def _plan_update(providers: Providers, plan: Planner, state: RunState, opt
     query = asked_query(await providers.frame(question, earlier))
     leads, ids = list[Sentence](), list[int]()
     try:
-        leads, ids = await in_time(
-            _search_leads(providers, query, options), stage_deadline(options, "frame", RESERVED_BEFORE_PLAN)
-        )
+        with share_of_time(SEARCH_BEFORE_PLAN):
+            leads, ids = await in_time(_search_leads(providers, query, options))
     except DeadlineError as exc:
         current_log().note("scope", f"The sides were planned without a look at the documents: {exc}")
     framing, perspectives, language = await in_time(plan(question, earlier, leads))

@@ -18,7 +18,7 @@ from agent.models.providers import Providers
 from agent.options import RunOptions, run_options, stage_deadline
 from agent.state import RunState, StageName, StageNote
 from prompts import load_prompt
-from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, in_time
+from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, deadline, in_time
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, as_sentence
 from tools.models.chat.model import ChatModel
 
@@ -164,7 +164,8 @@ class ModelFallback:
         fallback, report = (FALLBACK_SHARE, FALLBACK_SECONDS), (REPORT_SHARE, REPORT_SECONDS)
         share, most = fallback if self.stands_in else report
         try:
-            return await in_time(work, time.time() + left - max(0.0, min(share * left, most)))
+            with deadline(time.time() + left - max(0.0, min(share * left, most))):
+                return await in_time(work)
         except DeadlineError as exc:
             raise ProviderDownError(f"{self.model.name} did not answer in time.") from exc
 

@@ -82,12 +82,12 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     try:
         held, dropped = await in_time(checks.verify_claims(state["drafts"]))
         _report(runtime, held)
-        quoted = await in_time(add_quotations(checks, held, dropped, options.claims_per_side))
+        quoted = await in_time(add_quotations(checks, held, options.claims_per_side))
     except DeadlineError as exc:
         current_log().note("failed", f"What could not be checked was left out: {exc}")
         with suppress(TimeoutError):  # cached verdicts come at once
             async with asyncio.timeout(VERIFY_GRACE_SECONDS):
-                quoted = await add_quotations(checks, held, dropped, options.claims_per_side)
+                quoted = await add_quotations(checks, held, options.claims_per_side)
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
     _report(runtime, quoted)
@@ -358,36 +358,21 @@ def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) ->
 # Quotations, the crux and coverage
 
 
-async def add_quotations(
-    checks: ClaimVerifier, held: Sequence[Claim], dropped: Sequence[DroppedClaim], limit: int
-) -> list[Claim]:
+async def add_quotations(checks: ClaimVerifier, held: Sequence[Claim], limit: int) -> list[Claim]:
     """Returns up to `limit` quotations for each perspective without a written claim that holds, and notes it."""
     state, shown = checks.state, {c["perspective"] for c in held if not c.get("objection")}
-    passed = await checks.verify_claims([q for q in state.get("quotations", []) if q["perspective"] not in shown])
-    lost = {d["perspective"] for d in dropped if d["check"] != "unchecked"}
+    passed, _ = await checks.verify_claims([q for q in state.get("quotations", []) if q["perspective"] not in shown])
+    drafted = {c["perspective"] for c in state["drafts"] if not c.get("objection")}
     filling: list[Claim] = []
     for perspective in (p for p in state.get("perspectives", []) if p["id"] not in shown):
-        mine = [q for q in passed[0] if q["perspective"] == perspective["id"]][:limit]
-        filling += mine
-        message = f"Nothing that the model wrote for '{perspective['name']}' passed the checks" if mine else ""
-        if perspective["id"] not in lost:
-            message = _unwritten(checks, perspective)
-        if message:
-            quoted = ": its sources are quoted instead." if mine else "."
-            brief = "Quotations stand in for what the model wrote." if mine else ""
-            current_log().note("degraded", f"{message}{quoted}", brief)
+        if mine := [q for q in passed if q["perspective"] == perspective["id"]][:limit]:
+            filling += mine
+            name = f"'{perspective['name']}'"
+            failed = f"Nothing that the model wrote for {name} passed the checks"
+            what = failed if perspective["id"] in drafted else f"The model wrote nothing for {name}"
+            brief = "Quotations stand in for what the model wrote."
+            current_log().note("degraded", f"{what}: its sources are quoted instead.", brief)
     return filling
-
-
-def _unwritten(checks: ClaimVerifier, perspective: Perspective) -> str:
-    """Returns a message that the model wrote nothing from a perspective's passages; empty if another note says so."""
-    state, own = checks.state, perspective["id"]
-    covered = {*state["coverage"][own]["ids"]}.intersection(state.get("selected", {}).get(own, ()))
-    drafted = own in {c["perspective"] for c in state.get("drafts", []) if not c.get("objection")}
-    by_model = not any(n["stage"] == "write" for n in state.get("notes", []))
-    by_model &= not state.get("served_by", {}).get("write", "embedded").startswith("embedded")
-    unwritten = checks.providers.quote is not None and by_model and covered and not drafted
-    return f"The model wrote nothing for '{perspective['name']}'" if unwritten else ""
 
 
 async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:

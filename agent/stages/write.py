@@ -49,9 +49,9 @@ from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
 from agent.state import (
     Claim,
     FramingState,
+    PassageEvidence,
     Perspective,
     RunState,
-    SentenceEvidence,
     asked_query,
     decontextualised,
     with_focus,
@@ -75,7 +75,7 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     """Judges all perspectives' passages sentence by sentence: before quoting, or in parallel with a model that
     writes."""
     claims, quotations = list[Claim](), list[Claim]()
-    read, note = dict[str, SentenceEvidence](), partial(current_log().note, "failed")
+    read, note = dict[str, PassageEvidence](), partial(current_log().note, "failed")
     stances, options = dict[str, list[int]](), run_options(runtime)
     briefs, cases = list[Brief](), list[list[Claim] | BaseException]()
     try:

@@ -94,7 +94,6 @@ class Store:
         self.web = WebPassages(database)
         self.kept = RunPassages(database)
         self.changes = ChangeLog(database)
-        self.finished_removal = False  # this process completed a removal that a killed command had begun
 
     def of(self, person: str) -> "Store":
         """The store as this person sees it."""
