@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice, takewhile
+from itertools import chain, islice
 from pathlib import Path
 from statistics import mode
 
@@ -51,10 +51,7 @@ _HTML = re.compile(r"\s*<(?:p|div|aside|span|h\d|[uo]l|blockquote|b|i|a|em|stron
 _STAFF_REPLY = re.compile(
     r"(.*\b(?:officer|council|authority|agency|department|staff|owner))\W?s? (?:response|reply)", re.I
 )
-# Lines above the time series of statistics offices: 'Unit,Thousands'.
 _NO_NAME = re.compile(r"(?i)\W+|\W*(?:no name|not given|name withheld|withheld|unknown|none|n/?a)\W*")
-_METADATA = "title cdid pre_unit unit source source_dataset_id release_date next_release important_notes notes".split()
-_WIDEST, _MOST_FIGURES = 80, 10_000  # words of a row in one block, wider ones have several; rows of a table of figures
 
 
 def read_rows(path: Path, name: str, given: ColumnNames = GUESSED_COLUMNS) -> Iterator[ReaderOutput]:
@@ -74,9 +71,6 @@ def read_rows(path: Path, name: str, given: ColumnNames = GUESSED_COLUMNS) -> It
     if before := [*table.notes, *filter(None, [choice.note])]:
         yield ReaderNote(f"{name}: {'; '.join(before)}.")
     table.notes.clear()
-    if not choice.text:
-        yield from _figures(chain(first, table.rows), table.above, name)
-        return
     seen: dict[str, tuple[str, int]] = {}  # id to place and hash of its text
     counts: Counter[str] = Counter()
     for row in chain(first, table.rows):
@@ -138,31 +132,6 @@ def _survey_answer_blocks(texts: Mapping[str, str]) -> Iterator[Block]:
         yield from (Block(line, speaker=replied[1] if replied else "") for line in text.split("\n") if line.strip())
 
 
-def _figures(rows: Iterable[TableRow | SourceError], above: Sequence[str], name: str) -> Iterator[ReaderOutput]:
-    """Yields a table of figures as one document: each row is a block that names its cells; one-cell rows are text."""
-    blocks = [Block(line) for line in above[1:]]
-    for row in rows:
-        if isinstance(row, SourceError):
-            yield row
-            continue
-        values = [" ".join((v if isinstance(v, str) else ", ".join(v)).split()) for v in row.values.values()] or [""]
-        told = [f"{column}: {cell}" for column, cell in zip([*row.values][1:], values[1:], strict=True) if cell]
-        if not (told and values[0]):
-            blocks += [Block(values[0] or "; ".join(told))]
-            continue
-        if (
-            blocks and blocks[-1].form == "paragraph" and not blocks[-1].text.endswith(".")
-        ):  # a heading of the rows below
-            blocks[-1] = Block(blocks[-1].text, "heading", 1)
-        step = max(1, _WIDEST // max(len(cell.split()) for cell in told))
-        parts = (told[at : at + step] for at in range(0, len(told), step))
-        blocks += [Block("; ".join([values[0], *part]), "table") for part in parts]
-        if len(blocks) > _MOST_FIGURES:
-            raise SourceError(f"{name}: more than {_MOST_FIGURES:,} rows of figures. Keep the important ones.")
-    title = above[0] if above else Path(name).stem.replace("_", " ")
-    yield _with_blocks(document_of_text(name, "", {"title": title}), blocks)
-
-
 def _separated_table(text: str, name: str, given: ColumnNames) -> RowTable:
     """Returns the rows of a csv file. Unnamed columns are called 1, 2, 3 … Raises SourceError for a file without
     rows."""
@@ -173,27 +142,22 @@ def _separated_table(text: str, name: str, given: ColumnNames) -> RowTable:
     notes: list[str] = []
     rows = _csv_rows(lines, separator, quoted, notes)
     first = list(islice(rows, _DIALECT_ROWS))
-    width, about = _usual_width([cells for _, cells in first])[1], _metadata_lines([cells for _, cells in first])
-    wide = (i for i, (_, cells) in enumerate(first[: about + _MOST_LINES_ABOVE]) if i >= about and len(cells) >= width)
+    width = _usual_width([cells for _, cells in first])[1]
+    wide = (i for i, (_, cells) in enumerate(first[:_MOST_LINES_ABOVE]) if len(cells) >= width)
     # A title is in the first cell alone.
-    above = next((i for i in wide if width <= 1 or any(map(str.strip, first[i][1][1:]))), about)
+    above = next((i for i in wide if width <= 1 or any(map(str.strip, first[i][1][1:]))), 0)
     notes += [f"skipped {above} lines above the column names"] if above else []
-    between = ": " if about else " "
-    title = [between.join(filter(None, map(str.strip, cells))) for _, cells in first[:above]]
-    title = [title[0].partition(": ")[2], *(line for line in title[1:] if ": " in line)] if about else title
     first = first[above:]
     if not first:
         raise SourceError(f"{name}: the file has no rows.")
     names, of_head = read_column_names([cells for _, cells in first], given)
     first = first[of_head:]
-    if not names and about and width == 2:
-        names = ["", title[0]]
-    elif not names:
+    if not names:
         names = [str(i + 1) for i in range(mode(len(cells) for _, cells in first))]
         notes.append("the first line names no columns; they are called 1, 2, 3 …")
     first_at = {name: at for at, name in reversed([*enumerate(names, start=1)])}
     names = [name if first_at[name] == at else f"{name} ({at})" for at, name in enumerate(names, start=1)]
-    return RowTable(_table_rows(chain(first, rows), names, name), names, notes, title)
+    return RowTable(_table_rows(chain(first, rows), names, name), names, notes)
 
 
 def _dialect(lines: Sequence[str]) -> tuple[str, bool]:
@@ -249,21 +213,13 @@ def _width(cells: Sequence[str]) -> int:
     return max((at for at, cell in enumerate(cells, start=1) if cell.strip()), default=1)
 
 
-def _metadata_lines(rows: Sequence[Sequence[str]]) -> int:
-    """Returns the number of lines above a table that describe it with a known name and one cell."""
-    told = list(takewhile(lambda row: _width(row) <= 2 and fold_name(row[0]) in _METADATA, rows))
-    return len(told) if len(told) > 1 and fold_name(told[0][0]) == "title" else 0
-
-
 def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
     """Returns the share of rows with the most frequent width, and that width. If rows only lack trailing cells, the
     first row's width."""
     if not rows:
         return 0.0, 0
     # Titles above a table or between its parts are in the first cell.
-    counts = [
-        _width(row) for row in rows[_metadata_lines(rows) :] if len(row) == 1 or any(map(str.strip, row[1:]))
-    ] or [1]
+    counts = [_width(row) for row in rows if len(row) == 1 or any(map(str.strip, row[1:]))] or [1]
     width, count = Counter(counts).most_common(1)[0]
     if count < len(counts) and all(1 < n <= counts[0] for n in counts):
         return 0.9, counts[0]
