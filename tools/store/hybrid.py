@@ -13,7 +13,7 @@ from tools.errors import EncoderMismatchError
 from tools.language.sentences import split_sentences
 from tools.limits import RRF_K
 from tools.models.encoders import Encoder, encode_with_sentences
-from tools.store.dense import ChromaIndex, DenseIndex
+from tools.store.dense import DenseIndex
 from tools.store.index_sync import BATCH, IndexSync, Progress, lock_timeout, search_indexes
 from tools.store.lexical import LexicalIndex
 from tools.store.store import Store, check_encoder
@@ -47,7 +47,7 @@ def fuse(rankings: Sequence[Sequence[int]], k: int = RRF_K) -> list[tuple[int, f
 class HybridSearch:
     """Retrieves passages by meaning and by words. Safe for threads and processes.
 
-    dense: replaces the embedded index, such as a `DenseServer`. keeps_sentences: store sentence vectors with passages.
+    keeps_sentences: store sentence vectors with passages.
     """
 
     def __init__(
@@ -55,14 +55,13 @@ class HybridSearch:
         store: Store,
         folder: Path,
         encoder: Encoder,
-        dense: ChromaIndex | None = None,
         *,
         keeps_sentences: bool = True,
     ) -> None:
         self._store = store
         self.keeps_sentences = keeps_sentences
         self.encoder = encoder
-        self.dense: ChromaIndex = DenseIndex(folder / "dense") if dense is None else dense
+        self.dense = DenseIndex(folder / "dense")
         self.lexical = LexicalIndex(folder / "lexical")
         self._syncs = IndexSync(store, folder, self.dense), IndexSync(store, folder, self.lexical)
 
@@ -70,7 +69,7 @@ class HybridSearch:
         """Up to k hits, best first, fused from both indexes; at most three with the same text.
 
         `vector`: the query's, shape (dimensions,). Raises UnknownCollectionError, EncoderMismatchError,
-        StoreDamagedError, StoreBusyError, and ProviderDownError for a dense index on a server.
+        StoreDamagedError and StoreBusyError.
         """
         ids = self._collection_ids(collections)
         if k < 1:
