@@ -26,15 +26,11 @@ _LONGEST_FRONT = 64_000  # characters; a longer block is text
 _MOST_BRACKETS = 2_000  # in a paragraph; the parsing time is quadratic
 # A line of front matter: field and value; an unfilled template placeholder has no value.
 _FIELD_LINE = re.compile(r"([\w-]+)[ \t]*:(?:[ \t]+(?:.*(?:\{\{|<%|\[\[).*|(.*)))?|[ \t-].*")
-# Obsidian's additions to Markdown. Code stays; hidden and embedded parts are removed.
+# Obsidian's links; code stays, embedded notes and files are removed.
 _OBSIDIAN = re.compile(
     r"(?P<code>^(?:```|~~~).*?^(?:```|~~~)|`[^`\n]+`)"
-    r"|(?<!\w)%%(?P<comment>.*?)%%"
     r"|(?P<embed>!\[\[[^\[\]\n]{1,300}\]\])"
-    r"|\[\[(?P<page>[^\[\]|\n]{1,300}?)(?:\\?\|(?P<words>[^\[\]\n]{1,300}))?\]\](?!\()"
-    r"|==(?P<marked>[^\s=](?:[^=\n]{0,1000}[^\s=])?)=="
-    r"|(?:^|[ \t])\^[\w-]{1,60}[ \t]*$"
-    r"|^(?P<callout>[ \t]*(?:>[ \t]?)+)\[![\w|-]{1,40}\][+-]?[ \t]*(?P<name>[^\n]*)$",
+    r"|\[\[(?P<page>[^\[\]|\n]{1,300}?)(?:\\?\|(?P<words>[^\[\]\n]{1,300}))?\]\](?!\()",
     re.DOTALL | re.MULTILINE,
 )
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
@@ -72,16 +68,12 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
 
 
 def _plain_obsidian(text: str, left_out: Counter[str]) -> str:
-    """Returns the text with only the words of Obsidian's links, highlights and callouts."""
+    """Returns the text with only the words of Obsidian's links."""
 
     def words_of(match: re.Match[str]) -> str:
         found = match.groupdict()
-        left_out["hidden comments"] += found["comment"] is not None
         left_out["embedded notes and files"] += found["embed"] is not None
-        if found["callout"] is not None:  # its name is a paragraph
-            return f"{found['callout']}{found['name']}\n{found['callout']}"
-        page = (found["page"] or "").replace("#", " > ").strip(" >")
-        return found["code"] or found["words"] or page or found["marked"] or ""
+        return found["code"] or found["words"] or (found["page"] or "").replace("#", " > ").strip(" >")
 
     return _OBSIDIAN.sub(words_of, text)
 

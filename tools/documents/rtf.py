@@ -1,10 +1,8 @@
 """Reads rich text (.rtf) with striprtf."""
 
-import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from tools.documents.document import document_of_blocks, file_title, title_unless_junk
@@ -12,32 +10,24 @@ from tools.documents.office_zip import HYPHENS, style_form
 from tools.errors import SourceError
 from tools.passages import Block, BlockForm, SourceDocument
 
-_USUAL = "cp1252"
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _HEADING = "\ue020"  # before a heading; the level's digit follows
 _STYLE = re.compile(r"\{\\s(\d{1,5})(?![a-z\d])((?:[ \r\n]*\\[a-z]+-?\d*)*)[ \r\n]*([^{}\\;]*);\}")
 _STYLED = re.compile(r"\\s(\d{1,5}) ?(?![a-z\d])")
 _UNSEEN = re.compile(r"(\{(?:\\[a-z]+-?\d* ?)*)\\(?:v|deleted)(?![a-z\d])(?![^{}]*\\v0)")
 _WHEN = re.compile(r"\\(?:revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
-_COUNTED = {
-    "header[lrf]?": "running headers",
-    "footer[lrf]?": "running footers",
-    "annotation": "comments",
-    "footnote": "notes",
-}
 
 
 def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
     data = path.read_bytes()
     if not data.startswith(b"{\\rtf"):
         raise SourceError(f"{name}: this is not an RTF document, despite its ending. Correct the ending.")
-    text = data.decode(_codepage(data), "replace")
+    text = data.decode("cp1252", "replace")
     braces = Counter(_BRACE.findall(text))
     if braces["{"] > braces["}"] and "\\bin" not in text:
         raise SourceError(
             f"{name}: this RTF document is damaged: its braces do not match. Save it anew and ingest that."
         )
-    left_out = Counter({what: len(re.findall(rf"\\{word}(?![a-z])", text)) for word, what in _COUNTED.items()})
     when = max(_WHEN.findall(text), key=lambda found: tuple(map(int, found)), default=())
     made = "-".join(part.zfill(2) for part in when)
     try:
@@ -47,15 +37,7 @@ def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
     except (ValueError, LookupError, TypeError, OverflowError) as exc:  # striprtf fails in many ways
         raise SourceError(f"{name}: this RTF document is damaged ({exc}). Save it anew and ingest that.") from exc
     properties = {"place": "document properties", "title": title_unless_junk(own), "author": author, "made": made}
-    yield document_of_blocks(name, blocks, {}, left_out, file_title(name), properties)
-
-
-def _codepage(data: bytes) -> str:
-    """Returns the encoding that the document names for non-ASCII bytes."""
-    named = re.search(rb"\\ansicpg(\d{1,5})", data)
-    with suppress(LookupError):
-        return codecs.lookup(f"cp{named[1].decode()}").name if named else _USUAL
-    return _USUAL
+    yield document_of_blocks(name, blocks, {}, None, file_title(name), properties)
 
 
 def _plain(text: str) -> str:

@@ -77,11 +77,6 @@ def _form(paragraph: Any, place: str) -> BlockForm:
 
 
 def _table(table: Any) -> Iterator[Block]:
-    above: dict[int, str] = {}  # by column: a merged cell is repeated in each of its rows
-    rows = []
-    for row in table.rows:
-        cells = [(at, cell) for at, cell in enumerate(row.cells) if not cell._tc.hMerge]
-        above |= {at: " ".join(cell.text.split()) for at, cell in cells if not cell._tc.vMerge}
-        rows.append([above.get(at, "") for at, _ in cells])
+    rows = [[" ".join(cell.text.split()) for cell in row.cells if not cell.is_spanned] for row in table.rows]
     if said := [" | ".join(row) for row in rows if any(row)]:
         yield Block("\n".join(said), "table")

@@ -11,7 +11,7 @@ from xml.parsers.expat import ExpatError
 
 from tools.documents.document import document_of_blocks, file_title
 from tools.documents.html_blocks import html_blocks, parse_html
-from tools.documents.html_cleanup import drop_element, remove_non_text, repeat_merged_cells
+from tools.documents.html_cleanup import drop_element, remove_non_text
 from tools.documents.office_zip import (
     HYPHENS,
     attribute,
@@ -137,6 +137,4 @@ def _blocks(html: str, left_out: Counter[str]) -> list[Block]:
         return []
     body = parse_html(f"<html><body>{html}</body></html>")
     left_out.update(remove_non_text(body))
-    for table in body.iter("table"):
-        repeat_merged_cells(table)
     return list(html_blocks(body))
