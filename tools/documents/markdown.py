@@ -23,7 +23,6 @@ from tools.passages import SourceDocument
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _LONGEST_FRONT = 64_000  # characters; a longer block is text
-_MOST_BRACKETS = 2_000  # in a paragraph; the parsing time is quadratic
 # A line of front matter: field and value; an unfilled template placeholder has no value.
 _FIELD_LINE = re.compile(r"([\w-]+)[ \t]*:(?:[ \t]+(?:.*(?:\{\{|<%|\[\[).*|(.*)))?|[ \t-].*")
 # Obsidian's links; code stays, embedded notes and files are removed.
@@ -37,7 +36,6 @@ _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
 _RAW = frozenset(
     "script style title textarea iframe noframes noscript".split()
 )  # an unclosed one would swallow the rest
-_OPENED = re.compile(r"[\[\]<`*_~(!]")
 
 
 def read_markdown(path: Path, name: str) -> Iterator[ReaderOutput]:
@@ -58,7 +56,7 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
     counts = Counter(left_out or {})
     fields = _with_author_and_date(fields)
     counts["fields of front matter"] += len(fields.keys() - {*COLUMN_FIELDS, "provenance"})
-    html = _parser().render(_bounded(separate_records(_plain_obsidian(separate_bylines(text), counts))))
+    html = _parser().render(separate_records(_plain_obsidian(separate_bylines(text), counts)))
     blocks = []
     if html.strip():
         body = parse_html(f"<html><body>{html}</body></html>")
@@ -87,12 +85,6 @@ def _with_author_and_date(fields: Mapping[str, Any]) -> dict[str, Any]:
         texts = [str(one.get("name", "") if isinstance(one, dict) else one) for one in several]
         add_fields(told, "front matter", **{field: ", ".join(filter(None, texts)).strip("[]'")})
     return told
-
-
-def _bounded(text: str) -> str:
-    """Blanks the marks of a paragraph with too many brackets, which would take hours to parse."""
-    parts = re.split(r"(\n[ \t]*\n)", text)
-    return "".join(_OPENED.sub(" ", p) if len(_OPENED.findall(p)) > _MOST_BRACKETS else p for p in parts)
 
 
 @cache

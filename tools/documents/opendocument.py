@@ -112,7 +112,7 @@ class _OdtText:
             name = attribute(self._styles[name], "parent-style-name")
 
     def _aside(self, each: Any, name: str, body: Any) -> None:
-        """Moves boxes behind the paragraph or table around them, notes to the end."""
+        """Moves notes to the end, boxes behind the paragraph or table around them."""
         outer = [up for up in each.iterancestors() if up.tag in _BLOCKS]
         drop_element(each)
         each.tag = "div"

@@ -123,7 +123,7 @@ def read_column_names(rows: Sequence[Sequence[str]], given: ColumnNames) -> tupl
     names, taken = [cell.strip().split("\n")[0] for cell in rows[0]], 1
     if not _is_first_row_header(rows, given):
         return [], 0
-    while taken + 1 < len(rows) and _is_header_row(rows[taken], rows[taken + 1 :], names):
+    while taken + 1 < len(rows) and _is_header_row(rows[taken], rows[taken + 1 :]):
         names = names if set(given.named()) & set(names) else _joined_headers(names, rows[taken])
         taken += 1
     return names, taken
@@ -145,13 +145,9 @@ def _is_first_row_header(rows: Sequence[Sequence[str]], given: ColumnNames) -> b
     return years or any(fold_name(cell) in ALL_NAMES for cell in first)
 
 
-def _is_header_row(cells: Sequence[str], below: Sequence[Sequence[str]], names: Sequence[str] = ()) -> bool:
+def _is_header_row(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Whether a row names columns: different words above figures, or the second row of Qualtrics and SurveyMonkey."""
     said = [cell.strip() for cell in cells]
-    unnamed = [cell for name, cell in zip(names, said, strict=False) if not name]
-    names_them = unnamed and all(cell and not _FIGURE.fullmatch(cell) for cell in unnamed)
-    if not said[0] and names_them and not any(cell.endswith((".", "!")) for cell in said):
-        return all(row[0].strip() for row in below)
     if any(cell.lower() == _FILLERS[1] for cell in said) or all(cell.startswith("{") for cell in filter(None, said)):
         return True
     rows = [row for row in below if not row[0].startswith("{")]

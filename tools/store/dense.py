@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_settings import BaseSettings
 
-from tools.budget import batches
 from tools.store.index import ALL_PASSAGES, PANICS, FolderIndex, IndexEntry, damaged_error
 
 # Chroma caches one client per path, even after a failed opening. A different spelling ('x//', 'x/.', 'x/.//', …) gives
 # each opening a new client.
 _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
-_FLOATS = 1_000_000  # in one batch
 _DAMAGED_GRAPH = "damaged vector files"
 _GRAPH = {"hnsw": {"space": "cosine"}}
 _DAMAGE = (
@@ -69,10 +67,11 @@ class DenseIndex(FolderIndex):
             for collection_id in {c for c, _ in removes}:
                 self._remove(collection_id, [i for c, i in removes if c == collection_id])
             for collection_id in {c for c, _, _ in adds}:
-                mine = [(str(p.id), v) for c, p, v in adds if c == collection_id]
-                for part in batches(mine, self._batch_size(len(mine[0][1]))):
-                    vectors = np.stack([v for _, v in part])
-                    self._get_or_create(collection_id).upsert(ids=[i for i, _ in part], embeddings=vectors)
+                mine = {str(p.id): v for c, p, v in adds if c == collection_id}
+                collection = self._open().get_or_create_collection(
+                    self._name(collection_id), configuration=_GRAPH, embedding_function=None
+                )
+                collection.upsert(ids=[*mine], embeddings=np.stack([*mine.values()]))
 
     def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
         """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
@@ -111,9 +110,6 @@ class DenseIndex(FolderIndex):
     def _name(self, collection_id: int) -> str:
         return f"collection-{collection_id}"
 
-    def _batch_size(self, width: int) -> int:
-        return max(1, min(int(self._open().get_max_batch_size()), _FLOATS // width))
-
     def count(self) -> int:
         with self._errors():
             return sum(c.count() for c in self._open().list_collections())
@@ -132,8 +128,7 @@ class DenseIndex(FolderIndex):
         if (collection := self._get(self._name(collection_id))) is None:
             return
         if ALL_PASSAGES not in ids:
-            for part in batches(ids, self._batch_size(1)):
-                collection.delete(ids=[str(i) for i in part])
+            collection.delete(ids=[str(i) for i in ids])
         if ALL_PASSAGES in ids or collection.count() == 0:
             self._drop(collection.name)
 
@@ -145,10 +140,6 @@ class DenseIndex(FolderIndex):
             return self._open().get_collection(name, embedding_function=None)
         except NotFoundError:
             return None
-
-    def _get_or_create(self, collection_id: int) -> Any:
-        name = self._name(collection_id)
-        return self._open().get_or_create_collection(name, configuration=_GRAPH, embedding_function=None)
 
 
 def _check_graphs(folder: Path) -> None:
