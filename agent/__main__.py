@@ -119,7 +119,6 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
         "--again", action="store_true", help="read again the collection's files that an older version has read"
     )
     parser.add_argument("--yes", action="store_true", help="with --sync: delete without asking")
-    parser.add_argument("--all", action="store_true", help="also hidden files and folders, .git, .venv, node_modules")
     parser.add_argument("--report", metavar="FILE", help="write a report of failures and omissions")
     columns = parser.add_argument_group("columns of tables (csv, tsv, json, jsonl); default: by name")
     columns.add_argument(
