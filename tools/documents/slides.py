@@ -49,7 +49,8 @@ def _shapes(shapes: Iterable[Any], left_out: Counter[str]) -> Iterator[Block]:
         elif name == "pic":
             left_out["images"] += 1
         elif name == "graphicFrame" and shape.has_table:
-            yield from _table(shape.table)
+            rows = [[" ".join(c.text.split()) for c in row.cells if not c.is_spanned] for row in shape.table.rows]
+            yield Block("\n".join(" | ".join(row) for row in rows if any(row)), "table")
         elif name == "graphicFrame":
             left_out["charts" if shape.has_chart else "embedded objects and diagrams"] += 1
         elif shape.has_text_frame:
@@ -74,9 +75,3 @@ def _form(paragraph: Any, place: str) -> BlockForm:
     said = {local_name(each) for each in properties} if properties is not None else set()
     bullets = said & {"buChar", "buAutoNum", "buBlip"} or (place in ("text", "body", "obj") and "buNone" not in said)
     return "item" if bullets else "paragraph"
-
-
-def _table(table: Any) -> Iterator[Block]:
-    rows = [[" ".join(cell.text.split()) for cell in row.cells if not cell.is_spanned] for row in table.rows]
-    if said := [" | ".join(row) for row in rows if any(row)]:
-        yield Block("\n".join(said), "table")
