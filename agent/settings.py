@@ -332,7 +332,11 @@ class Settings(NetworkSettings):
     serper_api_key: SecretStr = _key("SERPER_API_KEY", "Turns on web search by Serper.")
     domains: Path | None = Field(default=None, description="A file of domain lists: allow, prefer, block, kinds.")
 
-    # Encoders
+    # Stores and encoders
+    chroma_url: _Address = external_setting(
+        "CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000."
+    )
+    chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
     encoder: str = _text("A sentence-transformers model (name or folder) in place of MiniLM; needs the extra 'models'.")
     encoder_query_prompt: str = _text("Text put before every query.")
     encoder_document_prompt: str = _text("Text put before every passage.")
@@ -498,7 +502,7 @@ _HEADINGS = {
     "provider": "Chat models: follow-ups, perspectives, queries, claims",
     "judge": "The judge: does a passage support a statement?",
     "web": "The web",
-    "encoder": "Encoders",
+    "chroma_url": "Stores and encoders",
     "api_host": "The server for programs: `python -m api`",
 }
 _OPENING = """\

@@ -129,9 +129,9 @@ SETTINGS: tuple[tuple[str, bytes | dict[str, str], str, str], ...] = (
     ("UTF-16 added to UTF-8", b"A=b\n" + "MODEL=m".encode("utf-16-le"), "line 2 holds a NUL", "Save the file as UTF-8"),
     ("one smart quote", 'OPENAI_API_KEY="secret”'.encode(), "line 1 (OPENAI_API_KEY) cannot", "OPENAI_API_KEY=VA"),
     ("smart quotes", "OPENAI_API_KEY=“secret”".encode(), "OPENAI_API_KEY holds a curly quotation mark", "straight"),
-    ("its name along", b"TAVILY_API_KEY=TAVILY_API_KEY=secret", "holds the name of a variable", "leave only"),
+    ("its name along", b"CHROMA_TOKEN=CHROMA_TOKEN=secret", "CHROMA_TOKEN holds the name of a variable", "leave only"),
     ("a no-break space", {"SERPER_API_KEY": "secret\xa0"}, "SERPER_API_KEY holds a no-break space", "Copy it again"),
-    ("a login", {"SEARXNG_URL": "http://me:secret/secret@h:1/v1"}, "cannot be 'http://h:1/v1'", "http:// or"),
+    ("a login", {"CHROMA_URL": "http://me:secret/secret@h:1/v1"}, "CHROMA_URL cannot be 'http://h:1/v1'", "http:// or"),
     ("docker's quotes", {"OPENAI_BASE_URL": '"http://a.example"'}, "OPENAI_BASE_URL holds quotation", "leave them out"),
 )
 NO_JUDGE = (

@@ -88,7 +88,7 @@ async def assistant(given: Machine, bench: Bench) -> Outcome:
 _STRANGER = b"import sys; print('a stranger', file=sys.stderr); raise SystemExit(9)"
 _NAMES = "api/__init__ tools/__init__ agent/__init__ ui/__init__ prompts/__init__ types email json numpy sitecustomize"
 _WORKSPACE = {f"{name}.py": _STRANGER for name in _NAMES.split()} | {"pyproject.toml": b"no toml"}
-_ENV = b"OPENAI_BASE_URL=http://127.0.0.1:9/v1\nSEARXNG_URL=http://127.0.0.1:9\nANONYMIZED_TELEMETRY=perhaps\n\0\xff"
+_ENV = b"OPENAI_BASE_URL=http://127.0.0.1:9/v1\nCHROMA_URL=http://127.0.0.1:9\nANONYMIZED_TELEMETRY=perhaps\n\0\xff"
 _DATA = {"STEELMAN_DATA_DIR": "{}/data", "HOME": "{}"}
 _ALONE = {"STEELMAN_DATA_DIR": "{}/data"}
 _MISSING = _DATA | {"STEELMAN_ENV_FILE": "{}/none.env"}

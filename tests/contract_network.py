@@ -15,6 +15,7 @@ from tools.models.chat.vendors import COMPATIBLE, VENDORS
 from tools.models.encoders import EndpointEncoder
 from tools.models.judges.judge import Pair
 from tools.models.judges.remote import ScoreJudge
+from tools.store.dense_server import DenseServer
 from tools.web.addresses import is_public
 from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
@@ -57,11 +58,12 @@ serper = client("serper", lambda url: Serper(KEY, url).search("bridges", 5))
 searxng = client("searxng", lambda url: SearXng(url).search("bridges", 5))
 tavily = client("tavily", lambda url: Tavily(KEY, url).search("bridges", 5))
 ddgs = client("ddgs", lambda url: DuckDuckGo(url).search("bridges", 5))
+chroma = client("chroma", lambda url: asyncio.to_thread(DenseServer(url, "x").number))
 page = client("page", fetched)
 
 MODELS, SEARCH = (chat, anthropic, gemini, ollama, judge, embeddings), (serper, tavily, searxng)
 CLIENTS = (*MODELS, *SEARCH)
-ALL = (*CLIENTS, ddgs, page)
+ALL = (*CLIENTS, ddgs, chroma, page)
 OFF, OUT, PLAIN = "http://127.0.0.1:9", "https://a.public.example", "http://a.public.example"
 GO = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 ALERT = b"\x15\3\3\0\2\2"  # a fatal one of TLS; its number follows
@@ -73,11 +75,11 @@ FAILS: tuple[tuple[str, tuple[Door, ...], Place, str, str], ...] = (
     ("expired", (chat, ddgs), serves(ends=-1), "its certificate has expired", ""),
     ("another name", (page, ddgs), serves(name="a.example"), "was made for another name", "write the address with the"),
     ("http asked as https", (chat, ddgs, page), says("400 No", scheme="https"), "it speaks http, not", "with http://"),
-    ("https asked as http", (serper,), serves(scheme="http"), "closed the connection without", "with https://"),
+    ("https asked as http", (chroma, serper), serves(scheme="http"), "closed the connection without", "with https://"),
     ("https that says so", (chat, embeddings), says(GO), "it speaks https, not http", "with https://"),
-    ("HTTP/2 only", (judge,), says(b"\0\0\x0c\4\0\0\0\0\0"), "a port for HTTP/2 alone", "with https:// if it"),
+    ("HTTP/2 only", (judge, chroma), says(b"\0\0\x0c\4\0\0\0\0\0"), "a port for HTTP/2 alone", "with https:// if it"),
     ("wants a certificate", (chat,), says(ALERT + b"\x74", scheme="https"), "it requires a client certificate", ""),
-    ("no such file", (chat, page), at(OUT, SSL_CERT_FILE="/no"), "SSL_CERT_FILE names /no", "Correct it"),
+    ("no such file", (chat, chroma, page), at(OUT, SSL_CERT_FILE="/no"), "SSL_CERT_FILE names /no", "Correct it"),
     ("no name server", (chat,), at("http://is.later.example"), "cannot be looked up now", "is this machine online?"),
     ("nothing listens", ALL, at(OFF), "nothing listens at 127.0.0.1:9", "is the server on?"),
     ("proxy is off", ALL, at(OUT, ALL_PROXY=OFF), "the proxy at 127.0.0.1:9 (ALL_PROXY) cannot be reached", "on?"),
@@ -90,12 +92,12 @@ FAILS: tuple[tuple[str, tuple[Door, ...], Place, str, str], ...] = (
     ("hangs up", ALL[:-1], says(), "it closed the connection without an answer", "with https:// if it speaks TLS"),
     ("cut off", CLIENTS[5:], says("200 OK", "[", met=1, Content_Length=9), "connection was cut in the middle", ""),
     ("cut off", CLIENTS[:5], says("200 OK", "[", Content_Length=9), "cut", ""),
-    ("wrong key", CLIENTS, says("401 No", KEY, met=1), "refused the key (status 401)", "Check"),
+    ("wrong key", (*CLIENTS, chroma), says("401 No", KEY, met=1), "refused the key (status 401)", "Check"),
     ("key said back", (chat, serper), says("403 No", f"{KEY}?", met=1), "refused the key (status 403: …?)", "Check"),
     ("not there", CLIENTS, says("404 No", "who?", met=0), "does not know the address or the model (status 404", ""),
     ("too often", CLIENTS, says("429 No", met=3), "allows no more requests now (status 429", ""),
     ("fails", CLIENTS, says("500 No", "oh dear", met=3), "failed (status 500: oh dear)", ""),
-    ("moved", CLIENTS, says("302 No", met=1, Location=OFF), "redirects to another address", "Set that"),
+    ("moved", (*CLIENTS, chroma), says("302 No", met=1, Location=OFF), "redirects to another address", "Set that"),
     *(("no reply", (*SEARCH, ddgs), says("200 OK", text), "answered with ", "") for text in ("<{", "", "null")),
 )  # fmt: skip
 ANSWERS: tuple[tuple[str, tuple[Door, ...], Place], ...] = (

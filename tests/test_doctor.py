@@ -46,6 +46,7 @@ def test_without_settings_it_says_how_to_turn_on_the_rest(capsys: pytest.Capture
         "chat model": "OPENAI_API_KEY",
         "judge server": "STEELMAN_JUDGE_URL",
         "web search": "TAVILY_API_KEY",
+        "Chroma server": "CHROMA_URL",
         "other encoder": "STEELMAN_ENCODER",
     }.items():
         assert told[part].startswith("off "), part
@@ -97,6 +98,7 @@ def _for_its_first_side(body: dict[str, Any]) -> dict[str, Any]:
         ({"STEELMAN_MODEL": "medium"}, "chat model", "does not offer medium. It offers: small, large"),
         ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, "chat model", "cannot be reached"),
         ({"STEELMAN_JUDGE_URL": "http://127.0.0.1:9/v1", "STEELMAN_JUDGE_MODEL": "x"}, "judge", "cannot be reached"),
+        ({"CHROMA_URL": "http://127.0.0.1:9"}, "indexes", "cannot be reached"),
     ],
 )
 def test_what_fails_is_named(
@@ -181,7 +183,7 @@ def test_the_search_engine_that_is_on(settings: dict[str, str], name: str | None
         ({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "STEELMAN_MODEL is needed"),
         ({"STEELMAN_WEB": "tavily"}, "set TAVILY_API_KEY"),
         ({"STEELMAN_TEMPERATURE": "hot"}, "STEELMAN_TEMPERATURE cannot be 'hot'"),
-        ({"SEARXNG_URL": "searx:8000"}, "SEARXNG_URL cannot be"),
+        ({"CHROMA_URL": "chroma:8000"}, "CHROMA_URL cannot be"),
     ],
 )
 def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], says: str) -> None:

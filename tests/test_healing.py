@@ -23,6 +23,7 @@ from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
 from tools.store import index_sync
 from tools.store.database import Database
+from tools.store.dense import DenseIndex
 from tools.store.index import index_error
 from tools.store.index_sync import index_lock
 
@@ -65,7 +66,8 @@ def asked(house: House, number: int, seconds: float = 60) -> tuple[str, list[str
 
 def test_an_index_that_holds_fewer_passages_is_made_again(folder: Path) -> None:
     house = House(folder)
-    [collection] = house.search.dense._open().list_collections()
+    assert isinstance(house.search.dense, DenseIndex)
+    [collection] = house.search.dense._own_collections()
     collection.delete(ids=collection.get(limit=1)["ids"])
     close(house)
     house = House(folder)

@@ -1,6 +1,7 @@
 """Reading files: every format as people have it, and every way in which a file is not what its name says."""
 
 import codecs
+import time
 from pathlib import Path
 
 import pytest
@@ -158,14 +159,29 @@ def test_a_heading_that_is_a_sentence_or_has_nothing_below_it_is_text(tmp_path: 
     assert [(p.section, p.text) for p in passages if p.section] == [("Costs", "Forty a year. Against\nQuestions")]
 
 
-def test_the_links_of_obsidian_are_read_as_they_are_shown(tmp_path: Path) -> None:
+def test_obsidian_notes_are_read_as_they_are_shown(tmp_path: Path) -> None:
     text = (
-        "We need [[Ferries#Costs|free ferries]] and [[Bridges]].\n\n![[map.png]]\n\n"
-        "Not `[[tolls]]` and [[1]](https://example.org)."
+        "We need [[Ferries#Costs|free ferries]] and [[Bridges]], ==not tolls==. ^a1b2\n\n![[map.png]]\n\n"
+        "%%My own view, not for others.%%\n\n%%\nNor this.\n\nOr this.\n%%\n\n"
+        "> [!quote]- The harbour master\n> Tolls are paid twice.\n\n"
+        "It rose by 100%% at 2^10, `a == b == c` and [[1]](https://example.org)."
     )
     found = one(write(tmp_path / "a.md", text))
-    assert [b.text for b in found.blocks] == ["We need free ferries and Bridges.", "Not [[tolls]] and [1]."]
-    assert found.left_out == {"embedded notes and files": 1}
+    assert [b.text for b in found.blocks] == [
+        "We need free ferries and Bridges, not tolls.",
+        "The harbour master",
+        "Tolls are paid twice.",
+        "It rose by 100%% at 2^10, a == b == c and [1].",
+    ]
+    assert found.left_out == {"hidden comments": 2, "embedded notes and files": 1}
+
+
+@pytest.mark.parametrize("hostile", ["[", "![x](", "[x](()"])
+def test_markdown_of_nothing_but_brackets_is_read_at_once(tmp_path: Path, hostile: str) -> None:
+    began = time.process_time()
+    found = one(write(tmp_path / "a.md", f"It was closed. {hostile * 200_000}"))
+    assert found.text.startswith("It was closed.")
+    assert time.process_time() - began < 5  # minutes, if each bracket were followed to the end of the file
 
 
 # Rows

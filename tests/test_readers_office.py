@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from office_files import epub, one, packed, paragraph, relations, shown, word
+from office_files import cell, epub, one, packed, paragraph, relations, shown, table, word
 
 from tools.errors import SourceError
 
@@ -24,6 +24,35 @@ def test_a_text_box_is_read_once_though_it_is_written_twice(tmp_path: Path) -> N
         "</mc:AlternateContent></w:r><w:r><w:t> the box.</w:t></w:r></w:p>"
     )
     assert shown(one(word(tmp_path / "a.docx", body))) == ["paragraph: Around the box.", "paragraph: In the box."]
+
+
+def test_comments_are_notes_of_those_who_wrote_them(tmp_path: Path) -> None:
+    def refers(*ids: int) -> str:
+        marks = (f'<w:commentRangeEnd w:id="{i}"/><w:r><w:commentReference w:id="{i}"/></w:r>' for i in ids)
+        return f"<w:p><w:r><w:t>Shut it.</w:t></w:r>{''.join(marks)}</w:p>"
+
+    said = {
+        0: ("A. Clerk", "Why?", "Who says so?"),
+        1: ("B. Mayor", "I do."),
+        2: ("Author", "In a table."),
+        9: ("C", "Lost."),
+    }
+    comments = "".join(
+        f'<w:comment w:id="{i}" w:author="{who}">{"".join(map(paragraph, texts))}</w:comment>'
+        for i, (who, *texts) in said.items()
+    )
+    body = refers(0, 1) + table(cell(refers(2)) + cell(paragraph("40"))) + paragraph("It stayed open.")
+    found = one(word(tmp_path / "a.docx", body, comments=comments))
+    assert [(b.speaker, b.form, b.text) for b in found.blocks] == [
+        ("", "paragraph", "Shut it."),
+        ("A. Clerk", "note", "Why?"),
+        ("A. Clerk", "note", "Who says so?"),
+        ("B. Mayor", "note", "I do."),
+        ("", "table", "Shut it. | 40"),
+        ("unnamed commenter", "note", "In a table."),
+        ("", "paragraph", "It stayed open."),
+    ]
+    assert found.left_out == {"comments": 1}
 
 
 def test_tracked_changes_are_taken_as_accepted(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def test_the_example_names_exactly_the_settings_with_their_descriptions() -> Non
     assert text == env_example() + "\n"
     named = re.findall(r"^# ([A-Z_]+)=", text, re.MULTILINE)
     assert len(named) == len(set(named)) == sum(bool(f.description) for f in Settings.model_fields.values())
-    assert {"STEELMAN_DATA_DIR", "OPENAI_API_KEY", "TAVILY_API_KEY", "STEELMAN_JUDGE_URL"} <= set(named)
+    assert {"STEELMAN_DATA_DIR", "OPENAI_API_KEY", "TAVILY_API_KEY", "CHROMA_URL", "STEELMAN_JUDGE_URL"} <= set(named)
     assert not re.search(r"^[^#\n]", text, re.MULTILINE)  # nothing is set by copying it
 
 

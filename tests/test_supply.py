@@ -26,9 +26,9 @@ _LOADED = f"""
 import sys
 for name in {ABSENT!r}:
     sys.modules[name] = None  # an import of it fails, installed or not
-import chromadb, chromadb.api.rust
+import chromadb, chromadb.api.fastapi, chromadb.api.rust
 import langchain_openai, langgraph.graph, openai, streamlit, tavily, tokenizers
-import agent.runs.service, api.serving, tools.store.dense
+import agent.runs.service, api.serving, tools.store.dense, tools.store.dense_server
 chromadb.EphemeralClient().create_collection("sides", embedding_function=None).add(ids=["a"], embeddings=[[1.0, 0.0]])
 """
 

@@ -1,7 +1,7 @@
 """Small stand-ins for slow parts, for tests of what is around them."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,6 +14,7 @@ from tools.language.sentences import split_sentences
 from tools.models.encoders import encode_with_sentences
 from tools.passages import SourceDocument
 from tools.store.database import Database
+from tools.store.dense import ChromaIndex
 from tools.store.hybrid import HybridSearch
 from tools.store.store import PreparedDocument, Store
 
@@ -48,11 +49,13 @@ class House:
 
     opened: ClassVar[list["House"]] = []
 
-    def __init__(self, folder: Path, encoder: ToyEncoder | None = None) -> None:
+    def __init__(
+        self, folder: Path, encoder: ToyEncoder | None = None, dense: Callable[[Store], ChromaIndex] | None = None
+    ) -> None:
         self.encoder = encoder or ToyEncoder()
         self.database = Database(folder / "steelman.db")
         self.store = Store(self.database)
-        self.search = HybridSearch(self.store, folder / "index", self.encoder)
+        self.search = HybridSearch(self.store, folder / "index", self.encoder, dense(self.store) if dense else None)
         self.ingester = Ingester(self.store, self.search, self.encoder)
         self.opened.append(self)
 

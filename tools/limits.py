@@ -21,6 +21,8 @@ CHAT_SECONDS = 120.0
 """Longest silence of a chat model: local models read a long prompt for a minute and more."""
 ENDPOINT_SECONDS = 30.0
 """Longest silence of a judge or an encoder behind an address."""
+CHROMA_SECONDS = 10.0
+"""Longest silence of a Chroma server."""
 BUSY_SECONDS = 30
 """Longest wait for another process's write to the database (docs/reliability.md)."""
 INDEX_LOCK_SECONDS = 60.0

@@ -126,6 +126,7 @@ def _serving(settings: Settings, part: str) -> str:
         "chat model": settings.model or DEFAULT_MODEL,
         "judge": judge.name if judge else "",
         "encoder": settings.embeddings_model or settings.encoder,
+        "indexes": "Chroma server" if settings.chroma_url else "",
         "web search": engine.title if engine else "",
         "language": "",
     }

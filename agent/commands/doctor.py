@@ -144,6 +144,8 @@ def _off(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "judge server", "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`"
     if not build_engine(settings):
         yield "web search", "TAVILY_API_KEY, SERPER_API_KEY, or STEELMAN_WEB=ddgs without a key"
+    if not settings.chroma_url:
+        yield "Chroma server", "CHROMA_URL"
     if not (settings.encoder or settings.embeddings_url):
         yield "other encoder", "STEELMAN_ENCODER, or STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL"
 
@@ -175,8 +177,9 @@ class _Checks:
                 search.refresh()
             for collection in store.collections():
                 search.search("test", encoder.encode_queries(["test"])[0], [collection.name], 1)
-        told = "Chroma and tantivy, up to date with the store"
-        return told + (f"; before this check: {' '.join(before)}" if before else "")
+        chroma = f"Chroma at {without_login(settings.chroma_url)}, tantivy" if settings.chroma_url else ""
+        where = f"{chroma or 'Chroma and tantivy, both'} in this process"
+        return f"{where}, up to date with the store" + (f"; before this check: {' '.join(before)}" if before else "")
 
     def chat(self, *, ask: bool) -> str:
         """Lists the models, which is free and checks address, key and names. ask: also plan one question with each."""

@@ -13,6 +13,7 @@ from tools.models.judges.judge import Judge
 from tools.models.judges.remote import ChatJudge, ScoreJudge, read_judge_prompt
 from tools.models.servers import price_of
 from tools.net.http import is_address, is_local, without_login
+from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
 from tools.web.domains import DomainLists
@@ -184,11 +185,13 @@ def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
 
 
 def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSearch:
-    """Returns the search with its two indexes."""
+    """Returns the search: indexes in this process, or the dense one on a Chroma server."""
+    token, url = settings.chroma_token.get_secret_value(), settings.chroma_url
+    dense = DenseServer(url, store.store_id(), token=token) if url else None
     embedded = (
         not settings.embeddings_url and not settings.encoder
     )  # sentences are compared by the embedded encoder only
-    return HybridSearch(store, settings.index_dir, encoder, keeps_sentences=embedded)
+    return HybridSearch(store, settings.index_dir, encoder, dense, keeps_sentences=embedded)
 
 
 def build_engine(settings: Settings) -> SearchEngine | None:

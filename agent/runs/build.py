@@ -129,6 +129,7 @@ def _remotes(settings: Settings, chats: dict[str, ChatModel], models: Models, we
         (judge, "judge", models.judge_required, f"STEELMAN_JUDGE={settings.judge}"),
         (web, "web search", False, "STEELMAN_WEB"),  # not asked in offline runs
         (settings.embeddings_url, "encoder", True, "STEELMAN_EMBEDDINGS_URL"),
+        (settings.chroma_url, "dense index", True, "CHROMA_URL"),
         (settings.checkpoint_url, "runs' checkpoints", True, "STEELMAN_CHECKPOINT_URL"),
     )
     return tuple(

@@ -145,7 +145,7 @@ def _isolated(settings: Settings) -> Iterator[Settings]:
     settings.cache_dir.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="steelman-evals-", ignore_cleanup_errors=True) as folder:
         Path(folder, "cache").symlink_to(settings.cache_dir.absolute(), target_is_directory=True)
-        yield Settings(**values | {"data_dir": Path(folder), "web": "off", "checkpoint_url": ""})
+        yield Settings(**values | {"data_dir": Path(folder), "web": "off", "checkpoint_url": "", "chroma_url": ""})
 
 
 def _name(number: int) -> str:

@@ -5,6 +5,7 @@ them. Subscripts (CO2) and ordinals (21st) stay."""
 import re
 from collections import Counter
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 _BLOCK = frozenset("p li div aside dd td tr".split())
@@ -15,6 +16,7 @@ _BACK_LINK = re.compile(r"[\W\d_]*(?:back|return|jump up|a?)?[\W\d_]*", re.IGNOR
 _CODE = ("code", "samp", "kbd", "tt")
 STRUCK = ("del", "s", "strike")  # struck-out text
 _LONGEST_NOTE = 6_000  # characters; a longer target is a section
+_LONGEST_REPEATED = 200  # characters; a longer merged cell appears in its first row only
 _CODE_CLASS = re.compile(
     r"(?:^|\s)(?:highlight\S*|language-\S+|lang-\S+|sourceCode|codehilite|code-?block|prettyprint)(?:\s|$)"
 )
@@ -130,6 +132,30 @@ def _is_superscript_mark(element: Any) -> bool:
         and len("".join(element.itertext()).strip()) <= 8
         and (element.tag == "sup" or "note" in (element.get("class") or ""))
     )
+
+
+def repeat_merged_cells(table: Any) -> None:
+    """Copies a cell that spans rows into each of them, so that each row is complete."""
+    rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
+    for at, row in enumerate(rows):
+        column = 0
+        for cell in row.iterchildren("td", "th"):
+            for below in rows[at + 1 : at + int(cell.attrib.pop("rowspan", "1"))]:
+                _insert_cell(deepcopy(cell), column, below)
+            column += int(cell.get("colspan", "1"))
+
+
+def _insert_cell(cell: Any, column: int, row: Any) -> None:
+    """Inserts a copied cell into a row at a column."""
+    cell.tail = None
+    if len("".join(cell.itertext())) > _LONGEST_REPEATED:
+        cell[:], cell.text = [], None
+    for other in row.iterchildren("td", "th"):
+        if column <= 0:
+            other.addprevious(cell)
+            return
+        column -= int(other.get("colspan", "1"))
+    row.append(cell)
 
 
 def superscript_text(text: str, before: str, after: str = "") -> str | None:

@@ -23,19 +23,25 @@ from tools.passages import SourceDocument
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _LONGEST_FRONT = 64_000  # characters; a longer block is text
+_MOST_BRACKETS = 2_000  # in a paragraph; the parsing time is quadratic
 # A line of front matter: field and value; an unfilled template placeholder has no value.
 _FIELD_LINE = re.compile(r"([\w-]+)[ \t]*:(?:[ \t]+(?:.*(?:\{\{|<%|\[\[).*|(.*)))?|[ \t-].*")
-# Obsidian's links; code stays, embedded notes and files are removed.
+# Obsidian's additions to Markdown. Code stays; hidden and embedded parts are removed.
 _OBSIDIAN = re.compile(
     r"(?P<code>^(?:```|~~~).*?^(?:```|~~~)|`[^`\n]+`)"
+    r"|(?<!\w)%%(?P<comment>.*?)%%"
     r"|(?P<embed>!\[\[[^\[\]\n]{1,300}\]\])"
-    r"|\[\[(?P<page>[^\[\]|\n]{1,300}?)(?:\\?\|(?P<words>[^\[\]\n]{1,300}))?\]\](?!\()",
+    r"|\[\[(?P<page>[^\[\]|\n]{1,300}?)(?:\\?\|(?P<words>[^\[\]\n]{1,300}))?\]\](?!\()"
+    r"|==(?P<marked>[^\s=](?:[^=\n]{0,1000}[^\s=])?)=="
+    r"|(?:^|[ \t])\^[\w-]{1,60}[ \t]*$"
+    r"|^(?P<callout>[ \t]*(?:>[ \t]?)+)\[![\w|-]{1,40}\][+-]?[ \t]*(?P<name>[^\n]*)$",
     re.DOTALL | re.MULTILINE,
 )
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
 _RAW = frozenset(
     "script style title textarea iframe noframes noscript".split()
 )  # an unclosed one would swallow the rest
+_OPENED = re.compile(r"[\[\]<`*_~(!]")
 
 
 def read_markdown(path: Path, name: str) -> Iterator[ReaderOutput]:
@@ -56,7 +62,7 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
     counts = Counter(left_out or {})
     fields = _with_author_and_date(fields)
     counts["fields of front matter"] += len(fields.keys() - {*COLUMN_FIELDS, "provenance"})
-    html = _parser().render(separate_records(_plain_obsidian(separate_bylines(text), counts)))
+    html = _parser().render(_bounded(separate_records(_plain_obsidian(separate_bylines(text), counts))))
     blocks = []
     if html.strip():
         body = parse_html(f"<html><body>{html}</body></html>")
@@ -66,12 +72,16 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
 
 
 def _plain_obsidian(text: str, left_out: Counter[str]) -> str:
-    """Returns the text with only the words of Obsidian's links."""
+    """Returns the text with only the words of Obsidian's links, highlights and callouts."""
 
     def words_of(match: re.Match[str]) -> str:
         found = match.groupdict()
+        left_out["hidden comments"] += found["comment"] is not None
         left_out["embedded notes and files"] += found["embed"] is not None
-        return found["code"] or found["words"] or (found["page"] or "").replace("#", " > ").strip(" >")
+        if found["callout"] is not None:  # its name is a paragraph
+            return f"{found['callout']}{found['name']}\n{found['callout']}"
+        page = (found["page"] or "").replace("#", " > ").strip(" >")
+        return found["code"] or found["words"] or page or found["marked"] or ""
 
     return _OBSIDIAN.sub(words_of, text)
 
@@ -85,6 +95,12 @@ def _with_author_and_date(fields: Mapping[str, Any]) -> dict[str, Any]:
         texts = [str(one.get("name", "") if isinstance(one, dict) else one) for one in several]
         add_fields(told, "front matter", **{field: ", ".join(filter(None, texts)).strip("[]'")})
     return told
+
+
+def _bounded(text: str) -> str:
+    """Blanks the marks of a paragraph with too many brackets, which would take hours to parse."""
+    parts = re.split(r"(\n[ \t]*\n)", text)
+    return "".join(_OPENED.sub(" ", p) if len(_OPENED.findall(p)) > _MOST_BRACKETS else p for p in parts)
 
 
 @cache

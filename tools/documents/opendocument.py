@@ -8,7 +8,7 @@ from typing import Any
 
 from tools.documents.document import document_of_blocks, file_title
 from tools.documents.html_blocks import html_blocks
-from tools.documents.html_cleanup import drop_element, write_superscript_elements
+from tools.documents.html_cleanup import drop_element, repeat_merged_cells, write_superscript_elements
 from tools.documents.office_zip import (
     attribute,
     document_properties,
@@ -20,7 +20,6 @@ from tools.documents.office_zip import (
 from tools.passages import SourceDocument
 
 _TAGS = {"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "table": "table", "table-row": "tr"}
-_TAGS |= {"table-cell": "td"}
 _TAGS |= {"line-break": "br", "body": "body"}
 _NOT_TOLD = ""
 _DROPPED = {
@@ -74,6 +73,8 @@ class _OdtText:
             each = waiting.pop()
             if self._keeps(each, local_name(each), body):
                 waiting += reversed(each)
+        for table in body.iter("table"):
+            repeat_merged_cells(table)
         self.left_out["note marks"] += write_superscript_elements(body)
         del self.left_out[_NOT_TOLD]
 
@@ -87,6 +88,10 @@ class _OdtText:
             return False
         if name in ("note", "text-box"):
             self._aside(each, name, body)
+        elif name == "table-cell":
+            each.tag = "td"
+            each.set("rowspan", str(parse_number(attribute(each, "number-rows-spanned"), 1)))
+            each.set("colspan", str(max(parse_number(attribute(each, "number-columns-spanned"), 1), 1)))
         elif name in ("s", "tab"):
             each.tag, each.text = "span", " "
         elif name == "span" and any(_ABOVE.match(_property(style, "text-position")) for style in chain):
@@ -112,7 +117,7 @@ class _OdtText:
             name = attribute(self._styles[name], "parent-style-name")
 
     def _aside(self, each: Any, name: str, body: Any) -> None:
-        """Moves notes to the end, boxes behind the paragraph or table around them."""
+        """Moves boxes behind the paragraph or table around them, notes to the end."""
         outer = [up for up in each.iterancestors() if up.tag in _BLOCKS]
         drop_element(each)
         each.tag = "div"

@@ -46,9 +46,9 @@ _UNDERLINE = re.compile(r"\s*(={3,}|-{3,}|~{3,}|\*{3,}|#{3,}|\^{3,})\s*$")
 _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,4})\.?\s{1,4}(?=[A-Z])")
 _CHAPTER = re.compile(r"(?:chapter|part|book|section|appendix|act|scene)\s+(?:\d+|[IVXLC]+|[A-Z])\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;:,…][\"'”’)\]]*$")
+_GAP = re.compile(r"\S\s{3,}\S")
 _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
-_LINE_NUMBER = re.compile(r"\s*(\d{1,3})(?:\s+|$)")
 _LONGEST_TITLE = 14  # words
 _HEAD, _WIDEST = 20, 160  # lines of a head or signature, and characters of one
 _SHORTEST_RULE, _SLOPPY = 3, 4  # characters: of an underline; of its difference from the heading
@@ -61,6 +61,7 @@ _RST_MARKUP = (
     (re.compile(r"(?::[\w:.+-]{1,40}:)?`{1,2}[~!]?([^`<>]{1,300}?)(?:\s*<[^<>`]{1,500}>)?`{1,2}_{0,2}"), r"\1"),
     (re.compile(r"(?<![\w*])\*{1,2}(?=\S)([^*]{1,500}?)(?<=\S)\*{1,2}(?![\w*])"), r"\1"),
 )
+_LINE_NUMBER = re.compile(r"\s*(\d{1,3})(?:\s+|$)")
 
 
 def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
@@ -115,7 +116,7 @@ def _begins_with_title(text: str, blocks: Sequence[Block]) -> bool:
 
 def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:
     """Returns the blocks of a text; counts removed parts in `left_out`."""
-    text = separate_records(text.replace("\f", "\n").expandtabs(8))
+    text = separate_records(_without_running_lines(text.expandtabs(8), left_out))
     lines = _without_line_numbers([line.rstrip() for line in text.split("\n")], left_out)
     return [block for chunk in _paragraphs(lines) for block in _paragraph_blocks(chunk)]
 
@@ -131,6 +132,23 @@ def _without_line_numbers(lines: list[str], left_out: Counter[str]) -> list[str]
     return [line[m.end() :] if m else line for line, m in zip(lines, found, strict=True)]
 
 
+def _without_running_lines(text: str, left_out: Counter[str]) -> str:
+    """Removes the running lines of pages, which recur or have a gap. A paragraph continues over a page end if its
+    sentence does."""
+    pages = [page.strip("\n").split("\n") for page in text.split("\f")]
+    shapes = Counter(shape for page in pages for shape in {_line_shape(page[0]), _line_shape(page[-1])})
+    found: list[str] = []
+    for number, page in enumerate(pages):
+        for at, ends_here in ((0, number > 0), (-1, number < len(pages) - 1)):
+            if len(page) > 1 and (shapes[_line_shape(page[at])] > 1 or (ends_here and _GAP.search(page[at]))):
+                left_out["running headers and footers"] += 1
+                del page[at]
+        inner = "\n".join(page).strip("\n")
+        goes_on = found and found[-1].rstrip()[-1:] not in ".!?:" and inner.lstrip()[:1].islower()
+        found.append(inner if goes_on else f"\n{inner}")
+    return "\n".join(found)
+
+
 def separate_records(text: str) -> str:
     """Puts an empty line above each rule that separates records. An underline is about as long as its heading; a
     separator has one length."""
@@ -143,6 +161,10 @@ def separate_records(text: str) -> str:
         rule for rule, lengths in above.items() if max(lengths) - min(lengths) > _SLOPPY or min(lengths) > 2 * len(rule)
     }
     return "\n".join(f"\n{line}\n" if line.strip() in rules else line for line in lines)
+
+
+def _line_shape(line: str) -> str:
+    return re.sub(r"\d+|\b[ivxlc]+\b", "#", " ".join(line.split()))
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:

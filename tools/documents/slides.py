@@ -1,7 +1,7 @@
 """Reads PowerPoint presentations (.pptx): slides as pages, titles as headings, speaker notes as notes."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from tools.documents.document import document_of_blocks, file_title
 from tools.documents.office_zip import find_child, local_name, open_package, unwrap_alternatives
 from tools.passages import Block, BlockForm, SourceDocument
 
+_STRICT = b"http://purl.oclc.org/ooxml/"  # namespaces that python-pptx cannot read
 _FURNITURE = {"sldNum": "page numbers", "ftr": "running footers", "hdr": "running headers", "dt": "running footers"}
 
 
@@ -19,6 +20,8 @@ def read_pptx(path: Path, name: str) -> Iterator[SourceDocument]:
 
     left_out: Counter[str] = Counter()
     with open_package(path, name, "a PowerPoint presentation") as package:
+        if _STRICT in package.read("_rels/.rels"):
+            raise ValueError("it is of the strict form, save it as a usual presentation and ingest that")
         try:
             blocks = list(_blocks(Presentation(str(path)), left_out))
         except (PythonPptxError, AttributeError, TypeError) as exc:  # unexpected by python-pptx
@@ -49,10 +52,11 @@ def _shapes(shapes: Iterable[Any], left_out: Counter[str]) -> Iterator[Block]:
         elif name == "pic":
             left_out["images"] += 1
         elif name == "graphicFrame" and shape.has_table:
-            rows = [[" ".join(c.text.split()) for c in row.cells if not c.is_spanned] for row in shape.table.rows]
-            yield Block("\n".join(" | ".join(row) for row in rows if any(row)), "table")
+            yield from _table(shape.table)
+        elif name == "graphicFrame" and shape.has_chart:
+            yield from _chart(shape.chart)
         elif name == "graphicFrame":
-            left_out["charts" if shape.has_chart else "embedded objects and diagrams"] += 1
+            left_out["embedded objects and diagrams"] += 1
         elif shape.has_text_frame:
             yield from _text(shape, left_out)
 
@@ -75,3 +79,33 @@ def _form(paragraph: Any, place: str) -> BlockForm:
     said = {local_name(each) for each in properties} if properties is not None else set()
     bullets = said & {"buChar", "buAutoNum", "buBlip"} or (place in ("text", "body", "obj") and "buNone" not in said)
     return "item" if bullets else "paragraph"
+
+
+def _table(table: Any) -> Iterator[Block]:
+    above: dict[int, str] = {}  # by column: a merged cell is repeated in each of its rows
+    rows = []
+    for row in table.rows:
+        cells = [(at, cell) for at, cell in enumerate(row.cells) if not cell._tc.hMerge]
+        above |= {at: " ".join(cell.text.split()) for at, cell in cells if not cell._tc.vMerge}
+        rows.append([above.get(at, "") for at, _ in cells])
+    yield from _rows(rows)
+
+
+def _rows(rows: Iterable[Sequence[str]]) -> Iterator[Block]:
+    if said := [" | ".join(row) for row in rows if any(row)]:
+        yield Block("\n".join(said), "table")
+
+
+def _chart(chart: Any) -> Iterator[Block]:
+    """Yields the title, and the values by category."""
+    if chart.has_title and chart.chart_title.has_text_frame:
+        yield Block(" ".join(chart.chart_title.text_frame.text.split()), "caption")
+    for plot in chart.plots:
+        series = [(one.name, [_rounded(value) for value in one.values]) for one in plot.series]
+        categories = [str(category) for category in plot.categories]
+        values = ([said, *(of[at] for _, of in series if at < len(of))] for at, said in enumerate(categories))
+        yield from _rows([["", *(name for name, _ in series)], *values])
+
+
+def _rounded(value: float | None) -> str:
+    return "" if value is None else f"{value:.10g}"

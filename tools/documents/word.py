@@ -11,7 +11,7 @@ from xml.parsers.expat import ExpatError
 
 from tools.documents.document import document_of_blocks, file_title
 from tools.documents.html_blocks import html_blocks, parse_html
-from tools.documents.html_cleanup import drop_element, remove_non_text
+from tools.documents.html_cleanup import drop_element, remove_non_text, repeat_merged_cells
 from tools.documents.office_zip import (
     HYPHENS,
     attribute,
@@ -26,7 +26,9 @@ from tools.passages import Block, SourceDocument
 _NOTES = ("footnotes", "endnotes")
 # Of the lines of lists of headings and terms.
 _CONTENTS = re.compile(r"toc ?\d|(?:toc|contents) heading|table of (?:figures|authorities)|index ?\d|contents ?\d")
-_PARTS = ("styles", "numbering", *_NOTES)
+_PARTS = ("styles", "numbering", "comments", *_NOTES)
+_MARKED = re.compile("\ue021([^\ue021]*)\ue021 ?(.*)")  # a comment's paragraph after its author
+_NOBODY = ("", "Author", "Microsoft Office User")  # Word's placeholders for an unknown or removed author
 _DROPPED = {
     **dict.fromkeys(("del", "moveFrom"), "deleted changes"),
     **dict.fromkeys(("pic", "imagedata"), "images"),
@@ -63,15 +65,16 @@ def _html(parts: dict[str, Any], left_out: Counter[str]) -> str:
     from lxml import etree
 
     notes = {attribute(note, "id") + kind for kind in _NOTES for note in parts.get(kind, ())}
-    for where in ("document", *_NOTES):
+    for where in ("document", "comments", *_NOTES):
         if where in parts:
             _drop_hidden(parts[where], notes, left_out)
+    comments = {attribute(each, "id"): _comment_paragraphs(each) for each in parts.pop("comments", ())}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for where, part in parts.items():
-            _lift_boxes(part)
+            _lift_boxes_and_comments(part, comments)
             archive.writestr(f"word/{where}.xml", etree.tostring(part, encoding="utf-8"))
-    left_out["comments"] += len(parts["document"].findall(".//{*}commentReference"))
+    left_out["comments"] += len(comments)
     made = mammoth.convert_to_html(file, style_map="\n".join(_style_map(parts.get("styles", ()))))
     return str(made.value).translate(HYPHENS)
 
@@ -115,16 +118,29 @@ def _drop_hidden(root: Any, notes: set[str], left_out: Counter[str]) -> None:
             drop_element(each)
 
 
-def _lift_boxes(root: Any) -> None:
-    """Moves text boxes behind the outermost paragraph or table around them, because mammoth does not read them in
-    place."""
-    for box in reversed(list(root.iter("{*}txbxContent"))):  # keeps the order within a paragraph
-        place = next(reversed(list(box.iterancestors("{*}p", "{*}tbl"))), None)
+def _comment_paragraphs(comment: Any) -> list[Any]:
+    """Returns the paragraphs of a comment, each after its author's name."""
+    paragraphs, name = list(comment.iter("{*}p")), " ".join(attribute(comment, "author").split())
+    for each in paragraphs:
+        run, text = (each.makeelement(each.tag[:-1] + part) for part in "rt")
+        text.text = f"\ue021{'unnamed commenter' if name in _NOBODY else name}\ue021"
+        run.append(text)
+        each.insert(int(len(each) > 0 and local_name(each[0]) == "pPr"), run)
+    return paragraphs
+
+
+def _lift_boxes_and_comments(root: Any, comments: dict[str, list[Any]]) -> None:
+    """Moves text boxes and comments behind the outermost paragraph or table around them, because mammoth reads
+    neither in place."""
+    hanging = root.iter("{*}txbxContent", "{*}commentReference", "{*}commentRangeEnd")
+    for each in reversed(list(hanging)):  # keeps the order within a paragraph
+        place = next(reversed(list(each.iterancestors("{*}p", "{*}tbl"))), None)
         if place is None:
             continue
         while find_child(place, "pPr", "rPr", "del") is not None and place.getnext() is not None:
             place = place.getnext()  # a paragraph with a deleted end continues in the next one
-        for paragraph in reversed(list(box)):
+        box = local_name(each) == "txbxContent"
+        for paragraph in reversed(list(each) if box else comments.pop(attribute(each, "id"), [])):
             place.addnext(paragraph)
 
 
@@ -137,4 +153,7 @@ def _blocks(html: str, left_out: Counter[str]) -> list[Block]:
         return []
     body = parse_html(f"<html><body>{html}</body></html>")
     left_out.update(remove_non_text(body))
-    return list(html_blocks(body))
+    for table in body.iter("table"):
+        repeat_merged_cells(table)
+    pairs = ((block, _MARKED.fullmatch(block.text)) for block in html_blocks(body))
+    return [Block(comment[2], "note", speaker=comment[1]) if comment else block for block, comment in pairs]

@@ -3,11 +3,14 @@
 import contextlib
 import itertools
 import logging
+import re
 import shutil
 import sqlite3
 import struct
 import threading
+from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,17 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_settings import BaseSettings
 
-from tools.store.index import ALL_PASSAGES, PANICS, FolderIndex, IndexEntry, damaged_error
+from tools.budget import batches
+from tools.store.index import ALL_PASSAGES, PANICS, FolderIndex, Index, IndexEntry, damaged_error
 
 # Chroma caches one client per path, even after a failed opening. A different spelling ('x//', 'x/.', 'x/.//', …) gives
 # each opening a new client.
 _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
+_PAGE = 100
+_FLOATS = 1_000_000  # in one request: servers refuse bodies of some tens of megabytes
 _DAMAGED_GRAPH = "damaged vector files"
 _GRAPH = {"hnsw": {"space": "cosine"}}
-_DAMAGE = (
-    *("malformed", "file is not a database", "no such table", "no such column"),
-    *("pickle file: eval error", "pickle file: decoding error"),
-)
+DAMAGED_IDS = ("pickle file: eval error", "pickle file: decoding error")
+_DAMAGE = ("malformed", "file is not a database", "no such table", "no such column", *DAMAGED_IDS)
 """Chroma 1.5's words for a damaged database or id list. Its words for a damaged graph, 'Error loading hnsw index', may
 also mean too little memory, so `_check_graphs` finds damaged graphs."""
 
@@ -43,35 +47,27 @@ _HEADER = struct.Struct("<i4Q")  # version, first place, room, number of element
 _WRITTEN = """SELECT s.id FROM segments s JOIN max_seq_id m ON m.segment_id = s.id WHERE s.scope = 'VECTOR'"""
 
 
-class DenseIndex(FolderIndex):
-    """Nearest passages by cosine, with one Chroma collection per collection of the store."""
+class ChromaIndex(Index):
+    """Nearest passages by cosine, with one Chroma collection per collection of the store. Subclasses choose the Chroma
+    client: embedded or server."""
 
     name = "dense"
-    damage: ClassVar = {
-        **dict.fromkeys(("InternalError", "DatabaseError", "OperationalError"), _DAMAGE),
-        "PanicException": PANICS,
-        "ValueError": (_DAMAGED_GRAPH,),
-    }
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._files = folder / "chroma"
+    def __init__(self, prefix: str) -> None:
+        """prefix: of this store's collection names."""
+        self._prefix = prefix
         self._client: Any = None
         self._opening = threading.Lock()
-
-    def reopen(self) -> None:
-        self.close()
 
     def apply(self, adds: Sequence[IndexEntry], removes: Sequence[tuple[int, int]]) -> None:
         with self._errors():
             for collection_id in {c for c, _ in removes}:
                 self._remove(collection_id, [i for c, i in removes if c == collection_id])
             for collection_id in {c for c, _, _ in adds}:
-                mine = {str(p.id): v for c, p, v in adds if c == collection_id}
-                collection = self._open().get_or_create_collection(
-                    self._name(collection_id), configuration=_GRAPH, embedding_function=None
-                )
-                collection.upsert(ids=[*mine], embeddings=np.stack([*mine.values()]))
+                mine = [(str(p.id), v) for c, p, v in adds if c == collection_id]
+                for part in batches(mine, self._batch_size(len(mine[0][1]))):
+                    vectors = np.stack([v for _, v in part])
+                    self._get_or_create(collection_id).upsert(ids=[i for i, _ in part], embeddings=vectors)
 
     def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
         """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
@@ -95,40 +91,50 @@ class DenseIndex(FolderIndex):
                 self._client = None
 
     def _open(self) -> Any:
-        import chromadb
-        from chromadb.config import Settings
-
         with self._opening:
             if self._client is None:
                 # Its disabled telemetry logs tracebacks.
                 logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)
-                _check_graphs(self._files)
-                path = f"{self._files}{next(_SPELLINGS)}"
-                self._client = chromadb.PersistentClient(path, settings=Settings(anonymized_telemetry=False))
+                self._client = self._connect()
             return self._client
 
+    @abstractmethod
+    def _connect(self) -> Any:
+        """A new client."""
+
+    @abstractmethod
+    def _errors(self) -> AbstractContextManager[None]:
+        """Converts Chroma's errors to errors with advice."""
+
     def _name(self, collection_id: int) -> str:
-        return f"collection-{collection_id}"
+        return f"{self._prefix}-{collection_id}"
+
+    def _batch_size(self, width: int) -> int:
+        limit = self._open().get_max_batch_size()
+        return max(1, min(limit if limit > 0 else _PAGE, _FLOATS // width))
+
+    def _own_collections(self) -> list[Any]:
+        pattern, found = re.compile(rf"{re.escape(self._prefix)}-\d+"), list[Any]()
+        start = 0
+        while page := self._open().list_collections(limit=_PAGE, offset=start):
+            found += (c for c in page if pattern.fullmatch(c.name))
+            start += len(page)
+        return found
 
     def count(self) -> int:
         with self._errors():
-            return sum(c.count() for c in self._open().list_collections())
+            return sum(c.count() for c in self._own_collections())
 
     def _drop(self, name: str) -> None:
-        """Deletes a collection with its vector files, which Chroma leaves behind."""
         self._open().delete_collection(name)
-        with contextlib.closing(sqlite3.connect(self._files / "chroma.sqlite3")) as db:
-            alive = {row[0] for row in db.execute("SELECT id FROM segments")}
-        for folder in self._files.iterdir():
-            if folder.is_dir() and folder.name not in alive:
-                shutil.rmtree(folder)
 
     def _remove(self, collection_id: int, ids: Sequence[int]) -> None:
         """Removes passages. An empty collection is deleted with its files."""
         if (collection := self._get(self._name(collection_id))) is None:
             return
         if ALL_PASSAGES not in ids:
-            collection.delete(ids=[str(i) for i in ids])
+            for part in batches(ids, self._batch_size(1)):
+                collection.delete(ids=[str(i) for i in part])
         if ALL_PASSAGES in ids or collection.count() == 0:
             self._drop(collection.name)
 
@@ -140,6 +146,45 @@ class DenseIndex(FolderIndex):
             return self._open().get_collection(name, embedding_function=None)
         except NotFoundError:
             return None
+
+    def _get_or_create(self, collection_id: int) -> Any:
+        name = self._name(collection_id)
+        return self._open().get_or_create_collection(name, configuration=_GRAPH, embedding_function=None)
+
+
+class DenseIndex(FolderIndex, ChromaIndex):
+    """The embedded index, in the data directory."""
+
+    damage: ClassVar = {
+        **dict.fromkeys(("InternalError", "DatabaseError", "OperationalError"), _DAMAGE),
+        "PanicException": PANICS,
+        "ValueError": (_DAMAGED_GRAPH,),
+    }
+
+    def __init__(self, folder: Path) -> None:
+        FolderIndex.__init__(self, folder)
+        ChromaIndex.__init__(self, "collection")
+        self._files = folder / "chroma"
+
+    def reopen(self) -> None:
+        self.close()
+
+    def _connect(self) -> Any:
+        import chromadb
+        from chromadb.config import Settings
+
+        _check_graphs(self._files)
+        path = f"{self._files}{next(_SPELLINGS)}"
+        return chromadb.PersistentClient(path, settings=Settings(anonymized_telemetry=False))
+
+    def _drop(self, name: str) -> None:
+        """Also deletes the vector files, which Chroma leaves behind."""
+        super()._drop(name)
+        with contextlib.closing(sqlite3.connect(self._files / "chroma.sqlite3")) as db:
+            alive = {row[0] for row in db.execute("SELECT id FROM segments")}
+        for folder in self._files.iterdir():
+            if folder.is_dir() and folder.name not in alive:
+                shutil.rmtree(folder)
 
 
 def _check_graphs(folder: Path) -> None:

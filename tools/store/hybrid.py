@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tools.language.sentences import split_sentences
 from tools.limits import RRF_K
 from tools.models.encoders import Encoder, encode_with_sentences
-from tools.store.dense import DenseIndex
+from tools.store.dense import ChromaIndex, DenseIndex
 from tools.store.index_sync import BATCH, IndexSync, Progress, lock_timeout, search_indexes
 from tools.store.lexical import LexicalIndex
 from tools.store.store import Store, check_encoder
@@ -46,7 +46,7 @@ def fuse(rankings: Sequence[Sequence[int]], k: int = RRF_K) -> list[tuple[int, f
 class HybridSearch:
     """Retrieves passages by meaning and by words. Safe for threads and processes.
 
-    keeps_sentences: store sentence vectors with passages.
+    dense: replaces the embedded index, such as a `DenseServer`. keeps_sentences: store sentence vectors with passages.
     """
 
     def __init__(
@@ -54,13 +54,14 @@ class HybridSearch:
         store: Store,
         folder: Path,
         encoder: Encoder,
+        dense: ChromaIndex | None = None,
         *,
         keeps_sentences: bool = True,
     ) -> None:
         self._store = store
         self.keeps_sentences = keeps_sentences
         self.encoder = encoder
-        self.dense = DenseIndex(folder / "dense")
+        self.dense: ChromaIndex = DenseIndex(folder / "dense") if dense is None else dense
         self.lexical = LexicalIndex(folder / "lexical")
         self._syncs = IndexSync(store, folder, self.dense), IndexSync(store, folder, self.lexical)
 
@@ -68,7 +69,7 @@ class HybridSearch:
         """Up to k hits, best first, fused from both indexes; at most three with the same text.
 
         `vector`: the query's, shape (dimensions,). Raises UnknownCollectionError, EncoderMismatchError,
-        StoreDamagedError and StoreBusyError.
+        StoreDamagedError, StoreBusyError, and ProviderDownError for a dense index on a server.
         """
         ids = self._collection_ids(collections)
         if k < 1:

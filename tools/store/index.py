@@ -31,18 +31,24 @@ ALL_PASSAGES = 0
 """Stands for all passages of a removed collection; an entry for each would take minutes."""
 
 
-class FolderIndex(ABC):
-    """An index in a folder, built from the store, with the number of the last change that it contains. Its methods are
-    called under its lock; changes need the lock of the only writer. They raise IndexDamagedError if the index may be
-    damaged."""
+class Index(ABC):
+    """An index built from the store. Its methods are called under its lock; changes need the lock of the only writer.
+    They raise IndexDamagedError if the index may be damaged."""
 
     name: str
-    damage: ClassVar[Mapping[str, tuple[str, ...]]]
-    """Its library's words for damaged files, by exception name."""
+    survives = False
+    """Whether a process that dies while it opens or writes the index does no harm."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._number_file = folder / "NUMBER"
+    @abstractmethod
+    def number(self) -> str:
+        """The value of the last `set_number`; empty without an index."""
+
+    @abstractmethod
+    def set_number(self, number: str) -> None: ...
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Empties the index, the number first."""
 
     @abstractmethod
     def reopen(self) -> None:
@@ -56,8 +62,18 @@ class FolderIndex(ABC):
     def count(self) -> int:
         """The number of passages in the index."""
 
+
+class FolderIndex(Index):
+    """An index in a folder, with the number of the last change that it contains."""
+
+    damage: ClassVar[Mapping[str, tuple[str, ...]]]
+    """Its library's words for damaged files, by exception name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._number_file = folder / "NUMBER"
+
     def number(self) -> str:
-        """The value of the last `set_number`; empty without an index."""
         with disk_errors(self.folder):
             return (
                 self._number_file.read_text(encoding="utf-8", errors="replace") if self._number_file.is_file() else ""

@@ -18,7 +18,7 @@ from tools.budget import current_budget, current_log
 from tools.disk import disk_errors, keep_folder_private
 from tools.errors import IndexDamagedError, StoreBusyError
 from tools.limits import INDEX_LOCK_SECONDS
-from tools.store.index import FolderIndex, IndexPosition, damaged_error
+from tools.store.index import Index, IndexPosition, damaged_error
 from tools.store.store import Store
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ _MARGIN = 0.5  # seconds of a run's time, kept to report the wait
 class IndexSync:
     """One index with its lock and mark file."""
 
-    def __init__(self, store: Store, folder: Path, index: FolderIndex) -> None:
+    def __init__(self, store: Store, folder: Path, index: Index) -> None:
         self.name = index.name
         self._store = store
         self._changes = store.changes
@@ -114,6 +114,9 @@ class IndexSync:
     @contextmanager
     def _marked(self) -> Iterator[None]:
         """Keeps the mark file until the block ends. It remains if the process dies."""
+        if self._index.survives:
+            yield
+            return
         with disk_errors(self._mark):
             self._mark.touch()
         try:

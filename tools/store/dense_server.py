@@ -1,0 +1,209 @@
+"""The dense index on a Chroma server.
+
+Only processes with the same data directory write this store's collections, and the lock file orders them; other data
+directories have other namespaces. A collection's metadata stores the number of the last change, so an emptied or
+replaced server is filled again.
+
+The operator must ensure two things. All processes of a data directory use the same server, or none; otherwise each
+rebuilds its index after the others. And two copies of a data directory, which have the same id, never use one server at
+once; after restoring a backup run `python -m agent rebuild`.
+"""
+
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from tools.budget import current_budget
+from tools.errors import ProviderDownError, SettingsError, SteelmanError
+from tools.limits import CHROMA_SECONDS, CONNECT_SECONDS
+from tools.net.http import is_local, status_error, without_login
+from tools.net.route import PROXY, cause, proxy_for, transport_options
+from tools.store.dense import DAMAGED_IDS, ChromaIndex
+from tools.store.index import damaged_error
+
+if TYPE_CHECKING:
+    import httpx
+
+_GRAPH_AT_FAULT = ("Error loading hnsw index", *DAMAGED_IDS)
+"""A server's words for unreadable vector files."""
+_START = "Start it (`chroma run --path FOLDER --port PORT`), or "
+_DATA_SAFE = "Your documents are safe in the store; the index catches up automatically."
+
+
+class DenseServer(ChromaIndex):
+    """Nearest passages by cosine, on the Chroma server (1.x) at `url`.
+
+    namespace: prefix of this store's collections, so that stores can share a server: `Store.store_id()`. token: sent as
+    `x-chroma-token` and as a bearer token, for a proxy that requires it. seconds: longest silence of the server.
+
+    All methods raise ProviderDownError for an unreachable, refusing or failing server, and IndexDamagedError for
+    unreadable vector files.
+    """
+
+    survives = True
+
+    def __init__(self, url: str, namespace: str, token: str = "", seconds: float = CHROMA_SECONDS) -> None:
+        super().__init__(f"steelman-{namespace}")
+        self.address = _address(url)
+        self._shown = without_login(self.address)
+        self._number_collection = f"{self._prefix}-number"
+        self._headers = {"x-chroma-token": token, "authorization": f"Bearer {token}"} if token else {}
+        self._seconds = seconds
+
+    def number(self) -> str:
+        with self._errors():
+            kept = self._get(self._number_collection)
+            return "" if kept is None else str((kept.metadata or {}).get("number", ""))
+
+    def set_number(self, number: str) -> None:
+        with self._errors():
+            if (kept := self._get(self._number_collection)) is not None:
+                kept.modify(metadata={"number": number})
+            else:
+                self._open().create_collection(
+                    self._number_collection, metadata={"number": number}, embedding_function=None
+                )
+
+    def clear(self) -> None:
+        with self._errors():
+            if self._get(self._number_collection) is not None:
+                self._drop(self._number_collection)
+            for collection in self._own_collections():
+                self._drop(collection.name)
+
+    def reopen(self) -> None:
+        """Nothing is cached; the server knows all changes."""
+
+    def _open(self) -> Any:
+        if current_budget().offline and not is_local(self.address):
+            raise ProviderDownError(f"the Chroma server at {self._shown} is elsewhere, and this run stays offline.")
+        return super()._open()
+
+    def _connect(self) -> Any:
+        self._check()
+        return server_client(self.address, self._headers, self._seconds)
+
+    def _check(self) -> None:
+        """Raises ProviderDownError unless a Chroma server of version 1 answers."""
+        import httpx
+
+        with httpx.Client(headers=self._headers, trust_env=False) as client:
+            route_requests(client, self.address, self._seconds)
+            response = client.get(f"{self.address}/api/v2/version")
+        if response.status_code in (404, 405, 410) or (response.is_success and not _is_version(response.text)):
+            raise ProviderDownError(
+                f"no Chroma server of version 1 answers at {self._shown}. Check CHROMA_URL, or start one: "
+                "`chroma run --path FOLDER --port PORT`.",
+                hint=", or start one: `chroma run --path FOLDER --port PORT`",
+            )
+        if not response.is_success:
+            raise status_error(f"the Chroma server at {self._shown}", response.status_code, response.content)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return _ServerErrors(self._shown)
+
+
+class _ServerErrors(AbstractContextManager[None]):
+    """Converts Chroma's errors to errors that name the server and advise."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: object) -> None:
+        if exc is None or isinstance(exc, SteelmanError):
+            return
+        if isinstance(exc.__cause__, SteelmanError):  # proxy or certificate settings
+            raise exc.__cause__ from None
+        import httpx
+        from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError, InternalError
+
+        server = f"the Chroma server at {self._address}"
+        if isinstance(exc, ChromaAuthError | AuthorizationError):
+            raise ProviderDownError(f"{server} refused the token. Check CHROMA_TOKEN.") from exc
+        if isinstance(exc, httpx.TimeoutException):
+            raise ProviderDownError(f"{server} did not answer in time. {_DATA_SAFE}") from exc
+        if isinstance(exc, httpx.TransportError | httpx.InvalidURL):
+            raise ProviderDownError(
+                f"{server} cannot be reached ({cause(exc, self._address)}). {_START}take CHROMA_URL out of "
+                f"the settings to use the embedded index. {_DATA_SAFE}",
+                hint=_START,
+            ) from exc
+        if isinstance(exc, InternalError) and any(words in str(exc) for words in _GRAPH_AT_FAULT):
+            raise damaged_error(ChromaIndex.name, f"on {server}", exc) from exc
+        # Chroma's client raises a bare `Exception` for an unknown reply.
+        if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):
+            said = " ".join(str(exc).split())[:200]
+            hint = "If it goes on, make the index again: `python -m agent rebuild`."
+            raise ProviderDownError(f"{server} failed ({said}). {hint} {_DATA_SAFE}", hint=hint) from exc
+
+
+def _address(url: str) -> str:
+    """Raises SettingsError for an invalid address."""
+    full = url if "//" in url else f"http://{url}"
+    try:
+        split = urlsplit(full)
+        usable = split.scheme in ("http", "https") and bool(split.hostname) and split.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise SettingsError(f"'{url}' is no address of a Chroma server. It looks like http://HOST:PORT.")
+    return full.rstrip("/").removesuffix("/api/v2")
+
+
+def _is_version(text: str) -> bool:
+    return re.fullmatch(r'"?\d+(\.\d+)+\S*"?', text.strip()) is not None
+
+
+def server_client(address: str, headers: Mapping[str, str], seconds: float) -> Any:
+    """Chroma's client for a server. It limits the server's silence; Chroma's own client waits without limit."""
+    from chromadb.api.client import Client
+    from chromadb.auth import UserIdentity
+    from chromadb.config import Settings
+
+    class ServerClient(Client):
+        """Keeps one session, and closes it; Chroma's client leaves its connections open."""
+
+        def get_user_identity(self) -> UserIdentity:
+            """The first request that Chroma's client sends."""
+            self._session: httpx.Client = self._server._session  # type: ignore[attr-defined]
+            route_requests(self._session, address, seconds)
+            return super().get_user_identity()
+
+        def _validate_tenant_database(self, tenant: str, database: str) -> None:
+            admin: Any = self._admin_client
+            admin._server._session.close()  # opened for this call alone
+            admin._server = self._server
+            super()._validate_tenant_database(tenant, database)
+
+        def close(self) -> None:
+            self._session.close()
+            super().close()
+
+    settings = Settings(
+        anonymized_telemetry=False,
+        chroma_api_impl="chromadb.api.fastapi.FastAPI",
+        chroma_server_host=address,
+        chroma_server_http_port=8000,  # required, and used only if the address has no scheme
+        chroma_server_ssl_enabled=address.startswith("https:"),
+        chroma_server_ssl_verify=False,  # of a transport that is replaced before the first request
+        chroma_server_headers=dict(headers),
+    )
+    return ServerClient(settings=settings)
+
+
+def route_requests(client: "httpx.Client", address: str, seconds: float) -> None:
+    """Sends the client's requests directly or through the environment's proxy. A server that is silent for `seconds`,
+    or until the run's deadline, fails its request."""
+    import httpx
+
+    proxy = proxy_for(address)
+
+    def limit(request: httpx.Request) -> None:
+        left = max(0.1, min(seconds, current_budget().seconds_left()))
+        timeout = httpx.Timeout(left, connect=min(left, CONNECT_SECONDS))
+        request.extensions.update({PROXY: proxy, "timeout": timeout.as_dict()})
+
+    client._transport, client._mounts = httpx.HTTPTransport(**transport_options(address, proxy)), {}
+    client.event_hooks = {"request": [limit]}
