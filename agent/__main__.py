@@ -95,7 +95,6 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
         "--sync", action="store_true", help="also delete documents whose files are gone from these paths; asks first"
     )
     parser.add_argument("--yes", action="store_true", help="with --sync: delete without asking")
-    parser.add_argument("--all", action="store_true", help="also hidden files and folders, .git, .venv, node_modules")
     columns = parser.add_argument_group("columns of tables (csv, tsv, json, jsonl); default: by name")
     columns.add_argument(
         "--text",

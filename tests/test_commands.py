@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import sys
 import time
-import unicodedata
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -27,7 +26,7 @@ from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
-from tools.store.database import FROM_3, Database
+from tools.store.database import Database
 
 Cli = Callable[..., "tuple[int, str, str]"]
 
@@ -278,16 +277,11 @@ def test_a_file_that_cannot_be_read_this_time_keeps_its_documents(cli: Cli, tmp_
 
 
 def as_an_older_version_left_it(data: Path) -> None:
-    """The store with the schema and the names of before, its documents made by older readers."""
+    """The store with the schema of before, its documents made by older readers."""
     with closing(sqlite3.connect(data / "steelman.db")) as db, db:
-        for table, column in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", " ".join(FROM_3)):
-            db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        db.execute("PRAGMA user_version = 3")
-        db.execute("UPDATE documents SET content_hash = 'older'")
-        db.create_function("nfd", 1, lambda name: unicodedata.normalize("NFD", name))
-        db.execute(
-            "UPDATE documents SET external_id = nfd(external_id), origin = nfd(origin), shown_id = nfd(shown_id)"
-        )
+        db.execute("DROP TABLE corrections")
+        db.execute("PRAGMA user_version = 4")
+        db.execute("UPDATE documents SET content_hash = 'older', readers = 1")
 
 
 def test_what_an_older_version_read_is_read_again(cli: Cli, tmp_path: Path) -> None:

@@ -399,13 +399,6 @@ def test_line_numbers_and_a_table_tell_who_speaks(tmp_path: Path) -> None:
     assert [b.speaker for b in read(tmp_path, "c.md", rows).blocks] == ["Flat 4 (Una)", "Pilot 2"]
 
 
-def test_a_list_of_users_names_their_ids(tmp_path: Path) -> None:
-    users = '{"users": [{"id": "U1", "real_name": "Una Marsh"}], "messages": [{"user": "U1", "text": "I row."}]}'
-    (tmp_path / "a.json").write_text(users)
-    documents = read_file(tmp_path / "a.json", "a.json")
-    assert [d.author for d in documents if isinstance(d, SourceDocument)] == ["Una Marsh"]
-
-
 @pytest.mark.parametrize("name", SAID)
 def test_each_convention_names_who_speaks(name: str, tmp_path: Path) -> None:
     text, expected = SAID[name]

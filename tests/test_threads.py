@@ -88,19 +88,6 @@ REDDIT = [
 ]
 
 
-def rich(*runs: str) -> object:
-    texts = [{"type": "text", "text": run} for run in runs]
-    return {"type": "doc", "content": [{"type": "paragraph", "content": texts}]}
-
-
-ISSUE = {
-    "summary": "Owls",
-    "creator": {"displayName": "Ada B"},
-    "created": "2024-06-03T10:15:22.000+0100",
-    "description": rich("Owls are ", "not", " pets."),
-    "comment": {"comments": [{"author": {"displayName": who}, "body": rich(who, "!")} for who in "XY"]},
-}
-RUNS = {"elements": [{"textRun": {"content": run}} for run in ("Owls do n", "ot", " bark.\n")]}
 QUOTING = (
     "<aside class='quote' data-username='ad'><div>ad:</div><blockquote><p>Stop.</p></blockquote></aside><p>Why?</p>"
 )
@@ -108,18 +95,9 @@ POSTS = [
     {"username": name, "name": full, "cooked": said}
     for name, full, said in (("ad", "Ada B", "<p>Stop.</p>"), ("bo", "", QUOTING))
 ]
-SAID = (("U01", "Nine pages a night."), ("U02", "Same for me."))
-JOINED = {"user": "U01", "text": "<@U01> has joined", "subtype": "channel_join"}
-CHANNEL = {
-    "users": [{"id": "U01", "real_name": "Ada B"}],
-    "messages": [*({"user": user, "text": text} for user, text in SAID), JOINED],
-}
 JSON = {
-    "an issue": ({"fields": ISSUE}, [("Ada B", "Owls are not pets."), ("X", "X!"), ("Y", "Y!")]),
-    "a document of Google": ({"title": "T", "body": {"content": [{"paragraph": RUNS}]}}, [("", "Owls do not bark.")]),
     "reddit": (REDDIT, [("crema", "Should we & can we?"), ("milk", "No."), ("crema", "Then when?")]),
     "discourse": ({"title": "T", "post_stream": {"posts": POSTS}}, [("Ada B", "Stop."), ("bo", "Stop.\n\nWhy?")]),
-    "ids of users": (CHANNEL, [("Ada B", SAID[0][1]), ("", SAID[1][1])]),
 }
 
 

@@ -11,7 +11,7 @@ from agent.__main__ import FAILED, OK
 from agent.runs.bootstrap import open_indexes, reading_limits
 from agent.settings import load_settings
 from tools.documents.document import COLUMN_FIELDS, ColumnNames, InputFile, normalized_name
-from tools.documents.files import LEFT_OUT_UNLESS_EVERYTHING, find_files
+from tools.documents.files import find_files
 from tools.documents.ingest import Ingester, IngestReport, read_all
 from tools.errors import InputError, SourceError, command
 from tools.language.identification import name_of_language
@@ -32,7 +32,7 @@ def ingest(args: argparse.Namespace) -> int:
     addresses = [p for p in args.paths if p.startswith(("http://", "https://"))]
     paths = [p for p in args.paths if p not in addresses]
     skipped = Counter[str]()
-    files = find_files(paths, everything=args.all, or_none=args.sync, skipped=skipped) if paths else []
+    files = find_files(paths, or_none=args.sync, skipped=skipped) if paths else []
     report = IngestReport()
     store, search, encoder = open_indexes()
     read = read_all(files, report, _show_progress, _columns(args), reading_limits(load_settings()))
@@ -59,9 +59,7 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
     if counts := _counts(report.left_out):
         print(f"Left out: {counts}.")
     if counts := _counts(skipped):
-        hidden = ", ".join(what for what in LEFT_OUT_UNLESS_EVERYTHING if skipped[what])
-        advice = f" --all also reads {hidden}." if hidden else ""
-        advice += " Name a .json file itself to have it read." if skipped[".json files"] else ""
+        advice = " Name a .json file itself to have it read." if skipped[".json files"] else ""
         print(f"Not looked into: {counts}.{advice}")
     if foreign := _counts(Counter({name_of_language(k): n for k, n in report.languages.items() if k != "en"})):
         print(f"In other languages: {foreign}. English answers leave these out and say so.")

@@ -45,24 +45,18 @@ def read_epub(path: Path, name: str) -> Iterator[SourceDocument]:
 
 def _chapters(root: Any, folder: str, package: Package, left_out: Counter[str]) -> Iterator[str]:
     """Yields the parts with text in the book's order."""
-    manifest, spine, guide = (find_child(root, name) for name in ("manifest", "spine", "guide"))
+    manifest, spine = (find_child(root, name) for name in ("manifest", "spine"))
     if manifest is None or spine is None:
         raise ValueError("it does not say which parts it has and in which order")
     items = {attribute(item, "id"): item for item in manifest}
-    listed = {
-        resolve_target(folder, attribute(each, "href"))
-        for each in (guide if guide is not None else ())
-        if attribute(each, "type") == "toc"
-    }
     for reference in spine:
         item = items.get(attribute(reference, "idref"))
-        part = resolve_target(folder, attribute(item, "href")) if item is not None else ""
         if item is None or attribute(item, "media-type") not in _MIMETYPES:
             left_out["parts without text"] += 1
-        elif "nav" in attribute(item, "properties").split() or part in listed:
+        elif "nav" in attribute(item, "properties").split():
             left_out["navigation pages"] += 1
         else:
-            yield part
+            yield resolve_target(folder, attribute(item, "href"))
 
 
 def _chapter(data: bytes, left_out: Counter[str]) -> Iterator[Block]:

@@ -9,15 +9,12 @@ from tools.documents.document import InputFile, normalized_name
 from tools.documents.readers import FOLDER_ENDINGS, READERS
 from tools.errors import InputError
 
-LEFT_OUT_UNLESS_EVERYTHING = "hidden files", "folders that are hidden or hold programs"  # of a folder
 _PROGRAM_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 
 
-def find_files(
-    paths: Sequence[str], *, everything: bool = False, or_none: bool = False, skipped: Counter[str] | None = None
-) -> list[InputFile]:
+def find_files(paths: Sequence[str], *, or_none: bool = False, skipped: Counter[str] | None = None) -> list[InputFile]:
     """Returns every readable file under the paths once, in a stable order. Folders exclude hidden files, hidden
-    folders, virtual environments and caches unless `everything`, and always linked folders, which may form a cycle.
+    folders, virtual environments and caches unless a path names them, and linked folders, which may form a cycle.
     skipped: receives counts of the excluded files. Raises InputError for a missing path, and if no readable file was
     found unless `or_none`."""
     left: dict[str, str] = {}  # kinds of excluded files by real path
@@ -26,7 +23,7 @@ def find_files(
         path = Path(given)
         if not path.exists():
             raise InputError(f"there is no file or folder '{given}'.")
-        for file in [path] if path.is_file() else _walk_folder(path, everything, left):
+        for file in [path] if path.is_file() else _walk_folder(path, left):
             origin = normalized_name(os.path.realpath(file))
             found.setdefault(origin, InputFile(file, os.path.normpath(file), origin))
     counted = Counter(left.values())
@@ -39,7 +36,7 @@ def find_files(
     return list(found.values())
 
 
-def _walk_folder(folder: Path, everything: bool, skipped: dict[str, str]) -> Iterator[Path]:
+def _walk_folder(folder: Path, skipped: dict[str, str]) -> Iterator[Path]:
     def left_out(what: str, folder: str, name: str = "") -> None:
         skipped[os.path.join(os.path.realpath(folder), name)] = what
 
@@ -48,15 +45,15 @@ def _walk_folder(folder: Path, everything: bool, skipped: dict[str, str]) -> Ite
     ):
         folders.sort()
         for name in list(folders):
-            if not everything and (name in _PROGRAM_FOLDERS or name.startswith(".")):
+            if name in _PROGRAM_FOLDERS or name.startswith("."):
                 folders.remove(name)
-                left_out(LEFT_OUT_UNLESS_EVERYTHING[1], here, name)
+                left_out("folders that are hidden or hold programs", here, name)
             elif Path(here, name).is_symlink():
                 folders.remove(name)
                 left_out("linked folders", here, name)
         for name in sorted(files):
-            if name.startswith(".") and not everything:
-                left_out(LEFT_OUT_UNLESS_EVERYTHING[0], here, name)
+            if name.startswith("."):
+                left_out("hidden files", here, name)
             elif Path(name).suffix.lower() not in FOLDER_ENDINGS:
                 ending = Path(name).suffix.lower()
                 left_out(f"{ending} files" if ending else "files without an ending", here, name)

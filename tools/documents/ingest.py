@@ -3,7 +3,6 @@ nothing."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -176,24 +175,18 @@ class Ingester:
         report: IngestReport | None = None,
     ) -> IngestReport:
         """Stores new and changed documents in batches; stored batches survive an interruption. Creates the
-        collection with its first document. Encodes one batch while the previous one is written and indexed. Raises
-        EncoderMismatchError if another encoder filled the collection."""
+        collection with its first document. Raises EncoderMismatchError if another encoder filled the collection."""
         report = report or IngestReport()
         known = self._known(collection)
-        with ThreadPoolExecutor(1, "steelman-ingest") as writer:
-            pending: Future[None] | None = None
-            for batch in _batches(self._changed(documents, known, report)):
-                prepared = self._encode(batch)
-                if pending is not None:
-                    pending.result()
-                pending = writer.submit(self._write, collection, prepared)
-                report.stored += len(prepared)
-                report.replaced += sum(made.replaces for made in batch)
-                report.passages += sum(len(p.passages) for p in prepared)
-                if progress:
-                    progress(report)
-            if pending is not None:
-                pending.result()
+        for batch in _batches(self._changed(documents, known, report)):
+            prepared = self._encode(batch)
+            self._store.put(self._store.ensure_collection(collection, self._encoder.name), prepared)
+            self._search.refresh()
+            report.stored += len(prepared)
+            report.replaced += sum(made.replaces for made in batch)
+            report.passages += sum(len(p.passages) for p in prepared)
+            if progress:
+                progress(report)
         self._search.refresh()
         return report
 
@@ -242,10 +235,6 @@ class Ingester:
             prepared.append(PreparedDocument(made.document, made.passages, own_vectors, own_sentences))
             start = end
         return prepared
-
-    def _write(self, collection: str, prepared: Sequence[PreparedDocument]) -> None:
-        self._store.put(self._store.ensure_collection(collection, self._encoder.name), prepared)
-        self._search.refresh()
 
 
 @dataclass(frozen=True, slots=True)

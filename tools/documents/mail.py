@@ -8,7 +8,7 @@ from contextlib import closing
 from email import message_from_bytes
 from email.headerregistry import HeaderRegistry
 from email.policy import EmailPolicy
-from itertools import chain, groupby
+from itertools import groupby
 from mailbox import mbox
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ _POLICY = EmailPolicy(header_factory=lambda name, value: _DECODED(name, value[:1
 _HEADER_LINES = r"(?:(?:[\w-]+:|[ \t]).*\n){0,300}?"
 # A message or a memorandum
 MAIL_START = re.compile(rf"(?:From .*\n)?(?={_HEADER_LINES}From:){_HEADER_LINES}Subject:", re.IGNORECASE)
-_BEGINS = re.compile(rb"From .*\d:\d\d")  # in a mailbox; its texts may have lines such as 'From now on'
 _FIELD = r"\*?\b(From|Sent|Date|To|Cc|Subject)\*?:\*?"
 # The line above a quoted message: its header, or a line that names the writer.
 _QUOTES = re.compile(
@@ -62,14 +61,10 @@ def read_mail(path: Path, name: str, text: str = "") -> Iterator[ReaderOutput]:
 
 
 def _messages(path: Path) -> Iterator[bytes]:
-    """Yields the messages of a mailbox. A line 'From …' without a time is text, such as 'From now on'."""
-    message = b""
+    """Yields the messages of a mailbox."""
     with closing(mbox(path, create=False)) as box:
-        for data in chain((box.get_bytes(key, from_=True) for key in box.iterkeys()), [b""]):
-            if message and (not data or _BEGINS.match(data)):
-                yield re.sub(rb"(?m)^>(>*From )", rb"\1", message)
-                message = b""
-            message += b"\n" * bool(message) + data
+        for key in box.iterkeys():
+            yield re.sub(rb"(?m)^>(>*From )", rb"\1", box.get_bytes(key))
 
 
 def _documents(data: bytes, shown: str, seen: set[int]) -> list[ReaderOutput]:

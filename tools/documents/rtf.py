@@ -1,61 +1,40 @@
 """Reads rich text (.rtf) with striprtf."""
 
-import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from tools.documents.document import document_of_blocks, file_title, title_unless_junk
-from tools.documents.office_zip import HYPHENS, style_form
+from tools.documents.office_zip import HYPHENS
 from tools.errors import SourceError
 from tools.passages import Block, BlockForm, SourceDocument
 
-_USUAL = "cp1252"
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
-_HEADING = "\ue020"  # before a heading; the level's digit follows
-_STYLE = re.compile(r"\{\\s(\d{1,5})(?![a-z\d])((?:[ \r\n]*\\[a-z]+-?\d*)*)[ \r\n]*([^{}\\;]*);\}")
-_STYLED = re.compile(r"\\s(\d{1,5}) ?(?![a-z\d])")
 _UNSEEN = re.compile(r"(\{(?:\\[a-z]+-?\d* ?)*)\\(?:v|deleted)(?![a-z\d])(?![^{}]*\\v0)")
 _WHEN = re.compile(r"\\(?:revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
-_COUNTED = {
-    "header[lrf]?": "running headers",
-    "footer[lrf]?": "running footers",
-    "annotation": "comments",
-    "footnote": "notes",
-}
 
 
 def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
     data = path.read_bytes()
     if not data.startswith(b"{\\rtf"):
         raise SourceError(f"{name}: this is not an RTF document, despite its ending. Correct the ending.")
-    text = data.decode(_codepage(data), "replace")
+    text = data.decode("cp1252", "replace")
     braces = Counter(_BRACE.findall(text))
     if braces["{"] > braces["}"] and "\\bin" not in text:
         raise SourceError(
             f"{name}: this RTF document is damaged: its braces do not match. Save it anew and ingest that."
         )
-    left_out = Counter({what: len(re.findall(rf"\\{word}(?![a-z])", text)) for word, what in _COUNTED.items()})
     when = max(_WHEN.findall(text), key=lambda found: tuple(map(int, found)), default=())
     made = "-".join(part.zfill(2) for part in when)
     try:
-        blocks = list(_blocks(_plain(_with_headings(text))))
+        blocks = list(_blocks(_plain(_visible(text))))
         told = (re.search(rf"\{{\\{word} ([^{{}}]*)\}}", text) for word in ("title", "author"))
         own, author = (_plain(f"{{\\rtf1 {found[1]}}}") if found else "" for found in told)
     except (ValueError, LookupError, TypeError, OverflowError) as exc:  # striprtf fails in many ways
         raise SourceError(f"{name}: this RTF document is damaged ({exc}). Save it anew and ingest that.") from exc
     properties = {"place": "document properties", "title": title_unless_junk(own), "author": author, "made": made}
-    yield document_of_blocks(name, blocks, {}, left_out, file_title(name), properties)
-
-
-def _codepage(data: bytes) -> str:
-    """Returns the encoding that the document names for non-ASCII bytes."""
-    named = re.search(rb"\\ansicpg(\d{1,5})", data)
-    with suppress(LookupError):
-        return codecs.lookup(f"cp{named[1].decode()}").name if named else _USUAL
-    return _USUAL
+    yield document_of_blocks(name, blocks, {}, None, file_title(name), properties)
 
 
 def _plain(text: str) -> str:
@@ -65,21 +44,11 @@ def _plain(text: str) -> str:
     return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # surrogate pairs in two escapes
 
 
-def _with_headings(text: str) -> str:
-    """Marks headings and removes hidden and deleted text."""
-    levels: dict[str, int] = {}
-    for number, words, name in _STYLE.findall(text):
-        outline = re.search(r"\\outlinelevel([0-8])", words)
-        form, level = style_form(name) or ("", 0)
-        levels[number] = min(int(outline[1]) + 1, 6) if outline else level if form == "heading" else 0
-
-    def styled(match: re.Match[str]) -> str:
-        level = levels.get(match[1], 0)
-        return f"{match[0].rstrip()} {_HEADING}{level}" if level else match[0]
-
+def _visible(text: str) -> str:
+    """Removes hidden and deleted text."""
     text = re.sub(r"\\field(?![a-z])", "", text)  # else striprtf adds link addresses
     text = re.sub(r"\\(?:line|lbr|page|column)(?![a-z])", r"\\tab", text)  # the paragraph goes on
-    return _STYLED.sub(styled, _UNSEEN.sub(r"\1\\comment ", text))
+    return _UNSEEN.sub(r"\1\\comment ", text)
 
 
 def _blocks(text: str) -> Iterator[Block]:
@@ -92,7 +61,6 @@ def _blocks(text: str) -> Iterator[Block]:
         if rows:
             yield Block("\n".join(rows), "table")
             rows = []
-        heading = re.match(rf"\s*{_HEADING}([1-6])", line)
-        if shown := " ".join(re.sub(rf"{_HEADING}\d", "", line).split()):
-            form: BlockForm = "heading" if heading else "item" if shown.startswith(("• ", "· ")) else "paragraph"
-            yield Block(shown.removeprefix("• ").removeprefix("· "), form, int(heading[1]) if heading else 0)
+        if shown := " ".join(line.split()):
+            form: BlockForm = "item" if shown.startswith(("• ", "· ")) else "paragraph"
+            yield Block(shown.removeprefix("• ").removeprefix("· "), form)

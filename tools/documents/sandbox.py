@@ -68,7 +68,6 @@ _WALL_CLOCK_FACTOR = 3.0  # wall-clock seconds for each of processor time
 _PIPE_BYTES = 1 << 20
 _NO_START = "cannot be read, because the reader process does not start"
 _OUTPUT_RATIO = 16  # output bytes for each input byte: a short row is a whole document
-_REUSABLE_SECONDS = 20.0  # of one reading; then a fresh process is better
 _POLL_SECONDS = 0.1  # between checks for cancellation
 # Reserves less memory for threads. `-P` restricts imports to Steelman and installed packages.
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
@@ -217,7 +216,7 @@ class _ReaderProcess:
         """Yields the outputs for a request. Raises SourceError if the reading fails or exceeds a limit, and
         ReadingCancelledError."""
         self._serves_again = False
-        whole = seconds = _WALL_CLOCK_FACTOR * limits.seconds
+        seconds = _WALL_CLOCK_FACTOR * limits.seconds
         left = limits.output
         try:
             assert self._process.stdin
@@ -238,7 +237,7 @@ class _ReaderProcess:
             if "memory" in said:
                 told = f"unpacks to more than the {limits.megabytes:,} MB of memory that a reader may use."
                 raise limits.problem(name, told, limits.more_memory)
-            self._serves_again = bool(said["again"]) and whole - seconds < _REUSABLE_SECONDS
+            self._serves_again = bool(said["again"])
             if "error" in said:
                 raise _source_error(said, name)
         except TimeoutError as exc:

@@ -38,7 +38,7 @@ _EMPTY_VALUES = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]"
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
 _MANY = 3  # words; a text has more
 _QUESTION = re.compile(r"(?is).*\?|(?:[^\W_]+[\W_]+){4}|q(?:uestion)?[\W_]?\d")  # as a column's name
-FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.")  # a number with its unit, or none
+_FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.")  # a number with its unit, or none
 _ENDS = re.compile(r"[.!?…][\"”’)]*$")
 _ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(|\bwe call you\b", re.IGNORECASE)
 _GOODS = re.compile(r"(?:[^\W_]+_)?(?:price|sku|stock|quantity|qty)(?:_[^\W_]+)?")  # no question
@@ -62,17 +62,16 @@ class TableRow:
 @dataclass(frozen=True, slots=True)
 class RowTable:
     """The rows of a file; broken rows are errors. names: empty if each row names its own. notes: remarks for the
-    user. above: lines above the names."""
+    user."""
 
     rows: Iterator[TableRow | SourceError]
     names: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
-    above: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """The columns of the text (none in a table of figures) and of each field. note: what was guessed. answers: each
+    """The columns of the text and of each field. note: what was guessed. answers: each
     text column is named by the question that it answers."""
 
     text: tuple[str, ...]
@@ -95,8 +94,7 @@ def choose_columns(
     text = tuple(dict.fromkeys(_resolve_column(file, columns, name) for name in named if name))
     guessed: dict[str, str] = {}
     if not text:
-        if not (text := _text_columns(file, columns, set(fields.values()), given)):
-            return ColumnChoice((), {}, "read as a table of figures")
+        text = _text_columns(file, columns, set(fields.values()), given)
         guessed["text"] = "', '".join(text)
     told = [row for row in rows if any(cell_text(row.get(name)) for name in text)]  # rows without text need no id
     free = _column_values([name for name in names if name not in text], told)
@@ -125,7 +123,7 @@ def read_column_names(rows: Sequence[Sequence[str]], given: ColumnNames) -> tupl
     names, taken = [cell.strip().split("\n")[0] for cell in rows[0]], 1
     if not _is_first_row_header(rows, given):
         return [], 0
-    while taken + 1 < len(rows) and _is_header_row(rows[taken], rows[taken + 1 :], names):
+    while taken + 1 < len(rows) and _is_header_row(rows[taken], rows[taken + 1 :]):
         names = names if set(given.named()) & set(names) else _joined_headers(names, rows[taken])
         taken += 1
     return names, taken
@@ -147,20 +145,16 @@ def _is_first_row_header(rows: Sequence[Sequence[str]], given: ColumnNames) -> b
     return years or any(fold_name(cell) in ALL_NAMES for cell in first)
 
 
-def _is_header_row(cells: Sequence[str], below: Sequence[Sequence[str]], names: Sequence[str] = ()) -> bool:
+def _is_header_row(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Whether a row names columns: different words above figures, or the second row of Qualtrics and SurveyMonkey."""
     said = [cell.strip() for cell in cells]
-    unnamed = [cell for name, cell in zip(names, said, strict=False) if not name]
-    names_them = unnamed and all(cell and not FIGURE.fullmatch(cell) for cell in unnamed)
-    if not said[0] and names_them and not any(cell.endswith((".", "!")) for cell in said):
-        return all(row[0].strip() for row in below)
     if any(cell.lower() == _FILLERS[1] for cell in said) or all(cell.startswith("{") for cell in filter(None, said)):
         return True
     rows = [row for row in below if not row[0].startswith("{")]
     columns = [[row[i].strip() for row in rows if i < len(row)] for i in range(len(said))]
-    figures = [sum(1 for v in column if FIGURE.fullmatch(v)) > 0.8 * len(rows) for column in columns]
+    figures = [sum(1 for v in column if _FIGURE.fullmatch(v)) > 0.8 * len(rows) for column in columns]
     words = {cell_text(cell) for cell, of_figures in zip(said, figures, strict=True) if of_figures}
-    return len(words) > 1 and all(any(map(str.isalpha, w)) and not FIGURE.fullmatch(w) for w in words)
+    return len(words) > 1 and all(any(map(str.isalpha, w)) and not _FIGURE.fullmatch(w) for w in words)
 
 
 def _joined_headers(names: Sequence[str], cells: Sequence[str]) -> list[str]:
@@ -204,7 +198,7 @@ def _is_compound(column: str, last: Sequence[str]) -> bool:
 
 def _text_columns(file: str, columns: ColumnValues, taken: set[str], given: ColumnNames) -> tuple[str, ...]:
     """Returns the text columns: 'text', the only column with a text name or many words, or all that are questions or
-    kinds of text. Empty for a table of figures."""
+    kinds of text."""
     free = [name for name, values in columns.items() if name not in taken and values]
     worded = [name for name in free if _mostly(columns[name], _has_words)]
     worded = [
@@ -221,11 +215,6 @@ def _text_columns(file: str, columns: ColumnValues, taken: set[str], given: Colu
     answers = [n for n in [*own, *said] if _QUESTION.match(n) and len(set(columns[n])) > len(columns[n]) / 2]
     if asked := answers or (own if kinds else []):
         return tuple(n for n in columns if n in (*called, *asked))
-    # Beside figures, words are the labels of the rows, or remarks here and there.
-    figures = [n for n in free[1:] if n not in other and _mostly(columns[n], FIGURE.fullmatch)]
-    texts = [v for n in found if n != free[0] or _mostly(columns[n], _ENDS.search) for v in columns[n]]
-    if len(figures) > len(found) and 2 * len(texts) < len(columns[free[0]]) and set(found) & set(prose) <= set(own):
-        return ()
     if len(found) == 1:
         return (found[0],)
     told = f"is '{found[0]}' the text, or '{found[1]}'?" if found else "no column holds text."

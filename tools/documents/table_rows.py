@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice, takewhile
+from itertools import chain, islice
 from pathlib import Path
 from statistics import mode
 
@@ -44,17 +44,13 @@ _CsvRow = tuple[int, list[str]]  # line number and cells
 _SEPARATORS = (",", ";", "\t", "|")
 _ONE_COLUMN = "\x1f"  # a separator that does not occur
 _DIALECT_ROWS, _DIALECT_LINES = 200, 20_000  # rows, and lines searched for them
-_MOST_REREADS = 5  # times the lines of a file; then quotation marks count as text
 _MOST_LINES_ABOVE = 6  # lines that may stand above the names of the columns
 _SEP_LINE = re.compile(r'\A"?sep=(.)"?\n')  # Excel's line that names the separator
 _HTML = re.compile(r"\s*<(?:p|div|aside|span|h\d|[uo]l|blockquote|b|i|a|em|strong)\b[^<>]{0,999}>", re.IGNORECASE)
 _STAFF_REPLY = re.compile(
     r"(.*\b(?:officer|council|authority|agency|department|staff|owner))\W?s? (?:response|reply)", re.I
 )
-# Lines above the time series of statistics offices: 'Unit,Thousands'.
 _NO_NAME = re.compile(r"(?i)\W+|\W*(?:no name|not given|name withheld|withheld|unknown|none|n/?a)\W*")
-_METADATA = "title cdid pre_unit unit source source_dataset_id release_date next_release important_notes notes".split()
-_WIDEST, _MOST_FIGURES = 80, 10_000  # words of a row in one block, wider ones have several; rows of a table of figures
 
 
 def read_rows(path: Path, name: str, given: ColumnNames = GUESSED_COLUMNS) -> Iterator[ReaderOutput]:
@@ -74,9 +70,6 @@ def read_rows(path: Path, name: str, given: ColumnNames = GUESSED_COLUMNS) -> It
     if before := [*table.notes, *filter(None, [choice.note])]:
         yield ReaderNote(f"{name}: {'; '.join(before)}.")
     table.notes.clear()
-    if not choice.text:
-        yield from _figures(chain(first, table.rows), table.above, name)
-        return
     seen: dict[str, tuple[str, int]] = {}  # id to place and hash of its text
     counts: Counter[str] = Counter()
     for row in chain(first, table.rows):
@@ -138,31 +131,6 @@ def _survey_answer_blocks(texts: Mapping[str, str]) -> Iterator[Block]:
         yield from (Block(line, speaker=replied[1] if replied else "") for line in text.split("\n") if line.strip())
 
 
-def _figures(rows: Iterable[TableRow | SourceError], above: Sequence[str], name: str) -> Iterator[ReaderOutput]:
-    """Yields a table of figures as one document: each row is a block that names its cells; one-cell rows are text."""
-    blocks = [Block(line) for line in above[1:]]
-    for row in rows:
-        if isinstance(row, SourceError):
-            yield row
-            continue
-        values = [" ".join((v if isinstance(v, str) else ", ".join(v)).split()) for v in row.values.values()] or [""]
-        told = [f"{column}: {cell}" for column, cell in zip([*row.values][1:], values[1:], strict=True) if cell]
-        if not (told and values[0]):
-            blocks += [Block(values[0] or "; ".join(told))]
-            continue
-        if (
-            blocks and blocks[-1].form == "paragraph" and not blocks[-1].text.endswith(".")
-        ):  # a heading of the rows below
-            blocks[-1] = Block(blocks[-1].text, "heading", 1)
-        step = max(1, _WIDEST // max(len(cell.split()) for cell in told))
-        parts = (told[at : at + step] for at in range(0, len(told), step))
-        blocks += [Block("; ".join([values[0], *part]), "table") for part in parts]
-        if len(blocks) > _MOST_FIGURES:
-            raise SourceError(f"{name}: more than {_MOST_FIGURES:,} rows of figures. Keep the important ones.")
-    title = above[0] if above else Path(name).stem.replace("_", " ")
-    yield _with_blocks(document_of_text(name, "", {"title": title}), blocks)
-
-
 def _separated_table(text: str, name: str, given: ColumnNames) -> RowTable:
     """Returns the rows of a csv file. Unnamed columns are called 1, 2, 3 … Raises SourceError for a file without
     rows."""
@@ -171,29 +139,24 @@ def _separated_table(text: str, name: str, given: ColumnNames) -> RowTable:
     lines = list(io.StringIO(_SEP_LINE.sub("\n", text, count=1)))
     separator, quoted = (said[1], True) if said else _dialect(lines)
     notes: list[str] = []
-    rows = _csv_rows(lines, separator, quoted, notes)
+    rows = _csv_rows(lines, separator, quoted, name)
     first = list(islice(rows, _DIALECT_ROWS))
-    width, about = _usual_width([cells for _, cells in first])[1], _metadata_lines([cells for _, cells in first])
-    wide = (i for i, (_, cells) in enumerate(first[: about + _MOST_LINES_ABOVE]) if i >= about and len(cells) >= width)
+    width = _usual_width([cells for _, cells in first])[1]
+    wide = (i for i, (_, cells) in enumerate(first[:_MOST_LINES_ABOVE]) if len(cells) >= width)
     # A title is in the first cell alone.
-    above = next((i for i in wide if width <= 1 or any(map(str.strip, first[i][1][1:]))), about)
+    above = next((i for i in wide if width <= 1 or any(map(str.strip, first[i][1][1:]))), 0)
     notes += [f"skipped {above} lines above the column names"] if above else []
-    between = ": " if about else " "
-    title = [between.join(filter(None, map(str.strip, cells))) for _, cells in first[:above]]
-    title = [title[0].partition(": ")[2], *(line for line in title[1:] if ": " in line)] if about else title
     first = first[above:]
     if not first:
         raise SourceError(f"{name}: the file has no rows.")
     names, of_head = read_column_names([cells for _, cells in first], given)
     first = first[of_head:]
-    if not names and about and width == 2:
-        names = ["", title[0]]
-    elif not names:
+    if not names:
         names = [str(i + 1) for i in range(mode(len(cells) for _, cells in first))]
         notes.append("the first line names no columns; they are called 1, 2, 3 …")
     first_at = {name: at for at, name in reversed([*enumerate(names, start=1)])}
     names = [name if first_at[name] == at else f"{name} ({at})" for at, name in enumerate(names, start=1)]
-    return RowTable(_table_rows(chain(first, rows), names, name), names, notes, title)
+    return RowTable(_table_rows(chain(first, rows), names, name), names, notes)
 
 
 def _dialect(lines: Sequence[str]) -> tuple[str, bool]:
@@ -209,30 +172,18 @@ def _dialect(lines: Sequence[str]) -> tuple[str, bool]:
     return (_ONE_COLUMN, True) if fold_name(alone[0]) in ALL_NAMES else best
 
 
-def _csv_rows(lines: Sequence[str], separator: str, quoted: bool, notes: list[str] | None = None) -> Iterator[_CsvRow]:
-    """Yields non-empty rows. quoted: quotation marks may enclose cells. With `notes`, an opening mark that is not
-    properly closed counts as text and is reported, because it would swallow the rows below."""
-    plain: list[str] = []
-    begin = anew = 0
-    while (first := begin) < len(lines):
-        quoted = quoted and anew <= _MOST_REREADS * len(lines)
-        left = (lines[i] for i in range(first, len(lines)))
-        reader = csv.reader(left, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
-        for cells in reader:
-            end = first + reader.line_num
-            opened = notes is not None and end - begin > 1 and not _is_closed(lines[begin:end], separator)
-            if opened:
-                plain.append(str(begin + 1))
-                cells = next(csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE))
-                anew, end = anew + end - begin, begin + 1
-            if any(cell.strip() for cell in cells):
-                yield begin + 1, cells
-            begin = end
-            if opened:  # rereads the lines below
-                break
-    if notes is not None and plain:
-        shown = ", ".join(plain[:10]) + (" …" if len(plain) > 10 else "")
-        notes.append(f"an opening quotation mark that is not closed was read as text (line {shown})")
+def _csv_rows(lines: Sequence[str], separator: str, quoted: bool, name: str = "") -> Iterator[_CsvRow]:
+    """Yields non-empty rows. quoted: quotation marks may enclose cells. name: of the file; then raises SourceError for
+    a quotation that is not closed, because it would swallow the rows below."""
+    reader = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
+    begin = 0
+    for cells in reader:
+        if name and reader.line_num - begin > 1 and not _is_closed(lines[begin : reader.line_num], separator):
+            what = "a quotation mark opens a cell and does not close it. Close it, or remove it."
+            raise SourceError(f"{name}, line {begin + 1}: {what}")
+        if any(cell.strip() for cell in cells):
+            yield begin + 1, cells
+        begin = reader.line_num
 
 
 def _is_closed(taken: Sequence[str], separator: str) -> bool:
@@ -249,21 +200,13 @@ def _width(cells: Sequence[str]) -> int:
     return max((at for at, cell in enumerate(cells, start=1) if cell.strip()), default=1)
 
 
-def _metadata_lines(rows: Sequence[Sequence[str]]) -> int:
-    """Returns the number of lines above a table that describe it with a known name and one cell."""
-    told = list(takewhile(lambda row: _width(row) <= 2 and fold_name(row[0]) in _METADATA, rows))
-    return len(told) if len(told) > 1 and fold_name(told[0][0]) == "title" else 0
-
-
 def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
     """Returns the share of rows with the most frequent width, and that width. If rows only lack trailing cells, the
     first row's width."""
     if not rows:
         return 0.0, 0
     # Titles above a table or between its parts are in the first cell.
-    counts = [
-        _width(row) for row in rows[_metadata_lines(rows) :] if len(row) == 1 or any(map(str.strip, row[1:]))
-    ] or [1]
+    counts = [_width(row) for row in rows if len(row) == 1 or any(map(str.strip, row[1:]))] or [1]
     width, count = Counter(counts).most_common(1)[0]
     if count < len(counts) and all(1 < n <= counts[0] for n in counts):
         return 0.9, counts[0]

@@ -4,7 +4,6 @@ import os
 import sqlite3
 import threading
 import time
-import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,24 +24,13 @@ _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 SCHEMA_VERSION = 5
-"""`PRAGMA user_version` of this schema. Raise it with every change. Files of a version in `UPGRADES` are upgraded;
-others are refused."""
-FROM_3 = (
-    "ALTER TABLE documents ADD COLUMN author TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE documents ADD COLUMN provenance TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE documents ADD COLUMN readers INTEGER NOT NULL DEFAULT 1",
-    "ALTER TABLE passages ADD COLUMN speaker TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE web_documents ADD COLUMN author TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE web_passages ADD COLUMN speaker TEXT NOT NULL DEFAULT ''",
-    "UPDATE OR IGNORE documents SET external_id = nfc(external_id), origin = nfc(origin), shown_id = nfc(shown_id)",
-)
-FROM_4 = (
-    # Readers' corrections of answers (`agent/answer/corrections.py`).
-    """CREATE TABLE IF NOT EXISTS corrections (
+"""`PRAGMA user_version` of this schema. Raise it with every change. Files of schema 4 are upgraded, others refused."""
+CORRECTIONS = """
+    CREATE TABLE IF NOT EXISTS corrections (
         id INTEGER PRIMARY KEY, run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
-        claim TEXT NOT NULL, target TEXT NOT NULL, person TEXT NOT NULL, at TEXT NOT NULL)""",
-)
-UPGRADES: dict[int, Sequence[str]] = {3: FROM_3, 4: FROM_4}
+        claim TEXT NOT NULL, target TEXT NOT NULL, person TEXT NOT NULL, at TEXT NOT NULL)
+"""
+"""Readers' corrections of answers (`agent/answer/corrections.py`), which files of schema 4 lack."""
 SCHEMA = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
     -- person, here and below: the logged-in person who made it. Empty: everybody may see it.
@@ -229,16 +217,14 @@ class Database:
         with self.write() as connection:
             version = _version(connection)  # another process may have created it
             fresh = version == 0 and not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
-            if not fresh and version not in (*UPGRADES, SCHEMA_VERSION):
+            if not fresh and version not in (4, SCHEMA_VERSION):
                 raise StoreError(
                     f"{self.path} was written by another version of Steelman (schema {version}, this one reads "
                     f"{SCHEMA_VERSION}).",
                     hint=f"Keep it by moving {self.path.parent} away, or set STEELMAN_DATA_DIR to a new folder; then "
                     "ingest your documents again.",
                 )
-            connection.create_function("nfc", 1, lambda name: unicodedata.normalize("NFC", name))
-            changes = (s for before in range(version, SCHEMA_VERSION) for s in UPGRADES.get(before, ()))
-            for statement in (*SCHEMA.split(";"), *FROM_4) if fresh else changes:
+            for statement in (*SCHEMA.split(";"), CORRECTIONS) if fresh else (CORRECTIONS,):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 

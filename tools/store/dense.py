@@ -43,10 +43,7 @@ def _ignore_environment(settings: Any, /, **_: Any) -> None:
 
 BaseSettings.__pydantic_init_subclass__ = classmethod(_ignore_environment)  # type: ignore[method-assign,assignment]
 
-_HEADER = struct.Struct("<i6QiI3QdQ")
-_VERSION = 1
-_MOST_LINKS, _MOST_LEVELS = 1000, 100
-_DEGREE = 0xFFFF  # the lower half of a list's first word; the upper half marks removed elements
+_HEADER = struct.Struct("<i4Q")  # version, first place, room, number of elements, bytes of each
 _WRITTEN = """SELECT s.id FROM segments s JOIN max_seq_id m ON m.segment_id = s.id WHERE s.scope = 'VECTOR'"""
 
 
@@ -191,8 +188,8 @@ class DenseIndex(FolderIndex, ChromaIndex):
 
 
 def _check_graphs(folder: Path) -> None:
-    """Raises ValueError for damaged vector files. Chroma's loader (hnswlib) does not check them, and a truncated or
-    overwritten file would crash the process.
+    """Raises ValueError for truncated vector files. Chroma's loader (hnswlib) does not check them and would crash the
+    process.
 
     Raises sqlite3.DatabaseError for an unreadable Chroma database.
     """
@@ -203,57 +200,22 @@ def _check_graphs(folder: Path) -> None:
         written = [folder / row[0] for row in db.execute(_WRITTEN)]
     for graph in written:
         try:
-            _check_graph(graph)
-        except (ValueError, IndexError, struct.error, FileNotFoundError) as exc:
+            _check_sizes(graph)
+        except (IndexError, struct.error, FileNotFoundError, OverflowError) as exc:
             raise ValueError(f"{_DAMAGED_GRAPH} in {graph}: {exc}") from exc
 
 
-def _check_graph(graph: Path) -> None:
-    """Raises ValueError, IndexError, struct.error or FileNotFoundError for wrong sizes or invalid links.
+def _check_sizes(graph: Path) -> None:
+    """Raises IndexError, struct.error, OverflowError or FileNotFoundError for a missing or truncated file.
 
-    `header.bin` holds sizes and counts; `data_level0.bin` each element's neighbours, vector and label; `link_lists.bin`
-    its neighbours on the upper levels; `index_metadata.pickle` the ids.
+    `data_level0.bin` holds a record per element, `link_lists.bin` each element's number of bytes and as many bytes.
     """
-    header = _HEADER.unpack((graph / "header.bin").read_bytes())
-    version, start, room, count, size, label_at, vector_at, top, entry, links, links0, wanted, spread, tried = header
-    if (
-        (version, start, vector_at, label_at + 8) != (_VERSION, 0, 4 * (links0 + 1), size)
-        or not 0 < wanted == links <= links0 <= _MOST_LINKS
-        or not 0 <= count <= room <= 4 * count + 10_000  # capacity doubles
-        or (label_at - vector_at) not in range(4, size, 4)
-        or not (0 < spread < _MOST_LINKS and 0 < tried < 100 * _MOST_LINKS and top < _MOST_LEVELS)
-    ):
-        raise ValueError("header.bin is no header")
+    _, _, _, count, size = _HEADER.unpack_from((graph / "header.bin").read_bytes())
     for name, least in (("length.bin", 4 * count), ("data_level0.bin", size * count), ("index_metadata.pickle", 1)):
         if (graph / name).stat().st_size < least:
-            raise ValueError(f"{name} is cut")
-    words = np.fromfile(graph / "link_lists.bin", np.uint32)
-    if not count:
-        return
-    data = np.asarray(np.memmap(graph / "data_level0.bin", np.uint8, "r", shape=(count, size)))
-    if len(np.unique(data[:, label_at:].view(np.uint64))) < count:
-        raise ValueError("data_level0.bin is overwritten")
-    at, tops, lists, sizes = 0, list[int](), list[tuple[int, int]](), words.tolist()
+            raise IndexError(f"{name} is cut")
+    words, at = np.fromfile(graph / "link_lists.bin", np.uint32).tolist(), 0
     for _ in range(count):
-        level, rest = divmod(sizes[at], 4 * (links + 1))
-        if rest or level > top:
-            raise ValueError("link_lists.bin is overwritten")
-        tops.append(level)
-        lists += [(at + 1 + below * (links + 1), below + 1) for below in range(level)]
-        at += 1 + sizes[at] // 4
-    if entry >= count or tops[entry] != top:
-        raise ValueError("header.bin and link_lists.bin do not belong together")
-    levels = np.array(tops, np.uint8)
-    _check_links(data[:, :vector_at].view(np.uint32), levels, 0)
-    if lists:
-        places, of_level = np.array(lists).T
-        _check_links(words[places[:, None] + np.arange(links + 1)], levels, of_level[:, None])
-
-
-def _check_links(rows: NDArray[np.uint32], levels: NDArray[np.uint8], level: NDArray[np.int64] | int) -> None:
-    """Each row is a degree, then as many neighbours. Each neighbour must exist on the row's level."""
-    degree, places = rows[:, :1] & _DEGREE, rows[:, 1:]
-    used = np.arange(places.shape[1]) < degree
-    known = levels[np.where(used, places, 0)]  # raises IndexError past the last one
-    if (degree > places.shape[1]).any() or (used & (known < level)).any():
-        raise ValueError("its links lead nowhere")
+        at += 1 + words[at] // 4
+    if at > len(words):
+        raise IndexError("link_lists.bin is cut")

@@ -9,12 +9,9 @@ rebuilds its index after the others. And two copies of a data directory, which h
 once; after restoring a backup run `python -m agent rebuild`.
 """
 
-import asyncio
 import re
-import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -22,7 +19,7 @@ from tools.budget import current_budget
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.limits import CHROMA_SECONDS, CONNECT_SECONDS
 from tools.net.http import is_local, status_error, without_login
-from tools.net.route import cause, proxy_transport
+from tools.net.route import PROXY, cause, environment_proxy, tls_context
 from tools.store.dense import DAMAGED_IDS, ChromaIndex
 from tools.store.index import damaged_error
 
@@ -39,8 +36,7 @@ class DenseServer(ChromaIndex):
     """Nearest passages by cosine, on the Chroma server (1.x) at `url`.
 
     namespace: prefix of this store's collections, so that stores can share a server: `Store.store_id()`. token: sent as
-    `x-chroma-token` and as a bearer token, for a proxy that requires it. seconds: longest silence of the server; a
-    whole request may take six times that, within the run's time.
+    `x-chroma-token` and as a bearer token, for a proxy that requires it. seconds: longest silence of the server.
 
     All methods raise ProviderDownError for an unreachable, refusing or failing server, and IndexDamagedError for
     unreadable vector files.
@@ -93,7 +89,8 @@ class DenseServer(ChromaIndex):
         """Raises ProviderDownError unless a Chroma server of version 1 answers."""
         import httpx
 
-        with limit_request_time(httpx.Client(headers=self._headers, trust_env=False), self._seconds) as client:
+        with httpx.Client(headers=self._headers, trust_env=False) as client:
+            route_requests(client, self.address, self._seconds)
             response = client.get(f"{self.address}/api/v2/version")
         if response.status_code in (404, 405, 410) or (response.is_success and not _is_version(response.text)):
             raise ProviderDownError(
@@ -159,12 +156,30 @@ def _is_version(text: str) -> bool:
     return re.fullmatch(r'"?\d+(\.\d+)+\S*"?', text.strip()) is not None
 
 
-_WHOLE = 6  # limit of a whole request, as a multiple of the longest silence: a request may carry thousands of vectors
-
-
 def server_client(address: str, headers: Mapping[str, str], seconds: float) -> Any:
-    """Chroma's client for a server. It limits the time of every request; Chroma's own client waits without limit."""
+    """Chroma's client for a server. It limits the server's silence; Chroma's own client waits without limit."""
+    from chromadb.api.client import Client
+    from chromadb.auth import UserIdentity
     from chromadb.config import Settings
+
+    class ServerClient(Client):
+        """Keeps one session, and closes it; Chroma's client leaves its connections open."""
+
+        def get_user_identity(self) -> UserIdentity:
+            """The first request that Chroma's client sends."""
+            self._session: httpx.Client = self._server._session  # type: ignore[attr-defined]
+            route_requests(self._session, address, seconds)
+            return super().get_user_identity()
+
+        def _validate_tenant_database(self, tenant: str, database: str) -> None:
+            admin: Any = self._admin_client
+            admin._server._session.close()  # opened for this call alone
+            admin._server = self._server
+            super()._validate_tenant_database(tenant, database)
+
+        def close(self) -> None:
+            self._session.close()
+            super().close()
 
     settings = Settings(
         anonymized_telemetry=False,
@@ -175,91 +190,21 @@ def server_client(address: str, headers: Mapping[str, str], seconds: float) -> A
         chroma_server_ssl_verify=False,  # of a transport that is replaced before the first request
         chroma_server_headers=dict(headers),
     )
-    return _client_class()(settings, seconds)
+    return ServerClient(settings=settings)
 
 
-@cache
-def _client_class() -> Any:
-    from chromadb.api.client import Client
-    from chromadb.auth import UserIdentity
-    from chromadb.config import Settings
-
-    class ServerClient(Client):
-        """Keeps one session with limited requests, and closes it."""
-
-        def __init__(self, settings: Settings, seconds: float) -> None:
-            self._seconds = seconds
-            super().__init__(settings=settings)
-
-        @property
-        def session(self) -> "httpx.Client":
-            session: httpx.Client = self._server._session  # type: ignore[attr-defined]
-            return session
-
-        def get_user_identity(self) -> UserIdentity:
-            """The first request that Chroma's client sends."""
-            limit_request_time(self.session, self._seconds)
-            return super().get_user_identity()
-
-        def _validate_tenant_database(self, tenant: str, database: str) -> None:
-            admin: Any = self._admin_client
-            admin._server._session.close()  # opened for this call alone
-            admin._server = self._server
-            super()._validate_tenant_database(tenant, database)
-
-        def close(self) -> None:
-            """Closes the connections too; Chroma's client leaves them open."""
-            self.session.close()
-            super().close()
-
-    return ServerClient
-
-
-def limit_request_time(client: "httpx.Client", seconds: float) -> "httpx.Client":
-    """Ends each request of the client after 6 × `seconds`, or at the run's deadline."""
+def route_requests(client: "httpx.Client", address: str, seconds: float) -> None:
+    """Sends the client's requests directly or through the environment's proxy. A server that is silent for `seconds`,
+    or until the run's deadline, fails its request."""
     import httpx
 
-    client.timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
-    client._transport, client._mounts = _limited_transport(_WHOLE * seconds), {}
-    return client
+    proxy = environment_proxy(address)
 
+    def limit(request: httpx.Request) -> None:
+        left = max(0.1, min(seconds, current_budget().seconds_left()))
+        timeout = httpx.Timeout(left, connect=min(left, CONNECT_SECONDS))
+        request.extensions.update({PROXY: proxy, "timeout": timeout.as_dict()})
 
-def _limited_transport(seconds: float) -> "httpx.BaseTransport":
-    """A synchronous transport over the project's asynchronous one, so that a wait can be ended."""
-    import httpx
-
-    class Limited(httpx.BaseTransport):
-        def __init__(self) -> None:
-            self._inner, self._loop = proxy_transport(), _loop()
-
-        def handle_request(self, request: httpx.Request) -> httpx.Response:
-            call = asyncio.run_coroutine_threadsafe(self._send(request), self._loop)
-            try:
-                return call.result(max(0.0, min(seconds, current_budget().seconds_left())))
-            except TimeoutError as exc:
-                call.cancel()
-                raise httpx.ReadTimeout("the time for the whole request was used up", request=request) from exc
-
-        async def _send(self, request: httpx.Request) -> httpx.Response:
-            sent = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
-            sent.extensions = request.extensions  # shared: a mark on one request is on both
-            response = await self._inner.handle_async_request(sent)
-            try:
-                stream: Any = response.stream  # asynchronous
-                data = b"".join([part async for part in stream])
-            finally:
-                await response.aclose()
-            return httpx.Response(response.status_code, headers=response.headers, stream=httpx.ByteStream(data))
-
-        def close(self) -> None:
-            asyncio.run_coroutine_threadsafe(self._inner.aclose(), self._loop).result()
-
-    return Limited()
-
-
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    """The event loop of the connections, in a daemon thread."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="steelman-chroma", daemon=True).start()
-    return loop
+    verify, way = tls_context() if address.startswith("https:") else False, proxy.to_httpx() if proxy else None
+    client._transport, client._mounts = httpx.HTTPTransport(verify=verify, proxy=way, trust_env=False), {}
+    client.event_hooks = {"request": [limit]}

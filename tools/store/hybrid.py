@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.errors import EncoderMismatchError
 from tools.language.sentences import split_sentences
 from tools.limits import RRF_K
 from tools.models.encoders import Encoder, encode_with_sentences
@@ -75,20 +74,10 @@ class HybridSearch:
         ids = self._collection_ids(collections)
         if k < 1:
             return []
-        self._check_width(vector, ids)
         hits = self._fused_hits(text, vector, ids, k)
         if (thinned := self._limit_copies(hits)) != hits:  # search deeper for other passages
             thinned = self._limit_copies(self._fused_hits(text, vector, ids, _DEEPER * k))[:k]
         return thinned
-
-    def _check_width(self, vector: NDArray[np.float32], collection_ids: Sequence[int]) -> None:
-        """Raises EncoderMismatchError for another number of dimensions, which an index would report as damage."""
-        if (width := self._store.width(collection_ids)) not in (None, len(vector)):
-            raise EncoderMismatchError(
-                f"the encoder {self.encoder.name} gave a vector of {len(vector)} dimensions, but stored are "
-                f"{width}. Set the encoder back, or encode again with `python -m agent rebuild`.",
-                hint=", or encode again with `python -m agent rebuild`",
-            )
 
     def _fused_hits(
         self, text: str, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int

@@ -58,7 +58,7 @@ class IndexSync:
                         return search()
                     except IndexDamagedError as exc:
                         if failed:
-                            raise _failed_again(exc) from exc
+                            raise
                         failed = self._opened, exc
             with self.locked(until):
                 if failed and self._changes.position(self.name) == failed[0]:
@@ -77,10 +77,7 @@ class IndexSync:
             self._apply_changes(progress)
         except IndexDamagedError as exc:
             self._rebuild(exc)
-            try:
-                self._apply_changes(progress)
-            except IndexDamagedError as again:
-                raise _failed_again(again) from again
+            self._apply_changes(progress)
 
     def empty(self) -> None:
         """Empties the index, for a later `update`."""
@@ -214,18 +211,6 @@ def search_indexes(
 def lock_timeout() -> float:
     """Seconds to wait for a lock: less than the run's time left, so that it can report the wait."""
     return max(_MARGIN / 10, min(INDEX_LOCK_SECONDS, current_budget().seconds_left() - _MARGIN))
-
-
-def _failed_again(exc: IndexDamagedError) -> IndexDamagedError:
-    """The error for an index that fails right after a rebuild."""
-    hint = "Check the disk and its room, then make it again: `python -m agent rebuild`."
-    error = IndexDamagedError(
-        f"the {exc.index} index was damaged, and made again it failed too ({exc.__cause__ or exc}). {hint} "
-        "Your documents are safe in the store.",
-        hint=hint,
-    )
-    error.index = exc.index
-    return error
 
 
 @contextmanager

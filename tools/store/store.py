@@ -128,15 +128,6 @@ class Store:
             hint=f"Make one: `{command('python -m agent ingest YOUR_FOLDER', collection=name)}`.",
         )
 
-    def width(self, collection_ids: Iterable[int]) -> int | None:
-        """Dimensions of the collections' vectors; None without passages."""
-        query = (
-            "SELECT vector FROM documents d JOIN passages p ON p.document_id = d.id"
-            " JOIN vectors v ON v.passage_id = p.id WHERE d.collection_id = ? LIMIT 1"
-        )
-        found = (self._db.rows(query, (collection_id,)) for collection_id in collection_ids)
-        return next((len(from_float16(rows[0]["vector"])) for rows in found if rows), None)
-
     def has_collection(self, name: str) -> bool:
         query = f"SELECT 1 FROM collections WHERE name = :name AND {_VISIBLE}"
         return bool(self._db.rows(query, {"name": name, "person": self._person}))
