@@ -30,12 +30,13 @@ class Corrector:
     answer: Answer
 
     def buttons(self, claim: AnswerClaim, stands: str, key: str) -> None:
-        """Shows the places that one click moves the claim to: the facing side if there is exactly one, else `ALSO`;
-        from `ALSO` any side or off the question. stands: the list that holds the claim, a side's id or `ALSO`. key:
-        of the claim's line."""
+        """Shows the places that one click moves the claim to: the other side if there is exactly one, else `ALSO`;
+        from `ALSO` any side or off the question. Yes and No come before other ways. stands: the list that holds the
+        claim, a side's id or `ALSO`. key: of the claim's line."""
         if not self._is_owner:
             return
-        facing = [side.id for side in self.answer.perspectives if side.stance != "other" and side.id != stands]
+        sides = [side for side in self.answer.perspectives if side.id != stands]
+        facing = [side.id for side in sides if side.stance != "other"] or [side.id for side in sides]
         against = stands.removesuffix("-against")
         if stands == ALSO:
             targets = {f"Argues for {self._places[side]}": side for side in facing} | {"Off the question": OFF_QUESTION}
@@ -85,6 +86,7 @@ class Corrector:
         with permissions.told():
             corrections = self.service.corrections(self.run.id)
             st.session_state.pop("moved", None)
+            focus.then(focus="h1")
             corrections.undo(self.run.id)
 
 

@@ -5,7 +5,7 @@ from itertools import groupby
 
 import streamlit as st
 
-from agent.answer.debate_sheet import SHEET_ENDINGS, sheet_file, strongest_blocks, unknown_blocks
+from agent.answer.debate_sheet import SHEET_ENDINGS, corrected_lines, sheet_file, strongest_blocks, unknown_blocks
 from agent.answer.files import file_name
 from agent.answer.model import Answer
 from agent.answer.outline import OutlineBlock
@@ -29,6 +29,8 @@ def show(run: RunRow, answer: Answer) -> None:
     html.title(answer.question)
     if answer.crux:
         html.line(f"{CRUX_LABEL}: {answer.crux.text}")
+    for said in corrected_lines(answer):
+        html.small(said)
     for facing, sides in groupby(answer.perspectives, lambda side: side.stance != "other"):
         with st.container(key=f"sides-sheet-{facing}"):
             for side in filter(None, (strongest_blocks(answer, side) for side in sides)):

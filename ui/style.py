@@ -18,7 +18,7 @@ h1 {{ font-size: clamp(1.5rem, 1.2rem + 1.3vw, 1.9rem) !important; line-height: 
 [class*="st-key-card-opposes"] {{ border-top: 4px solid {AGAINST} !important; }}
 [class*="st-key-card-other"] {{ border-top: 4px solid {OTHER} !important; }}
 [class*="st-key-sides-"] {{ display: grid; align-items: start;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 14.5rem), 1fr)); }}
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); }}
 [data-testid="stBottomBlockContainer"] {{ padding-block: .6rem; }}
 .stCode > div:last-child {{ opacity: 1; visibility: visible; }}
 .sm-name {{ font-size: 1.25rem; font-weight: 600; margin: 0; }}
@@ -84,8 +84,9 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
     height: auto !important; }}
   [class*="st-key-folded-"] details::details-content {{ content-visibility: visible; block-size: auto; }}
   html, body {{ background: #fff !important; }}
+  html {{ font-size: 12px !important; }}
   .stApp, .stApp * {{ background: transparent !important; color: #000 !important; }}
   .block-container {{ max-width: none; padding: 0; }}
-  [class*="st-key-card-"], .stHtml, .stHorizontalBlock {{ break-inside: avoid; }}
+  .stHtml, .stHorizontalBlock {{ break-inside: avoid; }}
 }}
 </style>"""

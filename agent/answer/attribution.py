@@ -22,6 +22,7 @@ from agent.answer.words import (
 from agent.limits import BARELY_SAYS_CLAIM
 from tools.language.grounding import stems
 from tools.language.lexicon import count
+from tools.language.question import ANSWERS
 from tools.language.reported_speech import UNNAMED
 
 _LONGEST = 80  # characters of a name
@@ -36,7 +37,7 @@ _WHY_NOT = {
     "repeats": "says the same as another",
     "no_claim": "clearer quotations were chosen",
     "no_side": "",
-    "off_question": "about something else",
+    "off_question": "not clearly on this question",
     "unread": "not read",
 }
 
@@ -223,7 +224,7 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
     for argues, side in parts:
         if not (facing and side.stance != "other"):
             name = shorten(strip_control_characters(side_name(answer, side)), _LONGEST, placeholder=" …")
-            named.setdefault(f"‘{name}’" if len(name.split()) > 1 else name, set()).add(argues)
+            named.setdefault(name if name in ANSWERS["polar"] else f"‘{name}’", set()).add(argues)
     words = [
         *(n for n, argued in named.items() if argued == {"for"}),
         *(f"for and against {n}" for n, argued in named.items() if len(argued) == 2),

@@ -16,7 +16,7 @@ from tools.errors import as_sentence
 SHEET_TITLE = "Debate sheet"
 WHAT_IT_HOLDS = "Three arguments for each side"
 SHEET_ENDINGS = (".md", ".docx")
-_MOST, _MOST_OTHER = 3, 1  # arguments of yes or no, and of another side
+_MOST, _MOST_OF_MANY = 3, 2  # arguments of a side; of each if there are more than two sides
 _NUMBER = re.compile(r"^\[\d+\] | \[\d+\](?=,|$)")
 _NAMED = 3  # documents named
 
@@ -25,9 +25,15 @@ def sheet_blocks(answer: Answer) -> list[OutlineBlock]:
     first = [_unnumbered(block) for block in lead_blocks(answer) if block.kind in ("title", "crux")]
     return [
         *first,
+        *(OutlineBlock("tried", said) for said in corrected_lines(answer)),
         *(b for side in answer.perspectives for b in strongest_blocks(answer, side)),
         *unknown_blocks(answer),
     ]
+
+
+def corrected_lines(answer: Answer) -> list[str]:
+    """Returns 'A reader changed 4 quotations.', because the sides are then not Steelman's alone."""
+    return [note.text for note in answer.notes if note.kind == "corrected"]
 
 
 def sheet_file(answer: Answer, ending: str, asked: str = "") -> bytes:
@@ -43,7 +49,7 @@ def strongest_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlo
         return []
     head, strength, *rest = side_blocks(answer, side)
     claims = [_with_quotes(answer, replace(b, kind="case")) for b in rest if b.kind in ("thesis", "case")]
-    most = _MOST if side.stance != "other" or len(answer.perspectives) == 2 else _MOST_OTHER
+    most = _MOST if side.stance != "other" or len(answer.perspectives) == 2 else _MOST_OF_MANY
     shown = _diverse(claims, most - bool(head.citations))
     return [_unnumbered(head), *(shown or ([] if side.claims else [strength]))]
 

@@ -35,7 +35,7 @@ FIRST_ALSO = 5
 WHERE_MORE = "on the page, or with --explain."
 HOW_TO_GET_SIDES = (
     "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
-    "model from Hugging Face as the judge (from 0.7 GB): docs/providers.md says how."
+    "model from Hugging Face as the judge (from 0.7 GB). The file docs/providers.md of Steelman says how."
 )
 CRUX_LABEL = "What it turns on"
 DOCUMENTS = "Documents"
@@ -70,8 +70,12 @@ strip_control_characters = one_line
 
 
 def side_label(answer: Answer, side: AnswerPerspective) -> str:
-    """Returns the label above a side: its stance, or 'Answer 2' for an open question; commands know it too."""
-    if side.id == OTHER_WAYS or is_answer(side.name, side.statement):
+    """Returns the label above a side: its stance, or 'Answer 2' for an open question; commands know it too.
+
+    The side against a claim has its own name, because 'No' would be read as an answer to the thread's question.
+    """
+    named = answer.against is not None and not side.statement.startswith(side.name.removesuffix(" …"))
+    if named or side.id == OTHER_WAYS or is_answer(side.name, side.statement):
         return side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
     number = f" {[s.id for s in answer.perspectives].index(side.id) + 1}" if len(answer.perspectives) > 1 else ""

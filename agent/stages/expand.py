@@ -276,7 +276,7 @@ async def _sides(
     """Returns each planned perspective once.
 
     A yes/no question starts with the planned yes and no nearest to it, since the others are reasons; a missing one
-    is the bare answer.
+    is the bare answer. Alternatives of a choice may differ in one word ('all week', 'on market days'): all stay.
     """
     worded: dict[str, PlannedSide] = {}
     for side in map(_cleaned_side, planned):
@@ -291,7 +291,8 @@ async def _sides(
         chosen.append(_perspective(answer["id"], nearest, answer["contrary"]) if nearest else answer)
     kept: list[int] = []
     for i, side in enumerate(sides):
-        same = (same_polarity(side.statement, sides[j].statement) for j in kept if vectors[i] @ vectors[j] >= SAME_SIDE)
+        near_kept = (j for j in kept if framing["form"] != "choice" and vectors[i] @ vectors[j] >= SAME_SIDE)
+        same = (same_polarity(side.statement, sides[j].statement) for j in near_kept)
         if (side.stance == "other" or framing["form"] not in ANSWERS) and not any(same):
             kept.append(i)
             chosen.append(_perspective(f"p{len(chosen) + 1}", side.model_copy(update={"stance": "other"})))
