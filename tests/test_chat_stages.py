@@ -119,6 +119,15 @@ async def test_near_equal_sides_are_merged(server: ModelServer, chat_model: Chat
     assert [p["statement"] for p in (await planned(chat_model, models, how))[1]] == [YES, NO]
 
 
+async def test_alternatives_that_differ_in_a_word_all_stay(
+    server: ModelServer, chat_model: ChatModel, models: Models
+) -> None:
+    when = "Should Ellerby close the Market Square to cars in summer or in winter?"
+    ways = [side(f"Ellerby should close the Market Square to cars in {how}.", "other") for how in ("summer", "winter")]
+    server.on("", plan(*ways, form="choice", question=when))
+    assert [p["statement"] for p in (await planned(chat_model, models, when))[1]] == [w["statement"] for w in ways]
+
+
 async def test_no_query_is_tried_twice(server: ModelServer, chat_model: ChatModel) -> None:
     proposed = ["voting duty", "Turnout law", "fines\nabroad", "FINES abroad", "…", "one", "two", "three", "four"]
     server.on("new queries", {"queries": proposed})

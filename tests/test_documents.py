@@ -5,13 +5,14 @@ import json
 from typing import Any
 
 import pytest
-from toll_run import CLAIMS, toll_answer, toll_run, written
+from toll_run import CLAIMS, QUESTION, TEXTS, toll_answer, toll_run, written
 
-from agent.answer.attribution import documents_headline
+from agent.answer.attribution import documents_headline, stance_label
 from agent.answer.files import to_docx, to_html, to_markdown
-from agent.answer.model import Answer
+from agent.answer.model import Answer, Countered
 from agent.answer.outline import to_terminal
 from agent.answer.summary import documents_and_rows
+from agent.answer.words import side_heading, side_label
 from agent.state import FramingState, RunState
 from tools.errors import StoreError
 
@@ -157,3 +158,12 @@ def test_rows_of_a_table_are_no_documents_of_their_own(rows: dict[str, int], hel
 def test_an_answer_of_an_earlier_version_is_refused_with_a_remedy() -> None:
     with pytest.raises(StoreError, match="Ask the question again"):
         Answer.model_validate(json.loads(toll_answer().model_dump_json()) | {"schema_version": "4.0"})
+
+
+def test_the_side_against_a_claim_has_its_own_name() -> None:
+    answer = toll_answer()
+    yes = answer.perspectives[0].model_copy(update={"name": "Close the bridge", "statement": "A toll is too dear."})
+    target = Countered(number=1, text=TEXTS[1], publisher="", side="Yes", statement=QUESTION, stance="supports")
+    asked = answer.model_copy(update={"against": target, "perspectives": [yes]})
+    assert (side_label(asked, yes), side_heading(asked, yes)) == ("Close the bridge", "A toll is too dear.")
+    assert stance_label(asked, asked.documents[0]) == "read as ‘Close the bridge’"
