@@ -561,6 +561,7 @@ def test_who_is_reported(sentence: str, who: str) -> None:
     assert reported_speaker(sentence, sentence) == who
 
 
+PORTER = 'Ida Roe told us it is early. A porter who did not want to be named said it is not. "It is late," he said.'
 MAIL = 'I have not signed. Mr Roe says that sixty are enough. "Sixty will do," Mr Roe told us.'
 
 
@@ -575,6 +576,8 @@ MAIL = 'I have not signed. Mr Roe says that sixty are enough. "Sixty will do," M
         ("He was late, he said.", "The police said no. Cllr Roe called it “a bet”. He was late, he said.", "Cllr Roe"),
         ('"Sixty will do," Mr Roe told us.', MAIL, "Mr Roe"),
         ('"Sixty will do," Mr Roe told us. … Elsewhere.', MAIL, "Mr Roe"),
+        ('"It is late," he said.', PORTER, UNNAMED),
+        ('Ida Roe told us it is early. … "It is late," he said.', PORTER, UNNAMED),  # two speakers
     ],
 )
 def test_who_is_reported_in_a_passage(sentence: str, passage: str, who: str) -> None:

@@ -118,14 +118,17 @@ def speaker_of(passage: Passage, quote: str) -> str:
 
 def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> str:
     """Returns the person or body whom the passage reports as the sentence's speaker: 'Ana Pereira' of '"…", said Ana
-    Pereira'. sentence: one or two sentences of the passage; of two with a `SENTENCE_GAP` the first decides. '' if
-    the passage's author says it, `UNNAMED` inside quotation marks without a name, with `PROBABLY` if uncertain.
-    spoken: the passage has one speaker, who is 'he' and 'she'; 'they say' names nobody."""
+    Pereira'. sentence: one or more sentences of the passage, with `SENTENCE_GAP` between distant ones. '' if the
+    passage's author says it, `UNNAMED` in quotation marks without a name or if the sentences have several speakers,
+    with `PROBABLY` if uncertain. spoken: the passage has one speaker: 'he' and 'she' mean that speaker."""
     text = "\n".join(" ".join(line.split()) for line in passage.splitlines())
     said = " ".join(sentence.split())
-    if said not in text.replace("\n", " "):
-        said = said.partition(SENTENCE_GAP)[0]
-    begin = text.replace("\n", " ").find(said)
+    flat = text.replace("\n", " ")
+    if said not in flat and SENTENCE_GAP in said:
+        parts = [part for part in said.split(SENTENCE_GAP) if part in flat]
+        speakers = {reported_speaker(part, passage, spoken=spoken) for part in parts}
+        return UNNAMED if len(speakers) > 1 else "".join(speakers)
+    begin = flat.find(said)
     if begin < 0 or not said:
         return ""
     quotations = _quotation_spans(text)
