@@ -19,3 +19,9 @@ def test_a_sentence_dropped() -> None:
 def test_a_short_extract_in_either_order() -> None:
     extract = ". ".join(SENTENCES[1:3])
     assert copy_groups([PHONES, extract]) == copy_groups([extract, PHONES]) == [0, 0]
+
+
+def test_a_title_alone_is_no_original_of_a_text_that_names_it() -> None:
+    title = "Hill Street School Parents"
+    letter = f"An open letter to {title}. {PHONES}"
+    assert copy_groups([title, letter, title]) == [0, 1, 0]

@@ -50,13 +50,14 @@ Shingles = set[tuple[str, ...]]
 _WORD = re.compile(r"\w+")
 _SHINGLE = 4
 _LEAST_SHARED_SHINGLES = 0.5  # share of the smaller text's shingles
+_FEWEST_SHINGLES = 10  # of a smaller text that a larger one may contain; a title may stand in any text
 
 
 def copy_groups(texts: Sequence[str]) -> list[int]:
     """Returns for each text the index of the first text that it copies, or its own. Copies share at least half of
     the shorter text's 4-word shingles (containment, Broder 1997), so that dropped sentences, changed words and
-    additions are tolerated. Two sentences with reasons must share half of these, because all arguments for a thesis
-    share the thesis."""
+    additions are tolerated; if the shorter is a title or phrase, half of the longer text's. Two sentences with reasons
+    must share half of these, because all arguments for a thesis share the thesis."""
     shingles = [_shingles(t) for t in texts]
     reasons = [_shingles(reason_clause(t)) for t in texts]
     groups = list(range(len(texts)))
@@ -66,12 +67,18 @@ def copy_groups(texts: Sequence[str]) -> list[int]:
         copied = (
             j
             for j, n in shared.items()
-            if n >= _LEAST_SHARED_SHINGLES * min(len(mine), len(shingles[j])) and _reasons_alike(reasons[i], reasons[j])
+            if n >= _LEAST_SHARED_SHINGLES * _compared(mine, shingles[j]) and _reasons_alike(reasons[i], reasons[j])
         )
         groups[i] = groups[min(copied, default=i)]
         for shingle in mine:
             holders.setdefault(shingle, []).append(i)
     return groups
+
+
+def _compared(one: Shingles, other: Shingles) -> int:
+    """Returns the number of shingles whose half two copies share."""
+    smaller, larger = sorted((len(one), len(other)))
+    return smaller if smaller >= _FEWEST_SHINGLES else larger
 
 
 def _reasons_alike(one: Shingles, other: Shingles) -> bool:
