@@ -51,6 +51,7 @@ def test_people_see_their_own_runs_and_everybodys_and_no_keys(database: Database
         assert {t.id for t in ThreadStore(database, person).latest(9)} == runs
     assert seen(database, None) == {"a1", "b1", "c1", "k1"}  # the operator
     assert [t.id for t in ThreadStore(database, BOB).latest(9, "Question a1")] == []
+    assert [t.id for t in ThreadStore(database, BOB).latest(9, "b1 quest")] == ["b1"]  # in any order
     with pytest.raises(UnknownRunError):
         RunStore(database, BOB).get("a")  # the beginning of another's is not known either
     assert {row.id for row in CallerRuns(database).listed("", 9, None, None, None)[0]} == {"c1", "k1"}

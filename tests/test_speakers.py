@@ -584,6 +584,11 @@ def test_who_is_reported_in_a_passage(sentence: str, passage: str, who: str) -> 
     assert reported_speaker(sentence, passage) == who
 
 
+def test_a_speaker_answers_a_view_of_others() -> None:
+    turn = "We are told that it is cheap. It is a gesture."
+    assert [reported_speaker(s, turn, spoken=True) for s in (turn, turn.partition(".")[0])] == ["", UNNAMED]
+
+
 def test_the_number_of_a_question_is_no_name() -> None:
     turns = ["Q41 Chair: Why do you row?", "Ida Roe: I like it.", "Q42 Chair: Do you?", "Ida Roe: I do."]
     bold = [3, 8, 3, 8]

@@ -185,7 +185,7 @@ def _conversation(answer: Answer) -> None:
                 claim = AnswerClaim(text=said, citations=cited, quoted=False)
                 claims_view.line(answer, f'<p class="sm-claim">{text(said)}</p>', claim, f"reply-{place}-{number}")
     if replies:
-        html.small("These replies come from the answer alone, and are gone when the page is loaded anew.")
+        html.small("These replies are gone when the page is loaded anew.")
 
 
 def _suggested(service: PageService, answer: Answer) -> None:

@@ -79,7 +79,7 @@ def answered_by_line(answer: Answer, claim: AnswerClaim) -> str:
         f"{replier_name(answer, reply)} {citation_numbers(reply.citations[:1])}"
         for _, reply in replying_claims(answer, claim)
     ]
-    return f"answered by {', '.join(parts)}" if parts else ""
+    return f"answered by {', '.join(dict.fromkeys(parts))}" if parts else ""
 
 
 def replier_name(answer: Answer, reply: AnswerClaim) -> str:

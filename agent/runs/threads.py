@@ -1,5 +1,6 @@
 """A person's threads of runs: list, names and deleted threads. Without logins the person is empty."""
 
+import json
 from dataclasses import dataclass
 
 from agent.runs.store import STALE_SECONDS, VISIBLE_RUNS, RunStatus, is_alive
@@ -16,8 +17,10 @@ _THREADS = f"""
         first.id AS first, latest.id AS latest, n.at, latest.status, latest.heartbeat, latest.owner, latest.error
     FROM newest n JOIN runs first ON first.rowid = n.first JOIN runs latest ON latest.rowid = n.last
     LEFT JOIN threads t ON t.thread = first.thread AND t.person = :person
-    WHERE t.removed_at IS NULL
-        AND (instr(lower(n.asked), lower(:words)) OR instr(lower(COALESCE(t.name, '')), lower(:words)))
+    WHERE t.removed_at IS NULL AND NOT EXISTS (
+        SELECT 1 FROM json_each(:words)
+        WHERE NOT instr(lower(n.asked || char(10) || COALESCE(t.name, '')), lower(value))
+    )
     ORDER BY n.at DESC, n.last DESC LIMIT :limit
 """
 
@@ -51,9 +54,9 @@ class ThreadStore:
         self._db, self._person = database, person
 
     def latest(self, limit: int, words: str = "") -> list[RunThread]:
-        """Returns the last threads whose name or questions contain the words, newest activity first, without deleted
-        ones."""
-        asked = {"person": self._person, "words": words.strip(), "limit": limit}
+        """Returns the last threads whose name or questions contain each of the words, newest activity first, without
+        deleted ones."""
+        asked = {"person": self._person, "words": json.dumps(words.split()), "limit": limit}
         return [RunThread(**dict(r)) for r in self._db.rows(_THREADS, asked)]
 
     def name_thread(self, thread: str, name: str) -> None:

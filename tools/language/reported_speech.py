@@ -184,8 +184,8 @@ def _speaker_of_clause(text: str, quotations: list[tuple[int, int]], begin: int,
     outside = _blank_quotations(text, quotations)
     clause, quotes = outside[begin:end], any(first < end and last > begin for first, last in quotations)
     paragraph = outside[outside.rfind("\n", 0, begin) + 1 :].partition("\n")[0]
-    if spoken and pattern("GENERIC").match(clause):
-        return UNNAMED
+    if spoken and pattern("GENERIC").match(clause):  # what follows it are the speaker's words
+        return "" if pattern("SENTENCE_END").search(clause) else UNNAMED
     who = speaker_in_clause(clause)
     named = who and not pattern("PRONOUN").fullmatch(who) and not pattern("OF_SELF").search(clause)
     if not (quotes or named) and pattern("OF_SELF").search(paragraph) and not pattern("IN_DIALOGUE").search(clause):
