@@ -69,7 +69,7 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
   .st-key-source {{ max-height: 50vh; padding: .8rem 1rem; box-shadow: 0 -6px 24px rgb(0 0 0 / .25); }}
   .stMain:has(.st-key-source) .block-container {{ padding-bottom: 60vh; }}
 }}
-@media (max-width: 1099px) {{ [class*="st-key-sides-"] {{ grid-template-columns: 100%; }} }}
+@media screen and (max-width: 1099px) {{ [class*="st-key-sides-"] {{ grid-template-columns: 100%; }} }}
 @media (max-width: 1099px), (pointer: coarse) {{
   :is(button, summary, input, [role="option"], label:has([type="checkbox"]), .sm-source a) {{
     min-height: 44px !important; min-width: 44px !important; }}
@@ -84,7 +84,10 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
     height: auto !important; }}
   [class*="st-key-folded-"] details::details-content {{ content-visibility: visible; block-size: auto; }}
   html, body {{ background: #fff !important; }}
-  html {{ font-size: 12px !important; }}
+  html {{ font-size: 11px !important; }}
+  .stVerticalBlock {{ gap: .5rem !important; }}
+  .stMain h2 {{ font-size: 1.1rem !important; padding-top: .3rem; line-height: 1.25 !important; }}
+  [class*="st-key-sides-"] {{ grid-template-columns: 1fr 1fr; }}
   .stApp, .stApp * {{ background: transparent !important; color: #000 !important; }}
   .block-container {{ max-width: none; padding: 0; }}
   .stHtml, .stHorizontalBlock {{ break-inside: avoid; }}

@@ -16,7 +16,7 @@ from tools.errors import as_sentence
 SHEET_TITLE = "Debate sheet"
 WHAT_IT_HOLDS = "Three arguments for each side"
 SHEET_ENDINGS = (".md", ".docx")
-_MOST, _MOST_OF_MANY = 3, 2  # arguments of a side; of each if there are more than two sides
+_MOST, _MOST_OF_MANY, _MOST_OTHER = 3, 2, 1  # arguments of a side, of one of many, of a way beside yes and no
 _NUMBER = re.compile(r"^\[\d+\] | \[\d+\](?=,|$)")
 _NAMED = 3  # documents named
 
@@ -49,7 +49,8 @@ def strongest_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlo
         return []
     head, strength, *rest = side_blocks(answer, side)
     claims = [_with_quotes(answer, replace(b, kind="case")) for b in rest if b.kind in ("thesis", "case")]
-    most = _MOST if side.stance != "other" or len(answer.perspectives) == 2 else _MOST_OF_MANY
+    many = _MOST_OF_MANY if all(s.stance == "other" for s in answer.perspectives) else _MOST_OTHER
+    most = _MOST if side.stance != "other" or len(answer.perspectives) == 2 else many
     shown = _diverse(claims, most - bool(head.citations))
     return [_unnumbered(head), *(shown or ([] if side.claims else [strength]))]
 
