@@ -27,7 +27,7 @@ GROUPS = {
         "judge-train": "train the embedded judge (extra 'models')",
         "judge-pack": "pack a trained judge into the repository: int8, calibration, thresholds",
         "corrections": "readers' corrections as labelled pairs for judge-train",
-        "quotes": "accuracy of quotations' sides by threshold, and the fit of the thresholds",
+        "quotes": "accuracy of quotations' sides by threshold",
     },
     "Speed": {"bench": "the second `ask`, the judge, ingesting, an index of many passages"},
 }

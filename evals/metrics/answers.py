@@ -20,13 +20,12 @@ VERDICTS = ("right", "wrong", "unknown")
 @dataclass(frozen=True, slots=True)
 class AgentReply:
     """The agent's reply to a question. answer: None if it failed. gold: documents by side. passages: the cited texts by
-    id. either_way: the question may be worded from either pole, so a gold document may argue against it."""
+    id."""
 
     question: str
     gold: dict[str, frozenset[str]]
     answer: Answer | None = None
     passages: dict[int, str] = field(default_factory=dict)
-    either_way: bool = False
 
     @property
     def answered(self) -> bool:
@@ -53,10 +52,9 @@ def citations(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
 
     right: the document is gold for the claim's side. wrong: for the other side only. unknown: for neither; gold is not
     exhaustive. citations_X = X / all citations on a for or against side. wrong_of_known = wrong / (right + wrong). A
-    sentence may argue against its document's side, so wrong is overestimated. Questions that may be worded from either
-    pole have no verdicts.
+    sentence may argue against its document's side, so wrong is overestimated.
     """
-    found = [(r.question, list(judged_citations(r))) for r in replies if not r.either_way]
+    found = [(r.question, list(judged_citations(r))) for r in replies]
     counts = [(q, Counter(verdict for verdict, _ in cited)) for q, cited in found]
     shares = {f"citations_{v}": Ratio.of((q, c[v], c.total()) for q, c in counts) for v in VERDICTS}
     wrong = Ratio.of((q, c["wrong"], c["wrong"] + c["right"]) for q, c in counts)
@@ -80,7 +78,7 @@ def documents_told(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
     """Over listed documents that are gold for one side. documents_told: the share with exactly one side in the answer.
     documents_right: of these, the share with the gold side."""
     told, right = [], []
-    for reply in (r for r in replies if r.answer and not r.either_way):
+    for reply in (r for r in replies if r.answer):
         sides = {side.id: side.stance for side in reply.sides}
         known = {d: side for side in SIDES for d in reply.gold[side] - reply.gold[_OTHER[side]]}
         listed = [d for d in reply.answer.documents if d.id in known] if reply.answer else []
@@ -99,8 +97,7 @@ def _all_cited(reply: AgentReply) -> bool:
 
 def both_sides_known(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
     """both_sides_known: questions whose two sides each quote a document that is gold for it / questions with gold on
-    both sides. No paper's measure. The sides of a choice, and of a question from either pole, may match in either
-    order."""
+    both sides. No paper's measure. The sides of a choice may match in either order."""
     both = [r for r in replies if all(r.gold[side] for side in SIDES)]
     return {"both_sides_known": _share(both, _both_known)}
 
@@ -111,7 +108,7 @@ def _both_known(reply: AgentReply) -> bool:
     if len(sides) != len(SIDES):
         return False
     golds = [reply.gold[side] for side in SIDES]
-    choice = reply.either_way or any(s.stance == "other" for s in _two_sides(reply))
+    choice = any(s.stance == "other" for s in _two_sides(reply))
     ways = [golds, golds[::-1]] if choice else [golds]
     return any(all(cited & gold for cited, gold in zip(sides, way, strict=True)) for way in ways)
 
