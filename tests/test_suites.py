@@ -121,7 +121,7 @@ async def test_answers_are_asked_kept_and_measured(folder: Path, settings: Setti
     found = await result(arguments(folder), settings)
     metrics = found["metrics"]
     assert (metrics["questions"], metrics["failed"]) == (4, 0)
-    assert metrics["answered"] == metrics["all_sides_cited"] == metrics["citations_right"] == 1
+    assert metrics["answered"] == metrics["both_sides_known"] == metrics["citations_right"] == 1
     assert metrics["claims_supported"] == 1
     assert metrics["one_sided"] == 0
     assert metrics["alignment_judge"] == pytest.approx(0.9, abs=1e-4)

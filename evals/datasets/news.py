@@ -4,7 +4,6 @@ raw_data/headline.json                            event id: headline, which is t
 news_text_by_paragraph/EVENT_by_paragraph.json    paragraph id, EVENT_ADDRESS_pN: text
 annotation/EVENT_by_paragraph.json                paragraph id: 1 if relevant to the headline, else 0
 
-The labels may also be in `GPT-4o-mini_annotation`, as the released code reads DSGlobal (which was not released).
 Paragraphs of events without annotations are distractors in the corpus.
 """
 
@@ -29,7 +28,7 @@ _T = TypeVar("_T")
 
 _HEADLINES = "raw_data/headline.json"
 _TEXTS = "news_text_by_paragraph"
-_LABELS = ("annotation", "GPT-4o-mini_annotation")
+_LABELS = "annotation"
 _ENDING = "_by_paragraph.json"
 _ARTICLE = re.compile(r"(?:.+?_)?([a-z]+://.+)_p\d+|(.+_.+)_p\d+")
 
@@ -133,7 +132,7 @@ def _root(data: Place) -> Place:
 
 def _read(root: Place) -> NewsSet:
     headlines = _object(dict[str, Text], root / _HEADLINES)
-    labels = next((root / name for name in _LABELS if (root / name).is_dir()), root / _LABELS[0])
+    labels = root / _LABELS
     for folder in (root / _TEXTS, labels):
         files = [p.name for p in folder.iterdir() if p.name.endswith(_ENDING)] if folder.is_dir() else []
         if unknown := sorted({name.removesuffix(_ENDING) for name in files} - headlines.keys()):

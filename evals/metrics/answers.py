@@ -37,10 +37,9 @@ class AgentReply:
 
 
 def answer_measures(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """The measures that need neither judge nor encoder. answered: answers with at least one side / questions.
-    all_sides_cited: questions whose sides with gold documents all have a cited claim / questions."""
-    found = {"answered": _share(replies, lambda r: r.answered), "all_sides_cited": _share(replies, _all_cited)}
-    return {**found, **both_sides_known(replies), **citations(replies), **documents_told(replies), **one_sided(replies)}
+    """The measures that need neither judge nor encoder. answered: answers with at least one side / questions."""
+    answered = _share(replies, lambda r: r.answered)
+    return {"answered": answered, **both_sides_known(replies), **citations(replies), **one_sided(replies)}
 
 
 def _share(replies: Iterable[AgentReply], holds: Callable[[AgentReply], float]) -> Ratio:
@@ -72,27 +71,6 @@ def judged_citations(reply: AgentReply) -> Iterator[tuple[str, str]]:
                 right = documents[number] in reply.gold[side.stance]
                 wrong = documents[number] in reply.gold[_OTHER[side.stance]]
                 yield "right" if right else "wrong" if wrong else "unknown", side.stance
-
-
-def documents_told(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """Over listed documents that are gold for one side. documents_told: the share with exactly one side in the answer.
-    documents_right: of these, the share with the gold side."""
-    told, right = [], []
-    for reply in (r for r in replies if r.answer):
-        sides = {side.id: side.stance for side in reply.sides}
-        known = {d: side for side in SIDES for d in reply.gold[side] - reply.gold[_OTHER[side]]}
-        listed = [d for d in reply.answer.documents if d.id in known] if reply.answer else []
-        for_one = [(known[d.id], sides[d.stances[0].perspective]) for d in listed if len(d.stances) == 1]
-        told.append((reply.question, len(for_one), len(listed)))
-        right.append((reply.question, sum(gold == said for gold, said in for_one), len(for_one)))
-    return {"documents_told": Ratio.of(told), "documents_right": Ratio.of(right)}
-
-
-def _all_cited(reply: AgentReply) -> bool:
-    cited = [s for s in _two_sides(reply) if any(c.citations for c in s.claims)]
-    if any(s.stance == "other" for s in cited):
-        return len(cited) == len(SIDES)
-    return {s.stance for s in cited} >= {side for side in SIDES if reply.gold[side]}
 
 
 def both_sides_known(replies: Sequence[AgentReply]) -> dict[str, Ratio]:

@@ -31,7 +31,7 @@ from pathlib import Path
 
 from evals.datasets.news import NewsEvent, NewsSet, load_news
 from evals.metrics import diversity as metric
-from evals.metrics.diversity import COMPARED, figures
+from evals.metrics.diversity import figures
 from evals.metrics.measure import figures_by, paired
 from evals.models import encoder_and_cache
 from evals.reports.records import Record
@@ -102,22 +102,17 @@ def measured(plan: NewsPlan, ready: Iterable[stages.EventCandidates]) -> dict[st
 
 
 def scored(plan: NewsPlan, found: Mapping[str, Rows], encoder: str) -> Record:
-    """Metrics, intervals, differences and ratios to dense, items, configuration."""
+    """Metrics, intervals, differences to dense, items, configuration."""
     each, news = {}, plan.news
     for data, chosen in _parts(plan).items():
         ids = [plan.events[i].id for i in chosen]
         rows = {name: {m: [v[i] for i in chosen] for m, v in of.items()} for name, of in found.items()}
         each[data] = {name: metric.measures(of, plan.cutoffs, ids) for name, of in rows.items()}
-    told = figures_by(each, plan.seed)
     others = [name for name in found if name != "dense"]
     return {
         "suite": "news",
-        **told,
+        **figures_by(each, plan.seed),
         "paired": {data: {n: paired(of["dense"], of[n], plan.seed) for n in others} for data, of in each.items()},
-        "ratios": {
-            data: {n: metric.ratios(data.partition(",")[0], n, of["dense"], of[n]) for n in others}
-            for data, of in told["metrics"].items()
-        },
         "config": {
             "data": news.name,
             "digest": news.digest,
@@ -161,15 +156,11 @@ def table(result: Record) -> list[str]:
 
 def _tables(result: Record, data: str) -> list[str]:
     methods, short = result["metrics"][data], result["one_table"]
-    ratios = "× a method's figure / dense retrieval's, in brackets the paper's ratio on its own clusters and encoder"
-    lines = [] if short else [ratios]
+    lines = list[str]()
     for k in result["config"]["k"]:
         for titles in _SHORT if short else _BLOCKS:
             rows = {name: [_cell(result, data, name, f"{m}@{k}") for m in titles] for name in methods}
             lines += ["", *block([f"{title}@{k}" for title in titles.values()], rows)]
-        if not short:
-            rows = {name: [_ratio(result, data, name, f"{m}@{k}") for m in COMPARED] for name in methods}
-            lines += ["", *block([f"{title}@{k} ×" for title in ("F1", "D", "I", "C")], rows)]
     return lines
 
 
@@ -179,8 +170,3 @@ def _cell(result: Record, data: str, name: str, m: str) -> str:
         return number(value, digits=1)
     paired = result["paired"][data].get(name, {}).get(m, {"interval": (0.0, 0.0)})["interval"]
     return percent(value, () if result["one_table"] else result["intervals"][data][name][m], sure(paired, over))
-
-
-def _ratio(result: Record, data: str, name: str, m: str) -> str:
-    ratio = result["ratios"][data].get(name, {}).get(m)
-    return f"{number(ratio['here'], digits=2)} ({number(ratio['paper'], digits=2)})" if ratio else "1"
