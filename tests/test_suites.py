@@ -284,7 +284,8 @@ def test_a_pair_without_a_verdict_counts_as_no(
         server.on("calcium", Reply("Perhaps, perhaps not"))
         server.on("", Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}))
         served(monkeypatch, server.url)
-        arguments = ("--data", pairs_file, "--judge", "chat", "--out", tmp_path / "kept")
+        monkeypatch.setenv("STEELMAN_JUDGE", "chat")
+        arguments = ("--data", pairs_file, "--out", tmp_path / "kept")
         report = json.loads(judge_suite(*arguments, "--json")[1])
         asked = len(server.requests)
         assert "1 pairs failed and count as No:\n  line 6: it was not answered" in judge_suite(*arguments)[1]

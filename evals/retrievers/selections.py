@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from evals.retrievers.published_selections import Clustered, dkmips, greedy_plus, greedy_scs, mmr
+from evals.retrievers.published_selections import UNCLUSTERED, Clustered, dkmips, greedy_plus, greedy_scs, mmr
 from tools.errors import InputError
 from tools.selection import Pool, choose_by_coverage
 
@@ -18,18 +18,11 @@ _LOOKED_AT = 5  # the k of DkMIPS: passages that a person reads
 
 @dataclass(frozen=True, slots=True)
 class ClusteredPool(Pool):
-    """A pool with the input of the published selections. clusters: of the passages' sentences, if needed. largest: the
-    data set's highest cosine, by which MMR divides; default: the pool's."""
+    """A pool with the input of the published selections. clusters: of the passages' sentences, empty if not needed.
+    largest: the data set's highest cosine, by which MMR divides; default: the pool's."""
 
-    clusters: Clustered | None = None
+    clusters: Clustered = UNCLUSTERED
     largest: float | None = None
-
-    @property
-    def clustered(self) -> Clustered:
-        """The clusters. Raises ValueError if they are unknown."""
-        if self.clusters is None:
-            raise ValueError("the pool has no sentence clusters")
-        return self.clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +41,11 @@ SELECTIONS = {
     SEARCH_ORDER: Selection(lambda pool, k, _: list(range(min(k, pool.size)))),
     "mmr": Selection(lambda pool, k, value: mmr(pool.cosine, pool.vectors, k, value, pool.largest), 0.75),
     "dkmips": Selection(lambda pool, k, value: dkmips(pool.cosine, pool.vectors, k, value, meant=_LOOKED_AT), 0.75),
-    "scs": Selection(lambda pool, k, value: greedy_scs(pool.clustered, pool.cosine, k, value), 1.0, True),
+    "scs": Selection(lambda pool, k, value: greedy_scs(pool.clusters, pool.cosine, k, value), 1.0, True),
     "scs-released": Selection(
-        lambda pool, k, value: greedy_scs(pool.clustered, pool.cosine, k, value, released=True), 1.0, True
+        lambda pool, k, value: greedy_scs(pool.clusters, pool.cosine, k, value, released=True), 1.0, True
     ),
-    "greedyplus": Selection(lambda pool, k, value: greedy_plus(pool.clustered, pool.cosine, k, value), 1.0, True),
+    "greedyplus": Selection(lambda pool, k, value: greedy_plus(pool.clusters, pool.cosine, k, value), 1.0, True),
 }
 
 

@@ -86,10 +86,6 @@ def measure(args: argparse.Namespace) -> Record:
     return result | {"failed": ranker.failed, "unjudged": unjudged}
 
 
-def _question_of(row: GoldRow) -> GoldQuestion:
-    return GoldQuestion(row.key, row.question, tuple(GoldPerspective(p, frozenset()) for p in row.gold))
-
-
 def _methods_of(names: Sequence[str], rows: Sequence[GoldRow]) -> dict[str, Method]:
     """The methods of these names; `ctxs` keeps the corpus's order. Raises InputError for an unknown name, and for
     `expansion` if a row has no 'expansions'."""
@@ -108,7 +104,9 @@ def _ranked(
     ranker: Ranker, name: str, rows: Sequence[GoldRow], corpora: Corpora, depth: int
 ) -> dict[str, list[list[SourceDocument]]]:
     """By method the passages of each row."""
-    found = ranker.rank(name, [_question_of(row) for row in rows], corpora, depth)
+    nothing = frozenset[str]()
+    asked = [GoldQuestion(r.key, r.question, tuple(GoldPerspective(p, nothing) for p in r.gold)) for r in rows]
+    found = ranker.rank(name, asked, corpora, depth)
     everybodys = {p.external_id: p for p in corpora.of(rows[0].key)} if corpora.shared and rows else None
     texts = dict[str, Mapping[str, SourceDocument]]()
     for row in rows:

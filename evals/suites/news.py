@@ -25,8 +25,7 @@ cache.
 
 import argparse
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from evals.datasets.news import NewsEvent, NewsSet, load_news
@@ -50,16 +49,6 @@ Rows = dict[str, list[float]]
 """Of one method: measure to values, one an event, with the seconds of each stage."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewsPlan:
-    news: NewsSet
-    events: list[NewsEvent]
-    methods: dict[str, NewsMethod]
-    cutoffs: list[int]
-    limit: int | None = None
-    seed: int = 1
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     data = "LocalNews.zip, or a folder in its layout (DSGlobal)"
@@ -77,19 +66,24 @@ def measure(args: argparse.Namespace) -> Record:
     listed = [*(args.methods or ()), *(SWEEP if args.sweep else ()), *(ABLATIONS if args.ablations else ())]
     methods, news = named(listed or METHODS), load_news(args.data)
     events = shuffled(news.measured, args.limit, args.seed)
-    plan = NewsPlan(news, events, methods, args.k, args.limit, args.seed)
     encoder, cache = encoder_and_cache()
     ready = stages.with_candidates(news, events, encoder, cache, any(m.kind == "bm25" for m in methods.values()))
-    return scored(plan, measured(plan, ready), encoder.name) | {"one_table": args.sweep or args.ablations}
+    found = measured(events, methods, args.k, ready)
+    return scored(args, news, events, found, encoder.name) | {"one_table": args.sweep or args.ablations}
 
 
-def measured(plan: NewsPlan, ready: Iterable[stages.EventCandidates]) -> dict[str, Rows]:
+def measured(
+    events: Sequence[NewsEvent],
+    methods: Mapping[str, NewsMethod],
+    cutoffs: Sequence[int],
+    ready: Iterable[stages.EventCandidates],
+) -> dict[str, Rows]:
     """Measures each method's choice. The seconds are those of the largest k."""
-    found: dict[str, Rows] = {name: {} for name in plan.methods}
-    for event in progress(ready, total=len(plan.events), unit="event"):
-        for name, method in plan.methods.items():
+    found: dict[str, Rows] = {name: {} for name in methods}
+    for event in progress(ready, total=len(events), unit="event"):
+        for name, method in methods.items():
             values, of = dict[str, float](), method.of(event)
-            for k in plan.cutoffs:  # the choice of DkMIPS depends on k
+            for k in cutoffs:  # the choice of DkMIPS depends on k
                 began = time.perf_counter()
                 chosen = method.choose(event, k)
                 selection = time.perf_counter() - began
@@ -101,38 +95,40 @@ def measured(plan: NewsPlan, ready: Iterable[stages.EventCandidates]) -> dict[st
     return found
 
 
-def scored(plan: NewsPlan, found: Mapping[str, Rows], encoder: str) -> Record:
+def scored(
+    args: argparse.Namespace, news: NewsSet, events: Sequence[NewsEvent], found: Mapping[str, Rows], encoder: str
+) -> Record:
     """Metrics, intervals, differences to dense, items, configuration."""
-    each, news = {}, plan.news
-    for data, chosen in _parts(plan).items():
-        ids = [plan.events[i].id for i in chosen]
+    each, parts = {}, _parts(news, events, found)
+    for data, chosen in parts.items():
+        ids = [events[i].id for i in chosen]
         rows = {name: {m: [v[i] for i in chosen] for m, v in of.items()} for name, of in found.items()}
-        each[data] = {name: metric.measures(of, plan.cutoffs, ids) for name, of in rows.items()}
+        each[data] = {name: metric.measures(of, args.k, ids) for name, of in rows.items()}
     others = [name for name in found if name != "dense"]
     return {
         "suite": "news",
-        **figures_by(each, plan.seed),
-        "paired": {data: {n: paired(of["dense"], of[n], plan.seed) for n in others} for data, of in each.items()},
+        **figures_by(each, args.seed),
+        "paired": {data: {n: paired(of["dense"], of[n], args.seed) for n in others} for data, of in each.items()},
         "config": {
             "data": news.name,
             "digest": news.digest,
             "encoder": encoder,
             "candidates": stages.CANDIDATES,
-            "methods": list(plan.methods),
-            "k": plan.cutoffs,
-            "sample": None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed},
-            "seed": plan.seed,
-            "sizes": {data: {"questions": len(chosen)} | news.sizes for data, chosen in _parts(plan).items()},
+            "methods": list(found),
+            "k": args.k,
+            "sample": None if args.limit is None else {"limit": args.limit, "seed": args.seed},
+            "seed": args.seed,
+            "sizes": {data: {"questions": len(chosen)} | news.sizes for data, chosen in parts.items()},
         },
     }
 
 
-def _parts(plan: NewsPlan) -> dict[str, list[int]]:
+def _parts(news: NewsSet, events: Sequence[NewsEvent], methods: Collection[str]) -> dict[str, list[int]]:
     """All events, and those outside the fit of greedyplus-calibrated."""
-    parts = {plan.news.name: list(range(len(plan.events)))}
-    if plan.news.name == FITTED_ON and "greedyplus-calibrated" in plan.methods:
-        held = held_out(plan.news.measured)
-        parts[f"{FITTED_ON}, held out"] = [i for i, e in enumerate(plan.events) if e.id in held]
+    parts = {news.name: list(range(len(events)))}
+    if news.name == FITTED_ON and "greedyplus-calibrated" in methods:
+        held = held_out(news.measured)
+        parts[f"{FITTED_ON}, held out"] = [i for i, e in enumerate(events) if e.id in held]
     return {data: chosen for data, chosen in parts.items() if chosen}
 
 

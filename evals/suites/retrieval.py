@@ -55,7 +55,7 @@ def measure(args: argparse.Namespace) -> Record:
             corpora = Corpora(dict.fromkeys([q.qid for q in one.questions], one.corpus).__getitem__, shared=True)
             found[one.name] = ranker.rank(one.name, one.questions, corpora, DEEPEST)
     result = scored(sets, found, args.k, args.seed)
-    config |= {"methods": {name: method.knows for name, method in methods.items()}}
+    config |= {"methods": list(methods)}
     config |= {"judge": judge.name} if judge else {}
     config |= {"k": args.k, "seed": args.seed, "sizes": result.pop("sizes")}
     return result | {"failed": ranker.failed, "config": config, "machine": {"peak_memory_mb": peak_memory()}}
