@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from evals.retrievers.published_selections import UNCLUSTERED, Clustered, dkmips, greedy_plus, greedy_scs, mmr
+from evals.suite import check_known
 from tools.errors import InputError
 from tools.selection import Pool, choose_by_coverage
 
@@ -52,13 +53,13 @@ SELECTIONS = {
 def parse_selection(name: str) -> tuple[Selection, float]:
     """A selection and its number (0 if it has none) from 'NAME' or 'NAME:NUMBER'. Raises InputError."""
     method, colon, number = name.partition(":")
-    if (selection := SELECTIONS.get(method)) is None:
-        raise InputError(f"there is no selection '{method}'. There are: {', '.join(SELECTIONS)}.")
+    check_known([method], SELECTIONS, "selection")
+    selection = SELECTIONS[method]
     if not colon:
         return selection, selection.usual or 0.0
-    if selection.usual is None:
-        raise InputError(f"the selection '{method}' takes no number: write '{method}'.")
     with suppress(ValueError):
-        if 0 <= (value := float(number)) <= 1:
+        if selection.usual is not None and 0 <= (value := float(number)) <= 1:
             return selection, value
-    raise InputError(f"'{name}': the part after the colon is a number from 0 to 1, such as {method}:{selection.usual}.")
+    raise InputError(
+        f"'{name}': a number from 0 to 1 may follow {', '.join(n for n in SELECTIONS if SELECTIONS[n].usual)}."
+    )
