@@ -133,7 +133,7 @@ def _parts(news: NewsSet, events: Sequence[NewsEvent], methods: Collection[str])
 
 
 def table(result: Record) -> list[str]:
-    """Three blocks a k, in percent with 95 % intervals over events, then the seconds; with `one_table` one block a k
+    """Two blocks a k, in percent with 95 % intervals over events, then the seconds; with `one_table` one block a k
     without intervals. The held-out events follow in the same form."""
     config = result["config"]
     lines = [f"* the paired interval of the difference to dense, by event, {STAR}"]
