@@ -19,7 +19,7 @@ GROUPS = {
         "favour": "what do neutral queries favour: shares of stances and ideologies in their results (PIR)",
         "news": "relevance and diversity of results for a news event: P, R, D, I, C (NEWSCOPE)",
         "responses": "stance of a text: accuracy, F1 (multi-perspective search engine)",
-        "preference": "votes between answers and lists: ballots, power, counts (multi-perspective search engine)",
+        "preference": "votes between answers and lists: ballots, counts (multi-perspective search engine)",
         "ingest": "text that readers extract against the expected text: words in order, sentences (own)",
         "report": "results side by side, or two compared",
     },
@@ -27,7 +27,7 @@ GROUPS = {
         "judge-train": "train the embedded judge (extra 'models')",
         "judge-pack": "pack a trained judge into the repository: int8, calibration, thresholds",
         "corrections": "readers' corrections as labelled pairs for judge-train",
-        "quotes": "accuracy of quotations' sides by threshold, and the fit of the thresholds",
+        "quotes": "accuracy of quotations' sides by threshold",
     },
     "Speed": {"bench": "the second `ask`, the judge, ingesting, an index of many passages"},
 }

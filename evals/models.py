@@ -14,14 +14,13 @@ from agent.runs.bootstrap import build_own_judge
 from agent.settings import load_settings
 from evals.suite import progress
 from tools.budget import batches
-from tools.errors import SettingsError
 from tools.language.question import ParsedQuestion, read_question
 from tools.models.cache import VectorCache
 from tools.models.encoders import Encoder, load_encoder
 from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 
-CHOICES = ("settings", "embedded", "close", "chat", "score", "cosine")
+CHOICES = ("settings", "embedded", "close", "cosine")
 _AT_ONCE = 256  # texts of a part
 Floats = NDArray[np.float32]
 _encoder = cache(load_encoder)
@@ -83,14 +82,9 @@ def open_judge(choice: str) -> PairJudge:
         return cosine(load_encoder())
     if choice in ("embedded", "close"):
         return agent_judge(load_judge()) if choice == "embedded" else closer_reading(load_judge())
-    named = choice in ("chat", "score")
-    settings = load_settings(judge=choice) if named else load_settings()
+    settings = load_settings()
     if (remote := build_judge(settings)) is not None:
         return agent_judge(remote)
-    if named:
-        raise SettingsError(
-            f"no {choice} judge is available: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."
-        )
     own = build_own_judge(settings)
     return closer_reading(own) if own.first else agent_judge(own)
 

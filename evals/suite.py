@@ -22,8 +22,8 @@ import re
 import resource
 import sys
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
@@ -195,16 +195,6 @@ def peak_memory() -> float:
         return int(own[1]) / (1 << 10)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-
-
-class Clock(dict[str, float]):
-    """Seconds by stage. Concurrent work on a stage adds up."""
-
-    @contextmanager
-    def on(self, stage: str) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        self[stage] = self.get(stage, 0.0) + time.perf_counter() - began
 
 
 def show(as_json: bool, result: Any, lines: Callable[[], Iterable[str]]) -> None:

@@ -75,14 +75,6 @@ def test_a_given_ranking_is_measured(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert metrics["sycophancy@5"] == pytest.approx((4 - 2) / 4)
     assert judged[0] == Pair("The stone bridge helps.", "It helps.", "The stone bridge does not help.")
 
-    verdicts = {"It helps.": [1, 0], "It helps a lot.": [1, 0], "It helps them all.": [1, 0], "It harms.": [0, 1]}
-    lines = ranked()
-    for context in (context for row in lines for context in row["ctxs"]):
-        context["mistral-preds"] = verdicts.get(context["text"], [0, 0])
-    file, asked = write(tmp_path / "own.mistralpred.jsonl", lines), len(judged)
-    again = run(capsys, "--data", file, "--judge", "file", "--k", "1,3")["metrics"]["own"]["ctxs"]
-    assert again == pytest.approx({name: metrics[name] for name in again})
-    assert len(judged) == asked
     both = run(capsys, "--data", data, write(tmp_path / "half.jsonl", ranked()[:1]), "--k", "3")["metrics"]
     halves = [both[name]["ctxs"]["precision@3"] for name in ("own", "half")]
     assert both["macro-average"]["ctxs"]["precision@3"] == pytest.approx(sum(halves) / 2)

@@ -15,14 +15,13 @@ from providers import ScriptedJudge
 from sklearn import metrics as sk
 from written_answers import stands as stand_for
 
-from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, DocumentStance
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
 from evals.datasets.pairs import load_pairs
 from evals.metrics import classification as m
 from evals.metrics.answers import (
     AgentReply,
     answer_measures,
     citations,
-    documents_told,
     one_sided,
     supported,
 )
@@ -74,23 +73,9 @@ def test_a_citation_is_right_wrong_or_unknown() -> None:
     }
 
 
-def test_the_side_of_documents() -> None:
-    def document(name: str, *told: str) -> AnswerDocument:
-        return AnswerDocument.model_construct(
-            id=name, stances=[DocumentStance(perspective=p, argues="for") for p in told]
-        )
-
-    both, strange = document("o2", "p1", "p2"), document("x", "p1")
-    found = [document("s1", "p1"), document("s2", "p2"), document("o1"), both, strange]
-    told = answer(side("supports"), side("opposes")).model_copy(update={"documents": found})
-    shares = documents_told([AgentReply("q", GOLD, answer=told), FAILED])
-    assert (shares["documents_told"].value, shares["documents_right"].value) == (2 / 4, 1 / 2)
-
-
 def test_a_failed_question_stays_in_every_mean() -> None:
     replies = [EVEN, ONLY_FOR, NOTHING, FAILED]
     assert answer_measures(replies)["answered"].value == 2 / 4
-    assert answer_measures(replies)["all_sides_cited"].value == 1 / 4
     assert {name: m.value for name, m in one_sided(replies).items()} == {
         "one_sided": 3 / 4,  # all but the even one
         "one_sided_of_answered": 1 / 2,
@@ -103,7 +88,6 @@ def test_the_two_alternatives_of_a_choice_are_its_sides() -> None:
     second = side("other", claim("b", 2), statement="Ferries.").model_copy(update={"id": "p2", "contrary": "p1"})
     choice = reply("q", first, second)
     assert one_sided([choice])["one_sided"].value == 0
-    assert answer_measures([choice])["all_sides_cited"].value == 1
     assert citations([choice])["citations_right"].total == 0  # which of them is for is not known
 
 

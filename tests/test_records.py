@@ -197,8 +197,11 @@ def test_published_figures_are_consistent() -> None:
                 if len(parts) > 2 and c.data in ("", "average of tasks"):
                     assert row[c.title] == pytest.approx(sum(parts) / len(parts), abs=0.06), (one, name)
     first = {one.of: one for one in reversed(published()[0])}
-    assert first["BERDS, table 4"].measures("GPT-4 one-shot")["f1"] == 67.8
-    assert first["NEWSCOPE, table 6"].measures("greedyplus")["all_seconds"] == 1.175
+    for of, name, measure, value in (
+        ("BERDS, table 4", "GPT-4 one-shot", "f1", 67.8),
+        ("NEWSCOPE, table 6", "greedyplus", "all_seconds", 1.175),
+    ):
+        assert first[of].rows[name][[c.measure for c in first[of].columns].index(measure)] == value
 
 
 def of_sets(suite: str, found: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any]:

@@ -121,7 +121,7 @@ async def test_answers_are_asked_kept_and_measured(folder: Path, settings: Setti
     found = await result(arguments(folder), settings)
     metrics = found["metrics"]
     assert (metrics["questions"], metrics["failed"]) == (4, 0)
-    assert metrics["answered"] == metrics["all_sides_cited"] == metrics["citations_right"] == 1
+    assert metrics["answered"] == metrics["both_sides_known"] == metrics["citations_right"] == 1
     assert metrics["claims_supported"] == 1
     assert metrics["one_sided"] == 0
     assert metrics["alignment_judge"] == pytest.approx(0.9, abs=1e-4)
@@ -229,13 +229,8 @@ def test_a_set_is_asked_and_measured(folder: Path, asked: list[Pair], capsys: py
     found = curve["0.5"]
     assert found["right"] == found["sides"] == found["both"] == 1
     assert asked
-    out = folder / "quoting.json"
-    assert main([*command, "--fit", "--out", str(out)]) == 0
-    shown = capsys.readouterr().out
-    assert load_quoting_weights(out) == QuotingWeights(**json.loads(out.read_text()))
-    assert "towns_2way" in shown
-    assert main([*command, "--out", "x.json"]) == 2
-    assert "--out needs --fit" in capsys.readouterr().err
+    assert main(command) == 0
+    assert "towns_2way" in capsys.readouterr().out
 
 
 Report = dict[str, Any]
@@ -289,7 +284,8 @@ def test_a_pair_without_a_verdict_counts_as_no(
         server.on("calcium", Reply("Perhaps, perhaps not"))
         server.on("", Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}))
         served(monkeypatch, server.url)
-        arguments = ("--data", pairs_file, "--judge", "chat", "--out", tmp_path / "kept")
+        monkeypatch.setenv("STEELMAN_JUDGE", "chat")
+        arguments = ("--data", pairs_file, "--out", tmp_path / "kept")
         report = json.loads(judge_suite(*arguments, "--json")[1])
         asked = len(server.requests)
         assert "1 pairs failed and count as No:\n  line 6: it was not answered" in judge_suite(*arguments)[1]

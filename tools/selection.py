@@ -99,13 +99,8 @@ _NOTHING = 1e-9
 
 
 def relevance(cosine: Floats, words: Floats, vectors: Floats) -> NDArray[np.float64]:
-    """The probability that each passage is relevant to the question, shape (n,). Arguments as in `signals`."""
-    logits = signals(cosine, words, vectors) @ np.array(list(SIGNALS.values())) + _OFFSET
-    return np.asarray(1 / (1 + np.exp(-logits)), np.float64)
-
-
-def signals(cosine: Floats, words: Floats, vectors: Floats) -> NDArray[np.float64]:
-    """Relevance signals, each standardised over the pool, shape (n, len(SIGNALS)).
+    """The probability that each passage is relevant to the question, shape (n,), from signals standardised over the
+    pool.
 
     words: BM25. centre: cosine to the mean of the five passages nearest to the question (pseudo-relevance feedback,
     Rocchio 1971). neighbours: cosine to the question, smoothed three times over the eight nearest passages (score
@@ -115,11 +110,13 @@ def signals(cosine: Floats, words: Floats, vectors: Floats) -> NDArray[np.float6
     vectors: unit, shape (n, dimensions).
     """
     if not len(cosine):
-        return np.zeros((0, len(SIGNALS)))
+        return np.zeros(0)
     centre = vectors[np.argsort(-cosine, kind="stable")[:_CENTRAL]].mean(axis=0)
     centre = centre / max(float(np.linalg.norm(centre)), _NOTHING)
     found = (words, vectors @ centre, _spread(cosine, vectors))
-    return np.stack([_standardised(np.asarray(values, np.float64)) for values in found], axis=1)
+    signals = np.stack([_standardised(np.asarray(values, np.float64)) for values in found], axis=1)
+    logits = signals @ np.array(list(SIGNALS.values())) + _OFFSET
+    return np.asarray(1 / (1 + np.exp(-logits)), np.float64)
 
 
 def _spread(scores: Floats, vectors: Floats) -> NDArray[np.float64]:

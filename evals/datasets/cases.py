@@ -1,4 +1,4 @@
-"""Questions whose documents have known sides: the samples, reworded samples, or a set of queries with its corpus."""
+"""Questions whose documents have known sides: the samples, or a set of queries with its corpus."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,9 +16,6 @@ SIDES: tuple[Side, Side] = ("supports", "opposes")
 Gold = dict[Side, frozenset[str]]
 """Ids of the gold documents of each side."""
 SAMPLES_SET = "samples"
-_WORDINGS, _ELSEWHERE = "wordings-", "elsewhere-"
-"""Prefixes of the project's sets: reworded questions of the samples, and questions that the samples do not answer."""
-
 _DENIED_FIRST = frozenset(
     "Entertainment_27 living_14 living_41 living_56 living_64 living_74 sports_7 sports_9 politics_20 "
     "businessandtechnology_1".split()
@@ -33,8 +30,6 @@ class Case:
     key: str
     question: str
     gold: Gold
-    either_way: bool = False
-    """Whether the question may be worded from the other pole, so that `gold` may be exchanged."""
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -57,12 +52,10 @@ class CaseSet:
 
 
 def load_cases(folder: Path | None, name: str) -> CaseSet:
-    """The samples, a project's set, a file of questions, or the questions with known sides of a set in the folder.
+    """The samples, a file of questions over them, or the questions with known sides of a set in the folder.
     Raises InputError with file, line and field."""
     if name == SAMPLES_SET:
         return load_samples()
-    if name.startswith((_WORDINGS, _ELSEWHERE)):
-        return _part(name)
     if name.endswith(".jsonl"):
         cases = [Case(str(number), text, _gold()) for number, text in enumerate(read_questions(Path(name)), start=1)]
         return CaseSet(Path(name).stem, cases, load_samples().documents)
@@ -94,44 +87,14 @@ def load_samples() -> CaseSet:
     from agent.samples import sample_documents
 
     documents, cases, unsided = sample_documents(), [], 0
-    known = {d.external_id for d in documents}
     for file in sorted((GOLD / "samples").glob("*.jsonl")):
-        question, sided = "", []
-        for row in json_rows(file):
-            question, stance, path = row.text("question"), row.text("stance"), row.text("path")
-            if path not in known:
-                raise row.wrong(f"'path' names '{path}', which is not a sample.")
-            if stance not in (*SIDES, "other"):
-                raise row.wrong(f"'stance' is '{stance}', which must be one of {', '.join(SIDES)}, other.")
-            sided.append((stance, [path]))
-        case = Case(file.stem, question, _gold(sided))
+        rows = [row.values for row in json_rows(file)]
+        case = Case(file.stem, rows[0]["question"], _gold((row["stance"], [row["path"]]) for row in rows))
         cases += [case] if case.sides else []
         unsided += not case.sides
     return CaseSet(SAMPLES_SET, cases, documents, unsided)
 
 
 def is_own(name: str) -> bool:
-    """Whether the set comes with the project."""
-    return name == SAMPLES_SET or name.startswith((_WORDINGS, _ELSEWHERE)) or name.endswith(".jsonl")
-
-
-def _part(name: str) -> CaseSet:
-    """A part of the project's questions over the samples. Raises InputError for an unknown part.
-
-    wordings: the samples' questions in the words of people who had not read them (aspects, claims, typing errors, the
-    other pole). elsewhere: questions on other topics, a third of them in the samples' words; the right answer is
-    nothing.
-    """
-    kind, part = name.split("-", 1)
-    samples, reworded = load_samples(), name.startswith(_WORDINGS)
-    gold = {case.key: case.gold for case in samples.cases}
-    rows = list(enumerate(json_rows(GOLD / f"{kind}.jsonl"), start=1))
-    cases = [
-        Case(f"{row.text('topic')} {number}", row.text("question"), gold.get(row.text("topic"), _gold()), reworded)
-        for number, row in rows
-        if row.text("half") == part and (not reworded or row.text("topic") in gold)
-    ]
-    if not cases:
-        parts = sorted({f"{kind}-{row.text('half')}" for _, row in rows})
-        raise InputError(f"there is no set '{name}'. There are {', '.join(parts)}.")
-    return CaseSet(name, cases, samples.documents)
+    """Whether the questions are asked over the samples."""
+    return name == SAMPLES_SET or name.endswith(".jsonl")

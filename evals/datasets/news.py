@@ -4,7 +4,6 @@ raw_data/headline.json                            event id: headline, which is t
 news_text_by_paragraph/EVENT_by_paragraph.json    paragraph id, EVENT_ADDRESS_pN: text
 annotation/EVENT_by_paragraph.json                paragraph id: 1 if relevant to the headline, else 0
 
-The labels may also be in `GPT-4o-mini_annotation`, as the released code reads DSGlobal (which was not released).
 Paragraphs of events without annotations are distractors in the corpus.
 """
 
@@ -29,7 +28,7 @@ _T = TypeVar("_T")
 
 _HEADLINES = "raw_data/headline.json"
 _TEXTS = "news_text_by_paragraph"
-_LABELS = ("annotation", "GPT-4o-mini_annotation")
+_LABELS = "annotation"
 _ENDING = "_by_paragraph.json"
 _ARTICLE = re.compile(r"(?:.+?_)?([a-z]+://.+)_p\d+|(.+_.+)_p\d+")
 
@@ -112,28 +111,22 @@ def load_news(data: Path) -> NewsSet:
     try:
         with zipfile.ZipFile(data) as file:
             return _read(_root(zipfile.Path(file)))
-    except zipfile.BadZipFile as exc:
-        raise InputError(
-            f"{data} is not a complete zip file ({exc}). Download it again, or name an unpacked folder."
-        ) from exc
-    except OSError as exc:
-        raise InputError(f"{data} cannot be opened ({exc.strerror or exc}).") from exc
+    except (zipfile.BadZipFile, OSError) as exc:
+        raise InputError(f"{data} cannot be read ({exc}). Download it again, or name an unpacked folder.") from exc
 
 
 def _root(data: Place) -> Place:
-    """The folder with the headlines: the given one, or the only one in it."""
+    """The folder with the headlines: the given one, or the first one in it."""
     inside = sorted((p for p in data.iterdir() if p.is_dir()), key=lambda p: p.name)
     found = [p for p in (data, *inside) if (p / _HEADLINES).is_file()]
     if not found:
         raise InputError(f"{data} has no '{_HEADLINES}'. Name the zip or the folder with it, such as LocalNews.")
-    if found[0] is not data and len(found) > 1:
-        raise InputError(f"{data} has several sets: {', '.join(p.name for p in found)}. Name the folder of one.")
     return found[0]
 
 
 def _read(root: Place) -> NewsSet:
     headlines = _object(dict[str, Text], root / _HEADLINES)
-    labels = next((root / name for name in _LABELS if (root / name).is_dir()), root / _LABELS[0])
+    labels = root / _LABELS
     for folder in (root / _TEXTS, labels):
         files = [p.name for p in folder.iterdir() if p.name.endswith(_ENDING)] if folder.is_dir() else []
         if unknown := sorted({name.removesuffix(_ENDING) for name in files} - headlines.keys()):

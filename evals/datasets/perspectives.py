@@ -1,7 +1,7 @@
 """Questions with their perspectives, such as BERDS', from files or from the Hugging Face hub.
 
 A line has `question` and `perspectives`. Optional: `expansions`, a model's perspectives for query expansion; `ctxs`, a
-ranking, with verdicts in `mistral-preds` as BERDS' evaluator writes them.
+ranking.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
 from evals.datasets.rows import Loose, Row, Shape, Text, json_rows
 from tools.errors import InputError, SettingsError
@@ -26,12 +26,11 @@ class Expansion(Shape):
 
 
 class Context(Shape):
-    """A passage of a ranking; an empty place has no text. verdicts: whether it supports each perspective, if known."""
+    """A passage of a ranking; an empty place has no text."""
 
     text: str
     title: str = ""
     id: Loose = ""
-    verdicts: tuple[bool, ...] | None = Field(None, validation_alias=AliasChoices("mistral-preds", "gpt4-preds"))
 
 
 class _Row(Shape):
@@ -99,7 +98,5 @@ def _rows(source: str, rows: Iterable[Row]) -> Iterator[GoldRow]:
     for row in rows:
         read = row.read(_Row)
         row.once("question", read.question, asked)
-        if any(len(c.verdicts) != len(read.perspectives) for c in read.ctxs or () if c.verdicts is not None):
-            raise row.wrong("'ctxs': a passage needs one verdict for each of the 'perspectives'.")
         expansions = tuple(e.text for e in read.expansions)
         yield GoldRow(source, read.question, tuple(read.perspectives), row.number, expansions, read.ctxs)

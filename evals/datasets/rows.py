@@ -67,15 +67,6 @@ class Row:
             raise self.wrong(problem(exc)) from exc
         return found
 
-    def text(self, field: str) -> str:
-        """A field's text; numbers count as text. Raises InputError if it is missing or blank."""
-        value = self.values.get(field)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return str(value)
-        if not isinstance(value, str) or not value.strip():
-            raise self.wrong(f"'{field}' is missing, or no text.")
-        return value
-
     def once(self, field: str, value: str, seen: dict[str, int]) -> None:
         """Raises InputError if an earlier row has the same value in the field. seen: value to line."""
         if (first := seen.setdefault(value, self.number)) != self.number:
@@ -133,11 +124,15 @@ def json_rows(path: Path) -> Iterator[Row]:
             yield Row(path, number, values)
 
 
+class _Asked(Shape):
+    question: Text
+
+
 def read_questions(path: Path) -> list[str]:
     """The `question` of each line. Raises InputError, also for duplicates and for an empty file."""
     seen = dict[str, int]()
     for row in json_rows(path):
-        row.once("question", row.text("question"), seen)
+        row.once("question", row.read(_Asked).question, seen)
     if not seen:
         raise InputError(f"{path} has no questions.")
     return list(seen)

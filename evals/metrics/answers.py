@@ -20,13 +20,12 @@ VERDICTS = ("right", "wrong", "unknown")
 @dataclass(frozen=True, slots=True)
 class AgentReply:
     """The agent's reply to a question. answer: None if it failed. gold: documents by side. passages: the cited texts by
-    id. either_way: the question may be worded from either pole, so a gold document may argue against it."""
+    id."""
 
     question: str
     gold: dict[str, frozenset[str]]
     answer: Answer | None = None
     passages: dict[int, str] = field(default_factory=dict)
-    either_way: bool = False
 
     @property
     def answered(self) -> bool:
@@ -38,10 +37,9 @@ class AgentReply:
 
 
 def answer_measures(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """The measures that need neither judge nor encoder. answered: answers with at least one side / questions.
-    all_sides_cited: questions whose sides with gold documents all have a cited claim / questions."""
-    found = {"answered": _share(replies, lambda r: r.answered), "all_sides_cited": _share(replies, _all_cited)}
-    return {**found, **both_sides_known(replies), **citations(replies), **documents_told(replies), **one_sided(replies)}
+    """The measures that need neither judge nor encoder. answered: answers with at least one side / questions."""
+    answered = _share(replies, lambda r: r.answered)
+    return {"answered": answered, **both_sides_known(replies), **citations(replies), **one_sided(replies)}
 
 
 def _share(replies: Iterable[AgentReply], holds: Callable[[AgentReply], float]) -> Ratio:
@@ -53,10 +51,9 @@ def citations(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
 
     right: the document is gold for the claim's side. wrong: for the other side only. unknown: for neither; gold is not
     exhaustive. citations_X = X / all citations on a for or against side. wrong_of_known = wrong / (right + wrong). A
-    sentence may argue against its document's side, so wrong is overestimated. Questions that may be worded from either
-    pole have no verdicts.
+    sentence may argue against its document's side, so wrong is overestimated.
     """
-    found = [(r.question, list(judged_citations(r))) for r in replies if not r.either_way]
+    found = [(r.question, list(judged_citations(r))) for r in replies]
     counts = [(q, Counter(verdict for verdict, _ in cited)) for q, cited in found]
     shares = {f"citations_{v}": Ratio.of((q, c[v], c.total()) for q, c in counts) for v in VERDICTS}
     wrong = Ratio.of((q, c["wrong"], c["wrong"] + c["right"]) for q, c in counts)
@@ -76,31 +73,9 @@ def judged_citations(reply: AgentReply) -> Iterator[tuple[str, str]]:
                 yield "right" if right else "wrong" if wrong else "unknown", side.stance
 
 
-def documents_told(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """Over listed documents that are gold for one side. documents_told: the share with exactly one side in the answer.
-    documents_right: of these, the share with the gold side."""
-    told, right = [], []
-    for reply in (r for r in replies if r.answer and not r.either_way):
-        sides = {side.id: side.stance for side in reply.sides}
-        known = {d: side for side in SIDES for d in reply.gold[side] - reply.gold[_OTHER[side]]}
-        listed = [d for d in reply.answer.documents if d.id in known] if reply.answer else []
-        for_one = [(known[d.id], sides[d.stances[0].perspective]) for d in listed if len(d.stances) == 1]
-        told.append((reply.question, len(for_one), len(listed)))
-        right.append((reply.question, sum(gold == said for gold, said in for_one), len(for_one)))
-    return {"documents_told": Ratio.of(told), "documents_right": Ratio.of(right)}
-
-
-def _all_cited(reply: AgentReply) -> bool:
-    cited = [s for s in _two_sides(reply) if any(c.citations for c in s.claims)]
-    if any(s.stance == "other" for s in cited):
-        return len(cited) == len(SIDES)
-    return {s.stance for s in cited} >= {side for side in SIDES if reply.gold[side]}
-
-
 def both_sides_known(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
     """both_sides_known: questions whose two sides each quote a document that is gold for it / questions with gold on
-    both sides. No paper's measure. The sides of a choice, and of a question from either pole, may match in either
-    order."""
+    both sides. No paper's measure. The sides of a choice may match in either order."""
     both = [r for r in replies if all(r.gold[side] for side in SIDES)]
     return {"both_sides_known": _share(both, _both_known)}
 
@@ -111,7 +86,7 @@ def _both_known(reply: AgentReply) -> bool:
     if len(sides) != len(SIDES):
         return False
     golds = [reply.gold[side] for side in SIDES]
-    choice = reply.either_way or any(s.stance == "other" for s in _two_sides(reply))
+    choice = any(s.stance == "other" for s in _two_sides(reply))
     ways = [golds, golds[::-1]] if choice else [golds]
     return any(all(cited & gold for cited, gold in zip(sides, way, strict=True)) for way in ways)
 

@@ -13,13 +13,8 @@ from numpy.typing import NDArray
 
 from evals.metrics.measure import Figure, Values, mean
 from evals.metrics.perspective_coverage import hits
-from evals.reports.paper import published
 from evals.retrievers.news import OUTSIDE, EventCandidates
 from evals.retrievers.published_selections import NOISE, Clustered
-
-COMPARED = ("published_f1", "distance", "density", "coverage")
-
-_PAPERS_NAMES = {"scs": "scs-released", "greedyplus-calibrated": "greedyplus"}  # the paper has one row for both
 
 
 def precision(ranked: Sequence[str], relevant: AbstractSet[str], k: int) -> float:
@@ -95,22 +90,6 @@ def measures(rows: Mapping[str, Values], cutoffs: Sequence[int], events: Sequenc
 
     kinds = [(reading, k) for reading in ("", "published_") for k in cutoffs]
     return means | {f"{of}f1@{k}": harmonic(means[f"{of}precision@{k}"], means[f"{of}recall@{k}"]) for of, k in kinds}
-
-
-def ratios(data: str, name: str, dense: dict[str, float], other: dict[str, float]) -> dict[str, dict[str, float]]:
-    """Figures of the method `name` / those of dense retrieval, `here` and in the `paper` (NEWSCOPE, tables 2 and 3),
-    NaN if not published.
-
-    Absolute figures do not compare: fewer paragraphs were released, the encoder differs, and the clusters were not
-    released.
-    """
-    kept = [m for m in other if m.partition("@")[0] in COMPARED]
-    theirs: dict[str, float] = {}
-    tables = [t for t in published()[0] if t.of in ("NEWSCOPE, table 2", "NEWSCOPE, table 3")]
-    for one in (t for t in tables if t.columns[0].data == data):
-        row, base = one.measures(_PAPERS_NAMES.get(name, name)), one.measures("dense")
-        theirs |= {m: row[m] / base[m] for m in row}
-    return {m: {"here": other[m] / dense[m] if dense[m] else math.nan, "paper": theirs.get(m, math.nan)} for m in kept}
 
 
 def _labels(clusters: Clustered, chosen: Sequence[int]) -> NDArray[np.int64]:

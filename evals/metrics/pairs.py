@@ -57,14 +57,6 @@ def measures(records: Sequence[Record], threshold: float, probabilities: bool, s
     return told
 
 
-def optimistic(records: Sequence[Record]) -> Record:
-    """Figures at the `threshold` of the highest F1 on the same pairs."""
-    labels, scores = labels_of(records), scores_of(records, -1.0)
-    _, threshold = m.best_f(labels, scores)
-    found = {name: ratio.value for name, ratio in m.yes_or_no(labels, scores >= threshold).items()}
-    return found | {name: measure(labels, scores) for name, measure in _RANKED.items()} | {"threshold": threshold}
-
-
 def uninformed(rate: float) -> dict[str, Record]:
     """Expected figures of baselines without input. Random says Yes at `rate`, the share of positives r: accuracy r² +
     (1 − r)²; precision, recall and F1 r."""

@@ -83,12 +83,10 @@ def alpha_ndcg(rankings: Sequence[Sequence[str]], golds: Sequence[Gold], k: int,
     """α-nDCG@k of each question (Clarke et al. 2008), computed by ir_measures with ndeval.
 
     The gain at rank r is Σ (1 − α)^(earlier passages on the perspective) over supported perspectives, divided by log₂(1
-    + r); the sum is divided by that of a greedy ideal ranking. Raises SettingsError without the extra `evals`,
-    ValueError for k above 20, ndeval's limit.
+    + r); the sum is divided by that of a greedy ideal ranking. k is at most 20, ndeval's limit. Raises
+    SettingsError without the extra `evals`.
     """
     measures = require_ir_measures()
-    if not 0 < k <= ALPHA_CUTOFF:
-        raise ValueError(f"ndeval computes α-nDCG for k from 1 to {ALPHA_CUTOFF}, not for {k}")
     judged = [
         measures.Qrel(str(q), passage, 1, str(p))
         for q, gold in enumerate(golds)

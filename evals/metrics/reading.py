@@ -6,7 +6,6 @@ extra            extracted words outside that order / extracted words
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,7 +31,6 @@ class FileRead:
     sentences: int
     whole: int
     missing: tuple[str, ...]
-    left_out: Counter[str]
     problem: str = ""
 
 
@@ -63,7 +61,6 @@ def compare(name: str, expected: str, documents: Sequence[SourceDocument], probl
         sentences=len(sentences),
         whole=len(sentences) - len(missing),
         missing=missing,
-        left_out=sum((Counter(d.left_out) for d in documents), Counter[str]()),
         problem=problem,
     )
 

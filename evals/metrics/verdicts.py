@@ -22,13 +22,12 @@ Rankings = Mapping[str, Sequence[Sequence[SourceDocument]]]
 
 
 class Verdicts:
-    """Verdicts on (perspective, passage) pairs, by a judge or from the data. scores: NaN for no verdict, which counts
-    as No."""
+    """A judge's verdicts on (perspective, passage) pairs. scores: NaN for no verdict, which counts as No."""
 
-    def __init__(self, judge: PairJudge | None) -> None:
+    def __init__(self, judge: PairJudge) -> None:
         self.judge = judge
-        self.threshold = (judge and judge.threshold) or 0.5
-        self.told = {"judge": judge.name if judge else "file", "threshold": self.threshold}
+        self.threshold = judge.threshold or 0.5
+        self.told = {"judge": judge.name, "threshold": self.threshold}
         self.scores: dict[Pair, float] = {}
 
     def pairs(self, row: GoldRow, passage: SourceDocument) -> list[Pair]:
@@ -50,12 +49,6 @@ class Verdicts:
         found = ((row, p) for of_rows in every for row, ranking in zip(rows, of_rows, strict=True) for p in ranking)
         wanted = list(dict.fromkeys(pair for row, p in found for pair in self.pairs(row, p)))
         self.scores.update(dict.fromkeys(wanted, math.nan))
-        if self.judge is None:
-            brought = ((row, context) for row in rows for context in row.ctxs or ())
-            for row, context in brought:
-                pairs = self.pairs(row, SourceDocument("", context.text, title=context.title))
-                self.scores.update(zip(pairs, map(float, context.verdicts or ()), strict=False))
-            return
         with progress(total=len(wanted), desc="judging", unit="pair") as bar:
             for part in batches(wanted, self.judge.together):
                 try:

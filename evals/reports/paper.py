@@ -38,10 +38,6 @@ class PaperTable(NamedTuple):
     also: str
     plain: Sequence[str]
 
-    def measures(self, name: str) -> dict[str, float]:
-        """The figures of a row by measure; empty for another name."""
-        return dict(zip((c.measure for c in self.columns), self.rows.get(name, ()), strict=False))
-
 
 @cache
 def published() -> tuple[tuple[PaperTable, ...], Mapping[str, str], Mapping[str, list[str]]]:

@@ -24,7 +24,7 @@ from evals.datasets.retrieval import read_corpus
 from evals.datasets.rows import read_json
 from evals.reports.records import Record, Records
 from evals.retrievers.ranker import Corpora
-from evals.suite import Clock, ask_each
+from evals.suite import ask_each
 from tools.budget import Budget, StageLog, batches, budget_scope
 from tools.errors import DeadlineError, InputError, ProviderReplyError, SourceError
 from tools.passages import SourceDocument
@@ -89,7 +89,6 @@ class WebCorpora:
     folder: Path
     pages: int
     parallel: int
-    clock: Clock
 
     def kept(self, question: str) -> KeptCorpus | None:
         """The stored corpus of a question, None without results. Raises InputError for another kind of file."""
@@ -119,8 +118,7 @@ class WebCorpora:
                 f"no search engine is set, and {self.folder} lacks the pages of {len(missing)} questions. Set "
                 "TAVILY_API_KEY, SERPER_API_KEY or SEARXNG_URL, or give --corpus: a file, or collection:NAME."
             )
-        with self.clock.on("the web by the clock"):
-            asyncio.run(self._gather(missing, settings, engine))
+        asyncio.run(self._gather(missing, settings, engine))
 
     async def _gather(self, missing: Sequence[str], settings: Settings, engine: SearchEngine) -> None:
         fetcher, lists = build_fetcher(settings), DomainLists.load(settings.domains)
@@ -134,13 +132,11 @@ class WebCorpora:
         found = KeptCorpus(question=question, engine=engine.name, searched=now)
         with budget_scope(Budget(), log := StageLog()):
             try:
-                with self.clock.on("searching the web"):
-                    results = await engine.search(question, self.pages, lists.allow)
+                results = await engine.search(question, self.pages, lists.allow)
             except ProviderReplyError as exc:  # the next run repeats this question
                 results = []
                 log.note("failed", str(exc))
-            with self.clock.on("reading pages"):
-                read = await asyncio.gather(*(_read(result, fetcher, lists) for result in results))
+            read = await asyncio.gather(*(_read(result, fetcher, lists) for result in results))
         found.results, found.notes = len(results), [text for _, text in log.notes]
         found.unread = {r.url: said for r, said in zip(results, read, strict=True) if isinstance(said, str)}
         found.pages = list(

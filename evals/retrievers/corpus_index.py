@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from evals.models import CachedEncoder, PairJudge
 from evals.retrievers.published_selections import Clustered, cluster_sentences, clustered_sentences
-from evals.suite import Clock
 from tools.errors import ProviderDownError, ProviderError
 from tools.models.cache import VectorCache
 from tools.models.encoders import Encoder
@@ -44,7 +43,7 @@ class CorpusIndex(ExitStack):
         super().__init__()
         self.corpus = corpus
         self._encoder, self.cache = CachedEncoder(encoder, cache), cache
-        self.judge, self.clock = judge, Clock()
+        self.judge = judge
         self.largest: dict[Likeness, float] = {}
         """The highest score of any question of the data set, by which MMR divides; default: that of the candidates."""
         self._clusters: dict[tuple[int, ...], Clustered] = {}
@@ -66,8 +65,7 @@ class CorpusIndex(ExitStack):
         """The passages' vectors, shape (passages, dimensions), cached. Raises ProviderDownError if a remote encoder
         fails, since no question can be searched."""
         try:
-            with self.clock.on("vectors"):
-                return self._encoder.encode([passage_text(p.title, p.text) for p in self.corpus])
+            return self._encoder.encode([passage_text(p.title, p.text) for p in self.corpus])
         except ProviderError as exc:
             raise ProviderDownError(f"the corpus cannot be encoded: {exc}") from exc
 

@@ -24,6 +24,7 @@ from evals.datasets.retrieval import GoldQuestion
 from evals.models import cached_scores, question_of
 from evals.retrievers.corpus_index import COLLECTION, CorpusIndex, Ranking, highest
 from evals.retrievers.projection import FORMS, leaning_scores
+from evals.retrievers.published_selections import UNCLUSTERED
 from evals.retrievers.selections import COVERAGE, SEARCH_ORDER, SELECTIONS, ClusteredPool, parse_selection
 from tools.errors import InputError
 from tools.language.question import ANSWERS
@@ -101,15 +102,11 @@ STANDARD = (*SEARCHES, *(f"{search}+gold" for search in SEARCHES))
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A retriever and its inputs besides the question. selection: its re-ranking."""
+    """A retriever. judged: whether it needs a judge. selection: its re-ranking."""
 
     rank: Rank
-    knows: str = "nothing"
+    judged: bool = False
     selection: str = SEARCH_ORDER
-
-    @property
-    def judged(self) -> bool:
-        return self.knows == "judge"
 
 
 def named(names: Sequence[str], queries: Mapping[str, Queries] = QUERIES) -> dict[str, Method]:
@@ -122,18 +119,15 @@ def named(names: Sequence[str], queries: Mapping[str, Queries] = QUERIES) -> dic
 def method(name: str, asked: Mapping[str, Queries] = QUERIES) -> Method:
     """The method of that name. Raises InputError."""
     if name == OWN:
-        return Method(_covering, "judge", selection=COVERAGE)
+        return Method(_covering, judged=True, selection=COVERAGE)
     search, *rest = _PART.split(name)
-    if search not in SEARCHES:
-        raise InputError(f"there is no method '{name}'. {_there_are()}")
     queries = rest.pop(0) if rest and rest[0].partition(":")[0] in (*QUERIES, *LEANING) else ""
     selection = rest.pop(0) if rest else SEARCH_ORDER
-    if rest:
-        raise InputError(f"the method '{name}' has too many parts. {_there_are()}")
+    if rest or search not in SEARCHES:
+        raise InputError(f"there is no method '{name}'. {_there_are()}")
     find = _finder(name, search, queries, asked)
-    knows = "gold perspectives" if queries == "gold" else "nothing"
     rank = find if selection == SEARCH_ORDER else _selected(find, selection, by_words=search == "bm25")
-    return Method(rank, knows, selection=selection)
+    return Method(rank, selection=selection)
 
 
 def _finder(name: str, search: str, queries: str, asked: Mapping[str, Queries]) -> Rank:
@@ -186,7 +180,7 @@ def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clus
         vectors=vectors,
         words=np.array([words.get(i, 0.0) for i in positions]),
         support=np.zeros((0, len(positions))),
-        clusters=index.clustered(positions) if clustered else None,
+        clusters=index.clustered(positions) if clustered else UNCLUSTERED,
         largest=index.largest.get("cosine"),
     )
 

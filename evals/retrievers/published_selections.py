@@ -32,14 +32,12 @@ class Clustered:
         return frozenset(int(c) for c in self.label[self.paragraph == paragraph])
 
 
+UNCLUSTERED = Clustered(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
 def clustered_sentences(text: str) -> list[str]:
     """The first hundred sentences of a paragraph that are long enough."""
-    return [s for s in split_sentences(text) if is_clustered(s)][:_MOST]
-
-
-def is_clustered(sentence: str) -> bool:
-    """Whether a sentence is long enough."""
-    return len(sentence.split()) >= LEAST_WORDS
+    return [s for s in split_sentences(text) if len(s.split()) >= LEAST_WORDS][:_MOST]
 
 
 def cluster_sentences(vectors: NDArray[np.float32], paragraph: Sequence[int]) -> Clustered:

@@ -11,7 +11,7 @@ from evals.models import PairJudge
 from evals.reports.records import Records
 from evals.retrievers.corpus_index import CorpusIndex, Likeness
 from evals.retrievers.methods import CANDIDATES, Method
-from evals.suite import Clock, progress
+from evals.suite import progress
 from tools.errors import ProviderReplyError
 from tools.models.cache import VectorCache
 from tools.models.encoders import Encoder
@@ -36,7 +36,6 @@ class Ranker(ExitStack):
     cache: VectorCache
     judge: PairJudge | None
     records: Records
-    clock: Clock = field(default_factory=Clock)
     failed: list[str] = field(default_factory=list)
     _index: CorpusIndex | None = None
 
@@ -55,15 +54,14 @@ class Ranker(ExitStack):
                 judge = f" by {self.judge.name}" if self.judge and self.methods[method].judged else ""
                 keys[method, q.qid] = f"{name} {method} {q.qid}{judge}{corpus}"
         missing = [q for q in questions if any(keys[method, q.qid] not in done for method in self.methods)]
-        with self.clock.on("ranking, with vectors"):
-            largest = self._largest(questions, corpora) if missing else {}
-            for q, index in self._indexes(missing, corpora):
-                index.largest = largest
-                for method in (m for m in self.methods if keys[m, q.qid] not in done):
-                    try:
-                        self.records.add(keys[method, q.qid], {"ids": self._found(index, method, q, depth)})
-                    except ProviderReplyError as exc:  # the next run repeats it
-                        self.failed.append(f"{name} {method} {q.qid}: {exc}")
+        largest = self._largest(questions, corpora) if missing else {}
+        for q, index in self._indexes(missing, corpora):
+            index.largest = largest
+            for method in (m for m in self.methods if keys[m, q.qid] not in done):
+                try:
+                    self.records.add(keys[method, q.qid], {"ids": self._found(index, method, q, depth)})
+                except ProviderReplyError as exc:  # the next run repeats it
+                    self.failed.append(f"{name} {method} {q.qid}: {exc}")
         return {m: {q.qid: done.get(keys[m, q.qid], {}).get("ids", []) for q in questions} for m in self.methods}
 
     def _found(self, index: CorpusIndex, method: str, question: GoldQuestion, depth: int) -> list[str]:
@@ -92,5 +90,4 @@ class Ranker(ExitStack):
             if self._index is None or self._index.corpus is not corpus:
                 self.close()
                 self._index = self.enter_context(CorpusIndex(corpus, self.encoder, self.cache, self.judge))
-                self._index.clock = self.clock
             yield question, self._index

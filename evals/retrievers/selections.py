@@ -7,7 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from evals.retrievers.published_selections import Clustered, dkmips, greedy_plus, greedy_scs, mmr
+from evals.retrievers.published_selections import UNCLUSTERED, Clustered, dkmips, greedy_plus, greedy_scs, mmr
+from evals.suite import check_known
 from tools.errors import InputError
 from tools.selection import Pool, choose_by_coverage
 
@@ -18,18 +19,11 @@ _LOOKED_AT = 5  # the k of DkMIPS: passages that a person reads
 
 @dataclass(frozen=True, slots=True)
 class ClusteredPool(Pool):
-    """A pool with the input of the published selections. clusters: of the passages' sentences, if needed. largest: the
-    data set's highest cosine, by which MMR divides; default: the pool's."""
+    """A pool with the input of the published selections. clusters: of the passages' sentences, empty if not needed.
+    largest: the data set's highest cosine, by which MMR divides; default: the pool's."""
 
-    clusters: Clustered | None = None
+    clusters: Clustered = UNCLUSTERED
     largest: float | None = None
-
-    @property
-    def clustered(self) -> Clustered:
-        """The clusters. Raises ValueError if they are unknown."""
-        if self.clusters is None:
-            raise ValueError("the pool has no sentence clusters")
-        return self.clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +42,24 @@ SELECTIONS = {
     SEARCH_ORDER: Selection(lambda pool, k, _: list(range(min(k, pool.size)))),
     "mmr": Selection(lambda pool, k, value: mmr(pool.cosine, pool.vectors, k, value, pool.largest), 0.75),
     "dkmips": Selection(lambda pool, k, value: dkmips(pool.cosine, pool.vectors, k, value, meant=_LOOKED_AT), 0.75),
-    "scs": Selection(lambda pool, k, value: greedy_scs(pool.clustered, pool.cosine, k, value), 1.0, True),
+    "scs": Selection(lambda pool, k, value: greedy_scs(pool.clusters, pool.cosine, k, value), 1.0, True),
     "scs-released": Selection(
-        lambda pool, k, value: greedy_scs(pool.clustered, pool.cosine, k, value, released=True), 1.0, True
+        lambda pool, k, value: greedy_scs(pool.clusters, pool.cosine, k, value, released=True), 1.0, True
     ),
-    "greedyplus": Selection(lambda pool, k, value: greedy_plus(pool.clustered, pool.cosine, k, value), 1.0, True),
+    "greedyplus": Selection(lambda pool, k, value: greedy_plus(pool.clusters, pool.cosine, k, value), 1.0, True),
 }
 
 
 def parse_selection(name: str) -> tuple[Selection, float]:
     """A selection and its number (0 if it has none) from 'NAME' or 'NAME:NUMBER'. Raises InputError."""
     method, colon, number = name.partition(":")
-    if (selection := SELECTIONS.get(method)) is None:
-        raise InputError(f"there is no selection '{method}'. There are: {', '.join(SELECTIONS)}.")
+    check_known([method], SELECTIONS, "selection")
+    selection = SELECTIONS[method]
     if not colon:
         return selection, selection.usual or 0.0
-    if selection.usual is None:
-        raise InputError(f"the selection '{method}' takes no number: write '{method}'.")
     with suppress(ValueError):
-        if 0 <= (value := float(number)) <= 1:
+        if selection.usual is not None and 0 <= (value := float(number)) <= 1:
             return selection, value
-    raise InputError(f"'{name}': the part after the colon is a number from 0 to 1, such as {method}:{selection.usual}.")
+    raise InputError(
+        f"'{name}': a number from 0 to 1 may follow {', '.join(n for n in SELECTIONS if SELECTIONS[n].usual)}."
+    )

@@ -33,9 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", type=Path, metavar="DIR", help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]")
     add(
         "--set", default=SAMPLES_SET, metavar="NAME",
-        help="which queries (default: samples). Without --data: samples; wordings-dev, -last and -later, reworded "
-        "questions of the samples; elsewhere-dev and -last, which the samples do not answer; or a file of questions "
-        "over the samples, {\"question\": …} a line",
+        help="which queries (default: samples). Without --data: samples, or a file of questions over the samples, "
+        "{\"question\": …} a line",
     )  # fmt: skip
     add("--out", type=Path, metavar="FILE", help="file for the answers, one a line")
     theirs = "score these answers of another agent, ask nothing (evals/answering/external_answers.py)"
@@ -48,7 +47,7 @@ def measure(args: argparse.Namespace) -> Record:
     if bool(args.answers) == bool(args.out):
         raise InputError("give either --out, the file for the answers, or --answers, those of another agent.")
     if args.data and is_own(args.set):
-        raise InputError(f"the set '{args.set}' is the project's own. Leave out --data, or name a set of it as --set.")
+        raise InputError(f"'{args.set}' is asked over the samples. Leave out --data, or name a set of it as --set.")
     return asyncio.run(evaluate(args, load_settings()))
 
 
@@ -106,7 +105,7 @@ def _reply(path: Path, record: Record, case: Case) -> AgentReply:
         raise InputError(f"{path}: the record '{record['key']}' has no complete answer: {problem(exc)}.") from exc
     gold: dict[str, frozenset[str]] = {str(side): ids for side, ids in case.gold.items()}
     passages = {int(i): text for i, text in record.get("passages", {}).items()}
-    return AgentReply(case.key, gold, answer, passages, case.either_way)
+    return AgentReply(case.key, gold, answer, passages)
 
 
 def _spent(answers: Sequence[Answer]) -> Record:

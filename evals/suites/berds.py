@@ -28,13 +28,13 @@ from evals.reports.records import Record, Records
 from evals.retrievers.corpora import CTXS, WEB, WebCorpora, open_corpora
 from evals.retrievers.methods import QUERIES, Method, named
 from evals.retrievers.ranker import Corpora, Ranker
-from evals.suite import FIRST, Clock, common_options, cutoff_option, names, shuffled
+from evals.suite import FIRST, common_options, cutoff_option, names, shuffled
 from evals.suites.retrieval import set_lines, sizes
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 from tools.passages import SourceDocument
 
-_AVERAGE, _FILE = "macro-average", "file"
+_AVERAGE = "macro-average"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "ctxs, bm25, dense+mmr:0.9, hybrid+expansion, …; an unknown name lists all (default: ctxs, or bm25,dense)"
     )
     add("--methods", type=names, metavar="NAME[,NAME…]", help=retrievers)
-    judges = [name for name in CHOICES if name != "cosine"] + [_FILE]
-    add("--judge", choices=judges, default="settings", help="'file': the verdicts in the data's ctxs")
+    judges = [name for name in CHOICES if name != "cosine"]
+    add("--judge", choices=judges, default="settings", help="the judge (default: the configured one)")
     add("--deep", action="store_true", help="judge the top 100: documents needed, union of the methods")
     add("--out", type=Path, metavar="RECORDS", help="file for the rankings; stored ones are reused")
     cutoff_option(parser, "passages", [1, 5, 10], DEEPEST)
@@ -60,37 +60,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> Record:
     """Adds the missing corpora, rankings and verdicts, then scores all. Raises as its parts do."""
-    settings, clock, loaded = load_settings(), Clock(), load_perspectives(args.data, args.split)
+    settings, loaded = load_settings(), load_perspectives(args.data, args.split)
     sets = {name: shuffled(rows, args.limit, args.seed) for name, rows in loaded.items()}
     every = [row for rows in sets.values() for row in rows]
     corpus = args.corpus or (CTXS if any(row.ctxs is not None for row in every) else WEB)
     methods = _methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every)
-    verdicts = Verdicts(None if args.judge == _FILE else open_judge(args.judge))
-    if (judged := [name for name, method in methods.items() if method.judged]) and verdicts.judge is None:
-        raise InputError(f"'{judged[0]}' needs a judge for its choice. Leave it out, or leave out --judge file.")
+    verdicts = Verdicts(open_judge(args.judge))
     encoder, cache = encoder_and_cache()
-    web = WebCorpora(args.keep or settings.cache_dir / "berds", args.pages, args.parallel, clock)
+    web = WebCorpora(args.keep or settings.cache_dir / "berds", args.pages, args.parallel)
     corpora = open_corpora(corpus, every, settings, web)
     depth = DEEPEST if args.deep else max(*args.k, TOP_FIVE)
     data = {name: hashlib.sha256(repr(rows).encode()).hexdigest()[:12] for name, rows in sets.items()}
     config: Record = {"data": data, "corpus": corpus, "encoder": encoder.name, "depth": depth}
     config |= {"pages": args.pages} if corpus == WEB else {}
     config |= {"passages": fingerprint(corpora.of(every[0].key))} if corpora.shared else {}
-    with Records(args.out, "berds", config) as to, Ranker(methods, encoder, cache, verdicts.judge, to, clock) as ranker:
+    with Records(args.out, "berds", config) as to, Ranker(methods, encoder, cache, verdicts.judge, to) as ranker:
         found = {name: _ranked(ranker, name, rows, corpora, depth) for name, rows in sets.items()}
-    with clock.on("judging"):
-        for name, rows in sets.items():
-            verdicts.ask(rows, found[name], VectorCache(settings.cache_dir / "verdicts.db"))
+    for name, rows in sets.items():
+        verdicts.ask(rows, found[name], VectorCache(settings.cache_dir / "verdicts.db"))
     read = {name: getattr(args, name) for name in ("k", "limit", "seed")}
     result = _scored(args, sets, found, verdicts)
     result["config"] = config | verdicts.told | read | {"sizes": result.pop("sizes")}
     result["pages"] = web.told([row.question for row in every] if corpus == WEB else [])
     unjudged = sum(map(math.isnan, verdicts.scores.values()))
-    return result | {"failed": ranker.failed, "unjudged": unjudged, "stages": dict(clock)}
-
-
-def _question_of(row: GoldRow) -> GoldQuestion:
-    return GoldQuestion(row.key, row.question, tuple(GoldPerspective(p, frozenset()) for p in row.gold))
+    return result | {"failed": ranker.failed, "unjudged": unjudged}
 
 
 def _methods_of(names: Sequence[str], rows: Sequence[GoldRow]) -> dict[str, Method]:
@@ -111,7 +104,9 @@ def _ranked(
     ranker: Ranker, name: str, rows: Sequence[GoldRow], corpora: Corpora, depth: int
 ) -> dict[str, list[list[SourceDocument]]]:
     """By method the passages of each row."""
-    found = ranker.rank(name, [_question_of(row) for row in rows], corpora, depth)
+    nothing = frozenset[str]()
+    asked = [GoldQuestion(r.key, r.question, tuple(GoldPerspective(p, nothing) for p in r.gold)) for r in rows]
+    found = ranker.rank(name, asked, corpora, depth)
     everybodys = {p.external_id: p for p in corpora.of(rows[0].key)} if corpora.shared and rows else None
     texts = dict[str, Mapping[str, SourceDocument]]()
     for row in rows:
@@ -131,7 +126,7 @@ def _scored(
     ceiling, counts = dict[str, Record](), dict[str, Record]()
     for name, rows in sets.items():
         gold = gold_of(rows, found[name], verdicts)
-        counts[name] = sizes(gold, args.k)
+        counts[name] = sizes(gold)
         of_methods = found[name].items()
         measured[name] = {m: measures(gold, ids(of), args.k, ndcg=False, deep=args.deep) for m, of in of_methods}
         if args.deep:
@@ -142,7 +137,7 @@ def _scored(
 
 
 def table(result: Record) -> list[str]:
-    config, pages, seconds = result["config"], result["pages"], {**result["stages"], "all": result["seconds"]}
+    config, pages = result["config"], result["pages"]
     by = ", ".join(pages["engines"])
     return [
         *(line for name in result["metrics"] for line in set_lines(result, name)),
@@ -150,5 +145,5 @@ def table(result: Record) -> list[str]:
         *([f"pages: {pages['read']} read, {pages['unread']} not; --keep has the reasons; engines: {by}"] if by else []),
         f"corpus {config['corpus']}; encoder {config['encoder']}; "
         f"judge {config['judge']}, threshold {config['threshold']:.3f}",
-        ", ".join(f"{stage} {number:.1f} s" for stage, number in seconds.items()),
+        f"{result['seconds']:.1f} s",
     ]

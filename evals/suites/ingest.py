@@ -7,7 +7,6 @@ with `NOTE: `, and count only as sentences, since their position varies. Default
 """
 
 import argparse
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -76,12 +75,11 @@ def _figures(read: Sequence[FileRead], seed: int) -> Record:
         "files": len(read),
         "metrics": told["metrics"],
         "intervals": told["intervals"],
-        "left_out": dict(sum((r.left_out for r in read), Counter[str]())),
     }
 
 
 def table(result: Record) -> list[str]:
-    """A row a format, then incomplete files and excluded parts."""
+    """A row a format, then incomplete files."""
     weak = result["weak"]
     titles = ["files", "words in order", "sentences whole", "extra"]
     rows = {name: _cells(found) for name, found in (result["formats"] | {"all": result}).items()}
@@ -89,8 +87,7 @@ def table(result: Record) -> list[str]:
     lines += ["files below 98 % of words or 95 % of sentences:"]
     lines += block(titles, {n: _cells(found) for n, found in weak.items()}) if weak else ["none"]
     lines += [f"{name} - {sentence}" for name, missed in result["missing"].items() for sentence in missed]
-    left = ", ".join(f"{what} ({n})" for what, n in result["left_out"].items())
-    return [*lines, "", f"left out: {left or 'none'}"]
+    return lines
 
 
 def _cells(found: Record) -> list[str]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from evals.datasets.pairs import LabelledPair, answering, contraries, load_pairs
 from evals.datasets.rows import digest
 from evals.metrics.classification import BINS, best_f
-from evals.metrics.pairs import MEASURES, labels_of, measures, optimistic, uninformed
+from evals.metrics.pairs import MEASURES, labels_of, measures, scores_of, uninformed
 from evals.models import CHOICES, PairJudge, open_judge
 from evals.reports.records import NO_VERDICT, Record, Records
 from evals.reports.table import PAPERS, block, number, percent
@@ -68,16 +68,13 @@ def measure(args: argparse.Namespace) -> Record:
     }
     with Records(args.out, "judge", config) as records:
         scored = judge_pairs(chosen, opposite, judge, records, config["contrary"], form)
-    cosine = scored
-    if args.judge != "cosine":
-        cosine = judge_pairs(chosen, {}, open_judge("cosine"), Records(None, "judge", {}))
     threshold, source = _threshold(scored, judge, args)
     told = {"threshold": threshold, "threshold_from": source, "seed": args.seed, "ece_bins": BINS}
     return {
         "suite": "judge",
         **measures(scored, threshold, judge.probabilities, args.seed),
         "config": config | told | {"questions": len({r["question"] for r in scored})},
-        "baselines": uninformed(float(labels_of(scored).mean())) | {"cosine, optimistic": optimistic(cosine)},
+        "baselines": uninformed(float(labels_of(scored).mean())),
         "failures": [{"line": int(r["key"]), "why": r["failed"]} for r in scored if r["score"] is None],
     }
 
@@ -127,7 +124,7 @@ def _threshold(records: Sequence[Record], judge: PairJudge, args: argparse.Names
         return fitted_elsewhere(judge, args.fit_on, args.contrary, args.seed)
     if judge.threshold is not None:
         return judge.threshold, "the judge's own"
-    return optimistic(records)["threshold"], "best F1 on these pairs: optimistic"
+    return best_f(labels_of(records), scores_of(records, -1.0))[1], "best F1 on these pairs: optimistic"
 
 
 def fitted_elsewhere(judge: PairJudge, data: Path, with_contrary: bool, seed: int) -> tuple[float, str]:

@@ -25,13 +25,12 @@ cache.
 
 import argparse
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from evals.datasets.news import NewsEvent, NewsSet, load_news
 from evals.metrics import diversity as metric
-from evals.metrics.diversity import COMPARED, figures
+from evals.metrics.diversity import figures
 from evals.metrics.measure import figures_by, paired
 from evals.models import encoder_and_cache
 from evals.reports.records import Record
@@ -48,16 +47,6 @@ _BLOCKS = (_COUNTED | _PUBLISHED, _DIVERSITY | {"coverage_without_noise": "C wit
 _SHORT = (_PUBLISHED | _COUNTED | _DIVERSITY | {"chosen": "chosen"},)
 Rows = dict[str, list[float]]
 """Of one method: measure to values, one an event, with the seconds of each stage."""
-
-
-@dataclass(frozen=True, slots=True)
-class NewsPlan:
-    news: NewsSet
-    events: list[NewsEvent]
-    methods: dict[str, NewsMethod]
-    cutoffs: list[int]
-    limit: int | None = None
-    seed: int = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,19 +66,24 @@ def measure(args: argparse.Namespace) -> Record:
     listed = [*(args.methods or ()), *(SWEEP if args.sweep else ()), *(ABLATIONS if args.ablations else ())]
     methods, news = named(listed or METHODS), load_news(args.data)
     events = shuffled(news.measured, args.limit, args.seed)
-    plan = NewsPlan(news, events, methods, args.k, args.limit, args.seed)
     encoder, cache = encoder_and_cache()
     ready = stages.with_candidates(news, events, encoder, cache, any(m.kind == "bm25" for m in methods.values()))
-    return scored(plan, measured(plan, ready), encoder.name) | {"one_table": args.sweep or args.ablations}
+    found = measured(events, methods, args.k, ready)
+    return scored(args, news, events, found, encoder.name) | {"one_table": args.sweep or args.ablations}
 
 
-def measured(plan: NewsPlan, ready: Iterable[stages.EventCandidates]) -> dict[str, Rows]:
+def measured(
+    events: Sequence[NewsEvent],
+    methods: Mapping[str, NewsMethod],
+    cutoffs: Sequence[int],
+    ready: Iterable[stages.EventCandidates],
+) -> dict[str, Rows]:
     """Measures each method's choice. The seconds are those of the largest k."""
-    found: dict[str, Rows] = {name: {} for name in plan.methods}
-    for event in progress(ready, total=len(plan.events), unit="event"):
-        for name, method in plan.methods.items():
+    found: dict[str, Rows] = {name: {} for name in methods}
+    for event in progress(ready, total=len(events), unit="event"):
+        for name, method in methods.items():
             values, of = dict[str, float](), method.of(event)
-            for k in plan.cutoffs:  # the choice of DkMIPS depends on k
+            for k in cutoffs:  # the choice of DkMIPS depends on k
                 began = time.perf_counter()
                 chosen = method.choose(event, k)
                 selection = time.perf_counter() - began
@@ -101,48 +95,45 @@ def measured(plan: NewsPlan, ready: Iterable[stages.EventCandidates]) -> dict[st
     return found
 
 
-def scored(plan: NewsPlan, found: Mapping[str, Rows], encoder: str) -> Record:
-    """Metrics, intervals, differences and ratios to dense, items, configuration."""
-    each, news = {}, plan.news
-    for data, chosen in _parts(plan).items():
-        ids = [plan.events[i].id for i in chosen]
+def scored(
+    args: argparse.Namespace, news: NewsSet, events: Sequence[NewsEvent], found: Mapping[str, Rows], encoder: str
+) -> Record:
+    """Metrics, intervals, differences to dense, items, configuration."""
+    each, parts = {}, _parts(news, events, found)
+    for data, chosen in parts.items():
+        ids = [events[i].id for i in chosen]
         rows = {name: {m: [v[i] for i in chosen] for m, v in of.items()} for name, of in found.items()}
-        each[data] = {name: metric.measures(of, plan.cutoffs, ids) for name, of in rows.items()}
-    told = figures_by(each, plan.seed)
+        each[data] = {name: metric.measures(of, args.k, ids) for name, of in rows.items()}
     others = [name for name in found if name != "dense"]
     return {
         "suite": "news",
-        **told,
-        "paired": {data: {n: paired(of["dense"], of[n], plan.seed) for n in others} for data, of in each.items()},
-        "ratios": {
-            data: {n: metric.ratios(data.partition(",")[0], n, of["dense"], of[n]) for n in others}
-            for data, of in told["metrics"].items()
-        },
+        **figures_by(each, args.seed),
+        "paired": {data: {n: paired(of["dense"], of[n], args.seed) for n in others} for data, of in each.items()},
         "config": {
             "data": news.name,
             "digest": news.digest,
             "encoder": encoder,
             "candidates": stages.CANDIDATES,
-            "methods": list(plan.methods),
-            "k": plan.cutoffs,
-            "sample": None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed},
-            "seed": plan.seed,
-            "sizes": {data: {"questions": len(chosen)} | news.sizes for data, chosen in _parts(plan).items()},
+            "methods": list(found),
+            "k": args.k,
+            "sample": None if args.limit is None else {"limit": args.limit, "seed": args.seed},
+            "seed": args.seed,
+            "sizes": {data: {"questions": len(chosen)} | news.sizes for data, chosen in parts.items()},
         },
     }
 
 
-def _parts(plan: NewsPlan) -> dict[str, list[int]]:
+def _parts(news: NewsSet, events: Sequence[NewsEvent], methods: Collection[str]) -> dict[str, list[int]]:
     """All events, and those outside the fit of greedyplus-calibrated."""
-    parts = {plan.news.name: list(range(len(plan.events)))}
-    if plan.news.name == FITTED_ON and "greedyplus-calibrated" in plan.methods:
-        held = held_out(plan.news.measured)
-        parts[f"{FITTED_ON}, held out"] = [i for i, e in enumerate(plan.events) if e.id in held]
+    parts = {news.name: list(range(len(events)))}
+    if news.name == FITTED_ON and "greedyplus-calibrated" in methods:
+        held = held_out(news.measured)
+        parts[f"{FITTED_ON}, held out"] = [i for i, e in enumerate(events) if e.id in held]
     return {data: chosen for data, chosen in parts.items() if chosen}
 
 
 def table(result: Record) -> list[str]:
-    """Three blocks a k, in percent with 95 % intervals over events, then the seconds; with `one_table` one block a k
+    """Two blocks a k, in percent with 95 % intervals over events, then the seconds; with `one_table` one block a k
     without intervals. The held-out events follow in the same form."""
     config = result["config"]
     lines = [f"* the paired interval of the difference to dense, by event, {STAR}"]
@@ -161,15 +152,11 @@ def table(result: Record) -> list[str]:
 
 def _tables(result: Record, data: str) -> list[str]:
     methods, short = result["metrics"][data], result["one_table"]
-    ratios = "× a method's figure / dense retrieval's, in brackets the paper's ratio on its own clusters and encoder"
-    lines = [] if short else [ratios]
+    lines = list[str]()
     for k in result["config"]["k"]:
         for titles in _SHORT if short else _BLOCKS:
             rows = {name: [_cell(result, data, name, f"{m}@{k}") for m in titles] for name in methods}
             lines += ["", *block([f"{title}@{k}" for title in titles.values()], rows)]
-        if not short:
-            rows = {name: [_ratio(result, data, name, f"{m}@{k}") for m in COMPARED] for name in methods}
-            lines += ["", *block([f"{title}@{k} ×" for title in ("F1", "D", "I", "C")], rows)]
     return lines
 
 
@@ -179,8 +166,3 @@ def _cell(result: Record, data: str, name: str, m: str) -> str:
         return number(value, digits=1)
     paired = result["paired"][data].get(name, {}).get(m, {"interval": (0.0, 0.0)})["interval"]
     return percent(value, () if result["one_table"] else result["intervals"][data][name][m], sure(paired, over))
-
-
-def _ratio(result: Record, data: str, name: str, m: str) -> str:
-    ratio = result["ratios"][data].get(name, {}).get(m)
-    return f"{number(ratio['here'], digits=2)} ({number(ratio['paper'], digits=2)})" if ratio else "1"

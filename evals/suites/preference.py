@@ -1,6 +1,5 @@
 """Do people prefer the answer to a ranked list of its run's passages? (Chen et al. 2022, the user study.)
 
-python -m evals preference --power                 the number of votes needed; start here
 python -m evals preference --prepare               asks the agent 30 questions and stores a ballot for each
 make ui, then /?view=vote                          people vote there, under random names
 python -m evals preference                         counts the votes
@@ -27,7 +26,7 @@ from agent.settings import Settings, load_settings
 from evals.answering.asking import DEADLINE
 from evals.datasets.rows import GOLD, read_questions
 from evals.metrics.measure import Ratio, figures
-from evals.metrics.preference import EVEN, planned, published_z
+from evals.metrics.preference import EVEN, published_z
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
 from evals.suite import FIRST, ask_each, common_options, shuffled
@@ -39,9 +38,8 @@ _KINDS = {"person": "People", "model": "Not people, but chat models", "script": 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    what, add = parser.add_mutually_exclusive_group(), parser.add_argument
-    what.add_argument("--prepare", action="store_true", help="ask the agent and store the ballots")
-    what.add_argument("--power", action="store_true", help="votes needed, and the power of the planned study")
+    add = parser.add_argument
+    add("--prepare", action="store_true", help="ask the agent and store the ballots")
     add(
         "--questions",
         type=Path,
@@ -49,17 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help='{"question": …} a line (default: 30 of this project)',
     )
-    add("--people", type=int, default=10, metavar="N", help="planned voters (default: 10)")
-    add("--each", type=int, default=30, metavar="N", help="planned votes of each person (default: 30)")
-    add("--icc", type=float, default=0.1, metavar="R", help="correlation of one person's votes, 0 to 1 (default: 0.1)")
     seed = "of left and right, kept with the ballots; of the shuffle, the resamples, the intervals"
     common_options(parser, FIRST, seed, parallel="simultaneous questions")
 
 
 def measure(args: argparse.Namespace) -> Record:
     """Raises InputError, and errors of the agent or the chat model."""
-    if args.power:
-        return {"suite": "preference", **planned(args.people, args.each, args.icc)}
     failed, settings = list[str](), load_settings()
     if args.prepare:
         questions = shuffled(read_questions(args.questions), args.limit, args.seed)
@@ -114,9 +107,7 @@ def of_kind(votes: Sequence[Vote], seed: int) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """A block for each kind of voter, people first; or the votes needed."""
-    if "plan" in result:
-        return _power_lines(result["plan"], result["shares"])
+    """A block for each kind of voter, people first."""
     lines = [f"{result['config']['ballots']} ballots; answers by {'; '.join(result['config']['providers'])}"]
     titles = ["answer", "same", "list", "% for the answer, 95 % by voter", "published z", "p"]
     for kind, of in result["kinds"].items():
@@ -129,14 +120,3 @@ def table(result: Record) -> list[str]:
         if of["votes"]:
             lines += [*block(titles, rows), f"left preferred {of['left']} times; {len(of['reasons'])} reasons (--json)"]
     return lines
-
-
-def _power_lines(plan: Record, shares: Record) -> list[str]:
-    rows = {s: [*map(str, list(of.values())[:3]), percent(of["power"], digits=0)] for s, of in shares.items()}
-    titles = ["independent votes", f"votes of {plan['each']} each", "people", "% power as planned"]
-    planned = f"{plan['people']} people, {plan['each']} votes each, correlated by {plan['icc']} (assumed)"
-    return [
-        *block(titles, rows, "true share"),
-        f"Planned: {planned}: worth {plan['worth']} independent votes.",
-        "Needed for 80 % power, by the exact binomial test, one-sided at 0.05; 'the same' is no vote here.",
-    ]

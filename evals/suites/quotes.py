@@ -9,16 +9,13 @@ sides     sides with a quotation from a document known for that side
 both      questions with such a quotation on both sides
 missing   sides that would have a quotation without their known documents
 swapped   those of them with a quotation from a document known for the other side
-astray    questions that no document answers (`elsewhere-dev`, `elsewhere-last`) with a quotation
 
-A sentence may argue against its document's side, so `right` is underestimated. `--fit` fits weights and thresholds on
-these sets; figures of fitted sets are optimistic. From questions that may be worded from either pole (`wordings-dev`)
-it learns only relevance.
+A sentence may argue against its document's side, so `right` is underestimated. The weights were fitted on the samples
+and arguana_2way, whose figures are optimistic.
 """
 
 import argparse
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -34,12 +31,12 @@ from agent.state import Claim
 from evals.answering.asking import ask_all, in_force, isolated_runs
 from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases
 from evals.metrics.measure import Ratio, figures_by
-from evals.metrics.quoting import Kind, QuotableParts, fit, measures
+from evals.metrics.quoting import QuotableParts, measures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, percent
 from evals.suite import FIRST, common_options, names
 from tools.errors import InputError
-from tools.models.judges.quoting import FILE, RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
+from tools.models.judges.quoting import RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
 from tools.store.store import Store
 
 _LEAST = (0.98, 0.96, 0.94, 0.92, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
@@ -49,8 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]")
     add("--set", default=SAMPLES_SET, metavar="NAME[,NAME…]", help="queries (default: samples)")
-    add("--fit", action="store_true", help="fit weights and thresholds on these sets")
-    add("--out", type=Path, metavar="FILE", help=f"with --fit: file for them, such as {FILE.parent.name}/{FILE.name}")
     common_options(
         parser, f"{FIRST}, of each set", "seed of the sample and the intervals", parallel="simultaneous questions"
     )
@@ -58,12 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> Record:
     """Asks, then measures. Raises InputError."""
-    if args.out and not args.fit:
-        raise InputError("--out needs --fit. Add --fit, or leave out --out.")
     read = {name: asyncio.run(_read(args, name, load_settings())) for name in names(args.set)}
-    quoting = fit([q for questions in read.values() for q in questions]) if args.fit else load_quoting_weights()
-    if args.out:
-        args.out.write_text(json.dumps(asdict(quoting), indent=1) + "\n", encoding="utf-8")
+    quoting = load_quoting_weights()
     found = figures_by({n: _curve(q, quoting) for n, q in read.items()}, args.seed)
     return {"suite": "quotes", "quoting": asdict(quoting), "metrics": found["metrics"], "intervals": found["intervals"]}
 
@@ -77,11 +68,8 @@ def _curve(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> dict[
 async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list[QuotableParts]:
     """The quotable parts that the agent read for each question of the set."""
     chosen = load_cases(args.data, name)
-    if not args.fit and any(case.either_way for case in chosen.cases):
-        raise InputError(
-            f"the questions of '{chosen.name}' may be worded from either pole, so the sides of documents are "
-            f"unknown. Use '{SAMPLES_SET}', or a set with --data."
-        )
+    if not all(case.sides for case in chosen.cases):
+        raise InputError(f"the sides of the documents are unknown for '{name}'. Use '{SAMPLES_SET}', or give --data.")
     cases = chosen.drawn(args.limit, args.seed)
     seen: dict[str, tuple[Brief, ...]] = {}
     with Records(None, "quotes", in_force(settings)) as records:
@@ -110,7 +98,7 @@ def _question(case: Case, briefs: Sequence[Brief]) -> QuotableParts:
     if brief is None or brief.sentence_scores is None:
         none = np.zeros(0)
         empty = (np.zeros((0, 3)), np.zeros((0, RELEVANCE_FEATURES)), none, (), none.astype(int), none > 0)
-        return QuotableParts(case.key, *empty, _kind(case))
+        return QuotableParts(case.key, *empty)
     reading = brief.sentence_scores
     sign = -1.0 if brief.perspective["stance"] == "opposes" else 1.0
     told = np.flatnonzero(reading.on_topic & ~np.isnan(reading.confidence))
@@ -124,12 +112,7 @@ def _question(case: Case, briefs: Sequence[Brief]) -> QuotableParts:
         documents=tuple(documents),
         sides=np.array([(d in first) - (d in second) for d in documents], int),
         closely=reading.rescored[told],
-        kind=_kind(case),
     )
-
-
-def _kind(case: Case) -> Kind:
-    return "topical" if case.either_way else "sided" if case.sides else "elsewhere"
 
 
 def table(result: Record) -> list[str]:

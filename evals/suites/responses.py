@@ -25,7 +25,7 @@ from tools.errors import InputError
 from tools.language.question import ANSWERS
 from tools.models.judges.judge import Pair
 
-JUDGES = ("settings", "embedded", "chat", "score")  # judges with probabilities
+JUDGES = ("settings", "embedded")  # judges with probabilities
 NOTE = "The embedded judge was trained on rows of Perspectrum, among others: on those its figures flatter."
 LABELS = {
     **dict.fromkeys(("support", "supports", "for", "pro", "1"), "support"),

@@ -55,7 +55,7 @@ def measure(args: argparse.Namespace) -> Record:
             corpora = Corpora(dict.fromkeys([q.qid for q in one.questions], one.corpus).__getitem__, shared=True)
             found[one.name] = ranker.rank(one.name, one.questions, corpora, DEEPEST)
     result = scored(sets, found, args.k, args.seed)
-    config |= {"methods": {name: method.knows for name, method in methods.items()}}
+    config |= {"methods": list(methods)}
     config |= {"judge": judge.name} if judge else {}
     config |= {"k": args.k, "seed": args.seed, "sizes": result.pop("sizes")}
     return result | {"failed": ranker.failed, "config": config, "machine": {"peak_memory_mb": peak_memory()}}
@@ -69,18 +69,17 @@ def scored(sets: Sequence[RetrievalSet], found: Mapping[str, Rankings], cutoffs:
         ids = {name: [of[q.qid] for q in one.questions] for name, of in found[one.name].items()}
         figured[one.name] = {name: measures(one.questions, of, cutoffs) for name, of in ids.items()}
         ceiling[one.name] = union(one.questions, ids.values(), seed)
-        counts[one.name] = sizes(one.questions, cutoffs) | {"passages": len(one.corpus)}
+        counts[one.name] = sizes(one.questions) | {"passages": len(one.corpus)}
     return {"suite": "retrieval", **figures_by(figured, seed), "union": ceiling, "sizes": counts}
 
 
-def sizes(questions: Sequence[GoldQuestion], cutoffs: Sequence[int]) -> Record:
+def sizes(questions: Sequence[GoldQuestion]) -> Record:
     """The numbers of a set's questions and passages."""
     counts = [len(q.perspectives) for q in questions]
     return {
         "questions": len(counts),
         "perspectives": sum(counts) / len(counts),
         "two_sided": sum(q.sides is not None for q in questions),
-        "more_perspectives_than_k": {str(k): sum(m > k for m in counts) / len(counts) for k in cutoffs},
     }
 
 
@@ -98,12 +97,10 @@ def set_lines(result: Record, name: str) -> list[str]:
     columns.append(_DEEP | {f"sycophancy@{TOP_FIVE}": "sycophancy Δ"})
     columns.append({f"{kind}@{TOP_FIVE}": kind.replace("_", " ") for kind in LEANINGS})
     if size := config["sizes"].get(name):
-        more = ", ".join(f"{100 * s:.0f} % at {k}" for k, s in size["more_perspectives_than_k"].items() if s)
         passages = f", {size['passages']} passages" if "passages" in size else ""
         lines = [
             f"{name}: {size['questions']} questions ({size['two_sided']} with two sides), "
             f"{size['perspectives']:.1f} perspectives each{passages}",
-            *([f"  more perspectives than k: MRecall requires k of them: {more}"] if more else []),
         ]
     known, seen = {m for found in metrics.values() for m in found}, set[str]()
     for titles in columns:

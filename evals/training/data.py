@@ -112,15 +112,6 @@ class Corpus:
     held_out: dict[str, list[Example]] = field(default_factory=dict)
     development: list[LabelledPair] = field(default_factory=list)
 
-    def digest(self) -> str:
-        """A hash of the training examples."""
-        whole = hashlib.sha256()
-        for name, examples in sorted(self.training.items()):
-            for e in examples:
-                whole.update(f"{name}\x1f{e.statement}\x1f{e.text}\x1f{e.target}\x1e".encode())
-                whole.update(f"{e.contrary}\x1f{e.question}\x1f{e.wordings}\x1f{e.placed}\x1e".encode())
-        return whole.hexdigest()[:12]
-
 
 def load_corpus(data: Path, seed: int = 0) -> Corpus:
     """Reads and splits all examples under DIR, and samples negatives."""

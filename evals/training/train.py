@@ -11,8 +11,7 @@ A stopped run resumes from its last checkpoint.
 """
 
 import argparse
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -90,7 +89,6 @@ def run(args: argparse.Namespace) -> int:
     usual = _CLOSE_PLAN | {"base": str(args.encoder.resolve())} if args.encoder else {}
     given = {name: getattr(args, name) for name in ("millions", "rate", "seed")}
     plan = TrainingPlan(**usual | {name: value for name, value in given.items() if value is not None})
-    _check_plan(args.out, {**asdict(plan), "data": corpus.digest()})
     cross_encoder.train(cross_encoder.start(plan, corpus, args.out))
     return 0
 
@@ -104,16 +102,3 @@ def _check(args: argparse.Namespace) -> None:
             raise InputError(f"--{name} must be greater than 0, not {value}.")
     if not (args.data / "judge" / "train").is_dir():
         raise InputError(f"{args.data} has no folder judge/train. Name the folder with judge/ and berds/.")
-
-
-def _check_plan(out: Path, plan: dict[str, Any]) -> None:
-    """Raises InputError if `out` has a checkpoint of another plan or of other data."""
-    path = out / "plan.json"
-    begun = json.loads(path.read_text(encoding="utf-8")) if path.exists() and any(out.glob("checkpoint*")) else plan
-    if changed := sorted(name for name in {*begun, *plan} if begun.get(name) != plan.get(name)):
-        was, now = begun.get(changed[0]), plan.get(changed[0])
-        raise InputError(
-            f"{out} has a run with another plan ({changed[0]} was {was!r}, is {now!r}). "
-            "Use another folder, or repeat the options of that run."
-        )
-    path.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")

@@ -39,7 +39,7 @@ class QuotingWeights:
     near: cosine of the nearest sentence to the question below which no side has a case. case: probability of relevance
     and side above which a sentence belongs to the side's case. alone: least log odds of the sentence itself. told: log
     odds above which a document argues for a side, from its speaker's mean plus `closer` times a closely read sentence,
-    times the relevance. `python -m evals quotes --fit` fits all but `near`, `alone` and `closer`.
+    times the relevance. All but `near`, `alone` and `closer` were fitted (docs/decisions/0025-what-was-taken-out.md).
     """
 
     own: float
