@@ -651,7 +651,7 @@ def test_documents_are_their_persons_and_settings_nobodys(page_of: Callable[...,
     assert [[o.content for o in g.proto.options] for g in bob.get("button_group")] == [["samples"]]
     settings = page_of(BOB, view="settings")
     assert (len(settings.text_input), "mine~" in html(settings)) == (0, False)
-    assert "whoever runs this page sets them" in html(settings)
+    assert "the operator of this page sets them" in html(settings)
 
 
 @pytest.mark.parametrize("written", [b'[auth\nclient_id = "x"', b'[auth]\nclient_id = "caf\xe9"'])

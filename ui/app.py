@@ -5,7 +5,7 @@
         └─ sidebar: history, documents, settings
 
 A run's id is in the address (`?run=…`), so a reload or a dropped connection finds it again, and every answer has a
-permanent link. What is on the screen is made from the run's rows alone. `?view=vote` is a preference study's page.
+permanent link. The page is drawn from the run's rows alone. `?view=vote` is a preference study's page.
 """
 
 import sys

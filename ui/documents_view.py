@@ -104,7 +104,7 @@ def _collections(service: PageService) -> None:
         return
     held = f"{count(here.documents, 'document')}, {count(here.passages, 'passage')}."
     own = here.person == service.person and here.name != SAMPLES
-    whose = "Steelman's own" if here.name == SAMPLES else "Everybody's, kept by whoever runs this page"
+    whose = "Steelman's own" if here.name == SAMPLES else "Shared; the operator of this page keeps it"
     html.small(held + ("" if own else f" {whose}; they stay as they are."))
     most = st.session_state.get("documents", _SHOWN)
     for row in service.store.documents(here.name, most):

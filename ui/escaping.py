@@ -9,7 +9,7 @@ from agent.answer.words import strip_control_characters
 from tools.language.sentences import SENTENCE_GAP
 
 LONGEST = 4_000
-"""Characters of one text that are shown; what is longer is cut, and says so."""
+"""Characters shown of one text. A longer text is cut, with a note."""
 _STREAMLIT_MARKUP = re.compile(r"([:$])")
 _MADE_OF_WORDS = re.compile(r"(:|@|www)", re.IGNORECASE)
 _JOINER = "\u2060"  # unseen; `strip_control_characters` takes it out of what others wrote

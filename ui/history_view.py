@@ -64,7 +64,7 @@ def _line(service: PageService, thread: RunThread, run_id: str) -> None:
         key = f"open-{thread.id}"
         st.button(name, key=key, type="tertiary", width="stretch", wrap=True, on_click=go, kwargs=opened)
         menu = st.popover("Rename or delete", type="tertiary", key=f"more-{thread.id}", on_change="rerun")  # drawn as ⋯
-        if menu.open:  # what is in all of them takes as long as an answer
+        if menu.open:  # all of them would take as long as an answer
             with menu:
                 state = "" if thread.state == "done" else f", {thread.state}"
                 follow_ups = f", {thread.runs} questions" if thread.runs > 1 else ""

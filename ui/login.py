@@ -30,7 +30,7 @@ def show_login() -> None:
     from ui import ask_view  # it imports ui.permissions, which imports this module
 
     ask_view.lead()
-    html.small("What you ask and add here is seen by you and whoever runs this page, and by nobody else who logs in.")
+    html.small("Only you and the operator of this page see what you ask and add here.")
     parts = (logins() or {}).items()
     named: list[str | None] = [name for name, part in parts if isinstance(part, Mapping) and name != "client_kwargs"]
     for name in named or [None]:

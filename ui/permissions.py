@@ -19,9 +19,9 @@ _OF_BROWSERS = "(Accept|Sec)(-.*)?|Cache-Control|Connection|Cookie|Dnt|Host|Orig
 _PRIVATE = ("_url", "_host", "_proxy", "_dir", "_file")  # how settings end that hold addresses and folders
 _FOLDERS = re.compile(r"(?<![\w./:])(?:/[\w.@+-]+)+/")
 _CAUSES = {
-    errors.SettingsError: "a setting of this page does not allow it. Whoever runs it can say more.",
-    errors.StoreError: "the stored data cannot be used now. Try again, or tell whoever runs this page.",
-    errors.ModelError: "a model of this page cannot be used. Tell whoever runs it.",
+    errors.SettingsError: "a setting of this page does not allow it. Ask the operator of the page.",
+    errors.StoreError: "the stored data cannot be used now. Try again, or tell the operator of this page.",
+    errors.ModelError: "a model of this page cannot be used. Tell its operator.",
     errors.DeadlineError: "a provider did not answer in time. Try again later.",
     errors.ProviderDownError: "a provider cannot be reached, is late, or refuses what it is asked. Try again later.",
     errors.ProviderError: "a provider gave no answer that can be used. Try again later.",

@@ -76,7 +76,7 @@ def _configure(settings: Settings, host: str) -> None:
         "secrets.files": [str(file) for file in files],
     }
     config.get_config_options(force_reparse=True, options_from_flags=own)
-    for folder in (".", os.path.expanduser("~")):  # noqa: PTH111  # where there is no home, this is no error
+    for folder in (".", os.path.expanduser("~")):  # noqa: PTH111  # without a home folder this is no error
         other = Path(folder, ".streamlit", "secrets.toml").absolute()
         if other.exists() and other not in files:
             print(f"Not read: {other}. Logins are set up in {files[-1]}.", file=sys.stderr)
@@ -104,5 +104,5 @@ def _served(settings: Settings) -> uvicorn.Config:
 
 
 def _finish_uploads() -> None:
-    with contextlib.suppress(SteelmanError):  # the first visitor is told
+    with contextlib.suppress(SteelmanError):  # the first visitor sees the error
         open_service()

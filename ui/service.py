@@ -138,7 +138,7 @@ class PageService:
     def _check_own(self, run_id: str) -> None:
         if self.rows.get(run_id).person != self.person:
             raise InputError(
-                "this question is not yours. Whoever asked it can stop it, continue it and correct its answer."
+                "this question is not yours. Only who asked it can stop it, continue it and correct its answer."
             )
 
     def corrections(self, run_id: str) -> Corrections:
@@ -183,7 +183,7 @@ class PageService:
         for thread, person in self.threads.removed(time.time() - seconds):
             with contextlib.suppress(RunBusyError):  # it goes the next time
                 self._wait(self._runs.delete_thread(thread, person))
-                ThreadStore(self._runs.database, person).set_removed(thread, None)  # what is everybody's of it stays
+                ThreadStore(self._runs.database, person).set_removed(thread, None)  # shared runs of it stay
 
     def parts(self) -> list[DoctorCheck]:
         """Returns the providers that can be checked; open ones as they are."""

@@ -1,4 +1,4 @@
-"""The settings: what is on, what responds, and what can be changed until the server stops."""
+"""Shows the providers that are on and respond, and the settings that last until the server stops."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
@@ -56,7 +56,7 @@ def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
         if permissions.may_set():
             _form(service, reopen)
         elif service.person:
-            who = "whoever runs this page sets them, in .env, and so does everybody whom STEELMAN_ADMINS names there."
+            who = "the operator of this page sets them in .env, as can people whom STEELMAN_ADMINS names."
             html.small(f"These are for everybody who logs in; {who} To be named there, tell: {service.person}")
         else:
             html.small("These are for everybody who uses this page, and are set at the machine that serves it.")
