@@ -606,7 +606,7 @@ def test_who_is_not_logged_in_sees_a_button_alone(page_of: Callable[..., AppTest
         app = page_of({}, **query)
         assert (labels(app), len(app.text_input)) == (["Log in"], 0)
         assert QUESTION not in html(app)
-        assert "by nobody else who logs in" in html(app)
+        assert "Only you and the operator of this page" in html(app)
     app.secrets["auth"] |= {"google": {}, "campus": {}}
     assert labels(app.run()) == ["Log in with google", "Log in with campus"]
     click(app, "Log in with campus")
