@@ -9,7 +9,6 @@ call the functions of the commands.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from statistics import median_high
 from textwrap import shorten
 
@@ -107,11 +106,7 @@ def _numbered(answer: Answer) -> list[int]:
 
 def _numbers_in_words(answer: Answer) -> str:
     numbers = _numbered(answer)
-    if len(numbers) == 1:
-        return f"The last answer has one number, {numbers[0]}."
-    unbroken = numbers[-1] - numbers[0] == len(numbers) - 1
-    listed = f"{numbers[0]} to {numbers[-1]}" if unbroken else ", ".join(map(str, numbers))
-    return f"The numbers of the last answer are {listed}."
+    return f"The numbers of the last answer are {numbers[0]} to {numbers[-1]}."
 
 
 def _claim_target(answer: Answer, number: int) -> CounterTarget | None:
@@ -126,19 +121,8 @@ def _target_of_claim(answer: Answer, perspective: AnswerPerspective, claim: Answ
 
 
 def _claim_of(answer: Answer, number: int) -> tuple[AnswerPerspective, AnswerClaim] | None:
-    """Returns the claim that a number means if several cite it: of yes or no first, then a thesis, then the best
-    supported."""
-    citing = [(s, c) for s in answer.perspectives for c in s.claims if number in c.citations]
-    return min(
-        citing, key=lambda sc: (sc[0].stance == "other", sc[1].role != "thesis", -_support(answer, sc[1])), default=None
-    )
-
-
-def _support(answer: Answer, claim: AnswerClaim) -> float:
-    """Returns the judge's probability for the claim, or for the strongest words that it cites."""
-    cited = [c for c in answer.citations if c.number in claim.citations]
-    words = [(c.quote, c.support or 0.0) for c in cited] + [(q.quote, q.support or 0.0) for c in cited for q in c.more]
-    return max([s for quote, s in words if quote == claim.text] or [s for _, s in words], default=0.0)
+    """Returns the claim that a number means if several cite it: the first of yes or no, else of another side."""
+    return next(((s, c) for s in answer.perspectives for c in s.claims if number in c.citations), None)
 
 
 # Perspectives
@@ -191,15 +175,13 @@ def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -
 
 
 def suggested_followups(answer: Answer) -> list[str]:
-    """Returns up to two: against the best claim of each perspective whose contrary has a case."""
+    """Returns up to two: against the first claim of each perspective whose contrary has a case."""
     offered: list[str] = []
     for perspective in answer.perspectives:
         facing = contrary_of(answer, perspective)
         has_case = answer.against or any(s.claims for s in answer.perspectives if facing and s.name == facing["name"])
-        claims = (found for n in _numbered(answer) if (found := _claim_of(answer, n)))
-        own = [claim for side, claim in claims if side.id == perspective.id]
-        if facing and has_case and own:
-            offered.append(counter_question(max(own, key=partial(_support, answer))))
+        if facing and has_case and perspective.claims:
+            offered.append(counter_question(perspective.claims[0]))
     return list(dict.fromkeys(offered))[:2]
 
 

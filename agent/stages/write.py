@@ -8,7 +8,7 @@ import asyncio
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -220,11 +220,7 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
     claims = [_claim(brief, w, text, shown, len(mine)) for w in case.claims for text in _claim_sentences(w.text)]
     found = case.objections if isinstance(case, CaseAndObjections) else []
     objections = [_claim(brief, w, text, shown, len(shown)) for w in found for text in _claim_sentences(w.text)]
-    source_of = {p.id: p.source for p in shown}
-    return [
-        *_new_sources_first(claims, source_of),
-        *(Claim(**{**c, "objection": True}) for c in _new_sources_first(objections, source_of)),
-    ]
+    return [*claims, *(Claim(**{**c, "objection": True}) for c in objections)]
 
 
 def _claims_wanted(brief: Brief) -> int:
@@ -260,19 +256,6 @@ async def crux_by_chat(
         written=True,
         evidence=[],
     )
-
-
-def _new_sources_first(claims: Sequence[Claim], source_of: Mapping[int, str]) -> list[Claim]:
-    """Returns the claims in order; among claims of one reason, those that cite a new source come first."""
-    keys = [claim.get("reason", "").casefold() or str(n) for n, claim in enumerate(claims)]
-    waiting = {key: [c for k, c in zip(keys, claims, strict=True) if k == key] for key in keys}
-    ordered, known = list[Claim](), set[str]()
-    for alike in map(waiting.__getitem__, keys):
-        sources = [{source_of[i] for i in c["passages"] if i in source_of} for c in alike]
-        best = next((n for n, own in enumerate(sources) if own - known), 0)
-        ordered.append(alike.pop(best))
-        known |= sources[best]
-    return ordered
 
 
 def _focus(framing: FramingState) -> str:
