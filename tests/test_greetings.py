@@ -19,10 +19,7 @@ HELLO = f"Hello! Ask something that people disagree on, such as: {EXAMPLE}"
             (said, "Hello!")
             for said in ("Hello", "hi there!", "Hey, how are you?", "GOOD MORNING all", "Moin", "👋 hello")
         ),
-        *(
-            (said, "Hello! Steelman shows the strongest case that documents make for each side of a dispute.")
-            for said in ("Good morning! who are you?", "What can you do?", "hi, how does this work?", "help")
-        ),
+        *((said, "Hello!") for said in ("Good morning! who are you?", "What can you do?", "help")),
         *((said, "You are welcome!") for said in ("thanks", "Thank you very much!", "Cheers")),
         *(
             (said, "")

@@ -58,7 +58,6 @@ class CitationNumbering:
         return [n for n in self.cite(met, claim["answers"]) if n not in own] if met else []
 
     def answered_by(self, claim: Claim) -> list[str]:
-        """Returns the texts of the claims that answer this one."""
         replying = [c for c in self.claims if "answers" in c and self._answered(c) is claim]
         return [c["text"] for c in replying if self.answers(c)]
 

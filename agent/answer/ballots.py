@@ -110,7 +110,6 @@ class Ballots:
             db.execute("INSERT OR IGNORE INTO ballots VALUES (NULL, ?, ?, ?, ?, ?)", row)
 
     def drawn_for(self, voter: str) -> list[Ballot]:
-        """Returns all ballots in the voter's order."""
         rows = self.database.rows("SELECT * FROM ballots ORDER BY id")
         random.Random(voter).shuffle(rows)
         return [Ballot(i, q, json.loads(a), json.loads(b), by, seed) for i, q, a, b, by, seed in rows]

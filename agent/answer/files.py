@@ -75,7 +75,6 @@ def _blocks(answer: Answer, explain: bool, *, documented: bool = True) -> list[O
 
 
 def _group(block: OutlineBlock) -> str:
-    """Returns the kind of the list or paragraphs that the block is in."""
     return "document" if block.kind == "row" else block.kind
 
 

@@ -72,7 +72,6 @@ def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | 
 
 
 def _named(answer: Answer, what: str) -> CounterTarget | None:
-    """Returns the claim of a number or of quoted words, or a side."""
     if match := _NUMBER.fullmatch(what):
         return _claim_target(answer, int(match[1]))
     if match := _CLAIM.fullmatch(what):
@@ -100,7 +99,6 @@ def _bare(name: str) -> str:
 
 
 def _numbered(answer: Answer) -> list[int]:
-    """Returns the citation numbers of the perspectives' claims, in order."""
     return sorted({n for s in answer.perspectives for c in s.claims for n in c.citations})
 
 
@@ -232,7 +230,6 @@ def repeated_question(answer: Answer) -> str:
 
 
 def summarise_answer(answer: Answer, _: str = "") -> CommandReply:
-    """Returns the summary and the best claims of each side."""
     best = [(side, claim) for side in answer.perspectives for claim in side.claims[:_CLAIMS]]
     lines: list[tuple[str, list[int]]] = [(answer.summary, [])] if best or not answer.also else []
     lines += [(_claim_line(answer, side, claim), claim.citations) for side, claim in best]
@@ -252,7 +249,6 @@ def newer_sources(answer: Answer, _: str = "") -> CommandReply:
 
 
 def single_source(answer: Answer, what: str) -> CommandReply:
-    """Returns the claims of one source, by its number."""
     if not (kept := {c.number for c in answer.citations if str(c.number) == what}):
         raise QuestionError(f"/only needs the number of a source: {_listed([c.number for c in answer.citations])}.")
     return _claims_citing(answer, kept, f"source [{what}] says")
@@ -317,7 +313,6 @@ def _claim_line(answer: Answer, side: AnswerPerspective, claim: AnswerClaim) -> 
 
 
 def _claims_citing(answer: Answer, known: set[int], what: str) -> CommandReply:
-    """Returns the claims and sentences that cite these sources."""
     claims = [(_claim_line(answer, s, c), c) for s in answer.perspectives for c in s.all_claims]
     claims += [(claim_text(c), c) for c in answer.also]
     lines = [(said, [n for n in c.citations if n in known]) for said, c in claims if known & {*c.citations}]

@@ -58,12 +58,10 @@ class OutlineBlock:
 
     @property
     def below(self) -> list[str]:
-        """The lines below the text."""
         return [*self.said_by, *filter(None, [self.answered[:1].upper() + self.answered[1:]])]
 
 
 def lead_blocks(answer: Answer) -> list[OutlineBlock]:
-    """Returns the question, the summary and the crux."""
     return _without_empty(
         OutlineBlock("title", answer.question),
         OutlineBlock("read_as", words.question_as_read(answer)),

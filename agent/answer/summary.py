@@ -31,7 +31,6 @@ def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocum
 
 
 def summary_of(answer: Answer) -> str:
-    """Returns the summary of a corrected answer."""
     late = "judge" if "all was read" in answer.summary else "retrieve"
     state = {
         "framing": {"focus": answer.focus, "question": answer.neutral_question},
@@ -188,6 +187,5 @@ def stage_notes(state: RunState) -> list[Note]:
 
 
 def _shortened(items: Sequence[str]) -> str:
-    """Returns the first items and the number of the others."""
     more = [f"{len(items) - _UNREAD_SHOWN} more"] if len(items) > _UNREAD_SHOWN else []
     return ", ".join([*items[:_UNREAD_SHOWN], *more])

@@ -98,7 +98,6 @@ def side_heading(answer: Answer, side: AnswerPerspective) -> str:
 
 
 def quoted_heading(side: AnswerPerspective) -> AnswerClaim | None:
-    """Returns the claim that is the side's statement."""
     return next((c for c in side.claims if c.text == side.statement), None)
 
 
@@ -117,12 +116,10 @@ def same_question(one: str, other: str) -> bool:
 
 
 def claims_below_heading(side: AnswerPerspective) -> list[AnswerClaim]:
-    """Returns the side's claims without the one in its heading."""
     return [c for c in side.claims if c.text != side.statement]
 
 
 def is_sideless(answer: Answer) -> bool:
-    """Whether no claim belongs to a side."""
     return not any(side.all_claims for side in answer.perspectives)
 
 
@@ -173,7 +170,6 @@ def with_speaker(words: str, speaker: str) -> str:
 
 
 def shown_sentence(sentence: AnswerClaim | ResponseSentence) -> str:
-    """Returns the sentence with changes in square brackets."""
     return balanced_marks(sentence.shown or sentence.text)
 
 
@@ -195,7 +191,6 @@ def citation_numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> s
 
 
 def coverage_line(answer: Answer, side: AnswerPerspective) -> CoverageLine:
-    """Returns the side's coverage."""
     return next(line for line in answer.coverage if line.perspective == side.id)
 
 

@@ -184,7 +184,6 @@ async def _read(judge: CachedJudge, state: RunState, passages: Sequence[Passage]
 def _by_side(
     perspectives: Sequence[Perspective], ids: Sequence[int], scores: NDArray[np.float32]
 ) -> dict[str, dict[int, float]]:
-    """Returns known probabilities by perspective and passage."""
     return {
         p["id"]: {i: float(v) for i, v in zip(ids, row, strict=True) if not math.isnan(v)}
         for p, row in zip(perspectives, scores, strict=True)

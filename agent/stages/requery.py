@@ -109,7 +109,6 @@ class PlannedQueries(BaseModel):
 async def queries_by_chat(
     model: ChatModel, perspective: Perspective, framing: FramingState, tried: Sequence[str], _: Sequence[str]
 ) -> list[str]:
-    """Returns a model's queries that were not tried."""
     planned = await ask_model(
         model,
         "requery",

@@ -145,7 +145,6 @@ class _Draft:
 
     @property
     def originals(self) -> tuple[Passage, ...]:
-        """The cited passages without copies."""
         firsts = dict.fromkeys(copy_groups([p.text for p in self.passages]))
         return tuple(self.passages[n] for n in firsts)
 
@@ -217,7 +216,6 @@ class ClaimVerifier:
 
     @property
     def _reader(self) -> CachedJudge:
-        """The judge of single sentences."""
         models = self.providers.models
         return models.judge(models.own_judge.name) if self.judge.reads_documents else self.judge
 
@@ -428,7 +426,6 @@ async def _coverage(
 
 
 def with_theses(claims: list[Claim]) -> list[Claim]:
-    """Makes each perspective's first claim its thesis."""
     first = {c["perspective"]: c for c in reversed(claims) if in_case(c)}
 
     def marked(claim: Claim) -> Claim:

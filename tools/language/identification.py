@@ -147,7 +147,6 @@ _WHO_YOU_ARE = (
     "how (?:do you|does steelman) work|what can i ask(?: (?:you|u))?|(?:can|could) you help(?: me)?|"
     "are you (?:a |an )?(?:ai|bot|robot|human|person|chatbot)|introduce yourself|help(?: me)?)"
 )
-_WHAT_THIS_IS = "(?:and |so )?(?:what(?:'s| is) this(?: for)?|what does (?:this|it) do|how does (?:this|it) work)"
 _THANKS = "thanks|thank (?:you|u)|thx|many thanks|cheers|danke|merci|gracias"
 _BESIDE = "there|all|everyone|everybody|again|today|steelman|friend|so much|very much|a lot"
 
@@ -159,22 +158,15 @@ def _run_of(openers: str) -> re.Pattern[str]:
 
 _GREETS, _THANKED = _run_of(f"{_HELLO}|{_WHO_YOU_ARE}|{_THANKS}"), _run_of(_THANKS)
 _OPENS = _run_of(_HELLO)
-_GREETS_FIRST = re.compile(rf"{_OPENS.pattern}(?:{_WHAT_THIS_IS})")  # alone it may follow up on an answer
-_ASKS_WHO = re.compile(f"{_WHO_YOU_ARE}|{_WHAT_THIS_IS}")
 
 
 def reply_to_greeting(text: str) -> str:
     """Returns a reply to a greeting, to thanks or to 'who are you?'; '' for a text that says more."""
-    if len(text) > _LONGEST_GREETING:
-        return ""
     said = " ".join(question_words(text)).casefold().replace("’", "'")
-    if not (_GREETS.fullmatch(said) or _GREETS_FIRST.fullmatch(said)):
+    if len(text) > _LONGEST_GREETING or not _GREETS.fullmatch(said):
         return ""
-    if _ASKS_WHO.search(said):
-        return "Hello! Steelman shows the strongest case that documents make for each side of a dispute."
     return "You are welcome!" if _THANKED.fullmatch(said) else "Hello!"
 
 
 def opens_with_greeting(text: str) -> bool:
-    """Whether the first words greet."""
     return _OPENS.match(" ".join(question_words(text)).casefold()) is not None

@@ -96,7 +96,6 @@ def pack_pieces(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple
 
 
 def join_pieces(pieces: Sequence[str]) -> str:
-    """Returns the text of a passage's pieces."""
     return " ".join(pieces).replace("\n ", "\n").rstrip()
 
 
