@@ -72,11 +72,13 @@ def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | 
 
 
 def _named(answer: Answer, what: str) -> CounterTarget | None:
-    if match := _NUMBER.fullmatch(what):
-        return _claim_target(answer, int(match[1]))
+    claims = [(s, c) for s in answer.perspectives for c in s.claims if c.citations]
+    if match := _NUMBER.fullmatch(what):  # the first claim that cites it, of yes or no before other sides
+        number = int(match[1])
+        return next((_target_of_claim(answer, s, c, number) for s, c in claims if number in c.citations), None)
     if match := _CLAIM.fullmatch(what):
-        claims = ((s, c) for s in answer.perspectives for c in s.claims if c.text.startswith(match["words"]))
-        return next((_target_of_claim(answer, s, c, c.citations[0]) for s, c in claims if c.citations), None)
+        named = (found for found in claims if found[1].text.startswith(match["words"]))
+        return next((_target_of_claim(answer, s, c, c.citations[0]) for s, c in named), None)
     side = find_side(answer, what)
     if side and side.id == OTHER_WAYS:
         raise QuestionError(f"'{side.name}' are several. Name a claim of them. {_numbers_in_words(answer)}")
@@ -98,29 +100,14 @@ def _bare(name: str) -> str:
 # Numbers
 
 
-def _numbered(answer: Answer) -> list[int]:
-    return sorted({n for s in answer.perspectives for c in s.claims for n in c.citations})
-
-
 def _numbers_in_words(answer: Answer) -> str:
-    numbers = _numbered(answer)
-    return f"The numbers of the last answer are {numbers[0]} to {numbers[-1]}."
-
-
-def _claim_target(answer: Answer, number: int) -> CounterTarget | None:
-    if (found := _claim_of(answer, number)) is None:
-        return None
-    return _target_of_claim(answer, *found, number)
+    numbers = {n for s in answer.perspectives for c in s.claims for n in c.citations}
+    return f"The numbers of the last answer are {min(numbers)} to {max(numbers)}."
 
 
 def _target_of_claim(answer: Answer, perspective: AnswerPerspective, claim: AnswerClaim, number: int) -> CounterTarget:
     named = [name for c in answer.citations if c.number == number for name in (c.speaker, c.publisher, c.title) if name]
     return _target(answer, perspective, number, claim.text, named[0] if named else "")
-
-
-def _claim_of(answer: Answer, number: int) -> tuple[AnswerPerspective, AnswerClaim] | None:
-    """Returns the claim that a number means if several cite it: the first of yes or no, else of another side."""
-    return next(((s, c) for s in answer.perspectives for c in s.claims if number in c.citations), None)
 
 
 # Perspectives

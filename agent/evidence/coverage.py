@@ -179,12 +179,13 @@ async def build_pool(
     vectors = np.stack([stored[i] for i in ids]) if ids else np.zeros((0, 1), np.float32)
     cosine = vectors @ (await providers.models.encode_queries([question]))[0] if ids else np.zeros(0)
     known = await _word_scores(providers, question, options)
+    usual = float(np.mean([known.get(i, 0.0) for i in ids if i > 0] or [0.0]))  # web pages are not indexed
     support = state.get("support", {})
     judged = [[support.get(p["id"], {}).get(i, np.nan) for i in ids] for p in state["perspectives"]]
     pool = Pool(
         cosine=cosine,
         vectors=vectors,
-        words=_word_score_array(ids, known),
+        words=np.array([known.get(i, 0.0 if i > 0 else usual) for i in ids], np.float64),
         support=np.array(judged).reshape(len(judged), len(ids)),
         sources=[passages[i].source for i in ids],
     )
@@ -215,10 +216,3 @@ async def _word_scores(providers: Providers, question: str, options: RunOptions)
         return await in_time(asyncio.to_thread(providers.search.word_scores, question, options.collections))
     current_log().note("failed", "Passages were chosen without their word scores.")
     return {}
-
-
-def _word_score_array(ids: Sequence[int], known: dict[int, float]) -> NDArray[np.float64]:
-    """Returns BM25 scores. Web pages are not indexed and get the mean."""
-    stored = [known.get(i, 0.0) for i in ids if i > 0]
-    usual = float(np.mean(stored)) if stored else 0.0
-    return np.array([known.get(i, 0.0) if i > 0 else usual for i in ids], np.float64)

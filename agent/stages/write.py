@@ -329,8 +329,10 @@ async def also_claims(
         if len(chosen) < MOST_ALSO and documents[part.passage.document] < ALSO_PER_DOCUMENT and not repeats:
             documents[part.passage.document] += 1
             used.append(vectors[i])
-            claim = Claim(perspective="", text=part.text, passages=[part.passage.id], support=0.0, role="also")
-            chosen.append(Claim(**{**claim, "shown": part.shown}))
+            where = [part.passage.id]
+            chosen.append(
+                Claim(perspective="", text=part.text, shown=part.shown, passages=where, support=0.0, role="also")
+            )
     return chosen
 
 
