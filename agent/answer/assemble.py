@@ -89,7 +89,6 @@ def _place(claim: Claim) -> tuple[str, bool]:
 
 
 def citation_of(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
-    """Returns the passage's document as a numbered source."""
     sample = passage.collection == SAMPLES
     known = shared_fields(passage, Citation) | {"speaker": speaker_of(passage, quote)}
     return Citation(number=number, passage_id=passage.id, quote=quote, support=support, sample=sample, **known)

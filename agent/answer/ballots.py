@@ -73,7 +73,6 @@ class Vote:
 
 
 def answer_page(answer: Answer) -> Page:
-    """Returns the answer's summary and sides, each claim with its sources."""
     blocks = [*lead_blocks(answer), *body_blocks(answer)]
     sources = {c.number: strip_control_characters(source_line(c)) for c in answer.citations}
     return [

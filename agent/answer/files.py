@@ -151,7 +151,8 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: S
             document.add_heading(_HEADINGS[kind], 1)
         for block in group:
             number = f"[{block.source.number}] " if block.source else ""
-            paragraph = document.add_paragraph(number + _text(block), style=_STYLES.get(block.kind))
+            text = _xml(f"{number}{block.labelled_text} {block.cited}".rstrip())
+            paragraph = document.add_paragraph(text, style=_STYLES.get(block.kind))
             if kind in _ITALIC:
                 paragraph.runs[0].italic = True
             for line in block.below:
@@ -164,10 +165,6 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: S
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()
-
-
-def _text(block: OutlineBlock) -> str:
-    return _xml(f"{block.labelled_text} {block.cited}".rstrip())
 
 
 def _xml(text: str) -> str:

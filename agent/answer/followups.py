@@ -242,7 +242,6 @@ def single_source(answer: Answer, what: str) -> CommandReply:
 
 
 def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> CommandReply:
-    """Returns sentences like a quotation, each with its speaker."""
     numbered = {i: c.number for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
     lines = []
     for said, passage in found:
@@ -268,7 +267,6 @@ def more_of_side(answer: Answer, what: str) -> CommandReply | CommandSearch:
 
 
 def counter_search(answer: Answer, what: str) -> CommandSearch:
-    """Searches against a claim, by number, or a side."""
     if not any(side.claims for side in answer.perspectives):
         raise QuestionError("the answer above makes no case that could be argued against.")
     side = find_side(answer, what) if not what.isdigit() else None

@@ -74,7 +74,6 @@ def lead_blocks(answer: Answer) -> list[OutlineBlock]:
 
 
 def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
-    """Returns a side's statement, strength, case and gaps."""
     line, own = words.coverage_line(answer, side), words.quoted_heading(side)
     cited, speaker = (own.citations, own.speaker) if own else (None, "")
     said_by = attribution.numbered_source_lines(answer, own) if own else ()

@@ -165,7 +165,6 @@ def query_notes(state: RunState) -> list[Note]:
 
 
 def stage_notes(state: RunState) -> list[Note]:
-    """Returns each failure, replacement and omission once."""
     failures = dict.fromkeys(
         (f.get("kind", "failed"), f["message"], f.get("hint", ""), f.get("brief", "")) for f in state.get("notes", [])
     )

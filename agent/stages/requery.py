@@ -97,9 +97,6 @@ def _frequent(texts: Sequence[str], known: str) -> list[str]:
     ]
 
 
-_LETTER = re.compile(r"\w")
-
-
 class PlannedQueries(BaseModel):
     """A model's reply."""
 
@@ -121,6 +118,6 @@ async def queries_by_chat(
     known = {" ".join(t.casefold().split()) for t in tried}
     fresh: dict[str, str] = {}
     for query in (one_line(q)[:LONGEST_QUERY] for q in planned.queries):
-        if _LETTER.search(query) and query.casefold() not in known:
+        if any(map(str.isalnum, query)) and query.casefold() not in known:
             fresh.setdefault(query.casefold(), query)
     return list(fresh.values())[:MOST_QUERIES]

@@ -149,7 +149,6 @@ async def _read_and_write(
 
 
 async def _read(models: Models, briefs: Sequence[Brief]) -> list[Brief]:
-    """Returns the briefs with the scores of their sentences and their documents' responses."""
     readings = await score_sentences(models, briefs)
     return [
         replace(brief, sentence_scores=found, responses=await asyncio.to_thread(document_responses, brief, found))

@@ -153,7 +153,6 @@ def _run_of(openers: str) -> re.Pattern[str]:
 
 
 _GREETS, _THANKED = _run_of(f"{_HELLO}|{_WHO_YOU_ARE}|{_THANKS}"), _run_of(_THANKS)
-_OPENS = _run_of(_HELLO)
 
 
 def reply_to_greeting(text: str) -> str:
@@ -162,7 +161,3 @@ def reply_to_greeting(text: str) -> str:
     if len(text) > _LONGEST_GREETING or not _GREETS.fullmatch(said):
         return ""
     return "You are welcome!" if _THANKED.fullmatch(said) else "Hello!"
-
-
-def opens_with_greeting(text: str) -> bool:
-    return _OPENS.match(" ".join(question_words(text)).casefold()) is not None
