@@ -9,8 +9,6 @@ pages and indexes. Cosines are the embedded encoder's.
 
 FALLBACK_SHARE, FALLBACK_SECONDS = 0.3, 5.0
 """Share of a stage's time, and the most seconds, that are kept for the embedded provider if a model fails."""
-REPORT_SHARE, REPORT_SECONDS = 0.05, 1.0
-"""The same without a fallback: the failure is reported before the stage's time ends."""
 SEARCH_BEFORE_PLAN = 0.45
 """Share of the remaining time for the search before the sides are planned."""
 SENTENCE_READING_SHARE = 0.8

@@ -11,7 +11,6 @@ from prompts import one_line
 from tools.errors import GreetingError, QuestionError, SettingsError
 from tools.language.identification import (
     is_of_another_script,
-    opens_with_greeting,
     question_language,
     question_words,
     reads_as_english,
@@ -159,10 +158,8 @@ def check_question(text: str, *, english_only: bool = True) -> str:
 
 
 def check_answerable(form: QuestionForm, question: str) -> None:
-    """Raises GreetingError for a greeting, QuestionError for a command or text that is not language."""
+    """Raises QuestionError for a command or text that is not language."""
     if form == "none":
-        if opens_with_greeting(question):
-            raise GreetingError(f"Hello! {_EXAMPLE}")
         raise QuestionError(f"no question was found in '{_short(question)}'. {_EXAMPLE}")
 
 

@@ -14,7 +14,7 @@ from tools.errors import SteelmanError
 
 EVENT_STREAM = "text/event-stream"
 KINDS = (
-    *("started", "queued", "stage", "framed", "sides", "searching", "found", "judged", "again", "reading", "written"),
+    *("started", "queued", "stage", "framed", "sides", "searching", "found", "judged", "again", "written"),
     *("claim", "verified", "resumed", "waiting", "done", "failed", "cancelled"),
 )
 """Kinds of events. The last four end the stream."""

@@ -258,10 +258,10 @@ async def test_a_fact_is_chosen_by_the_model_which_sees_more_before_nothing_is_f
 # --- what to offer ----------------------------------------------------------------------------------------------------
 
 
-def test_the_best_claim_of_each_facing_side_is_offered() -> None:
+def test_the_first_claim_of_each_facing_side_is_offered() -> None:
     assert suggested_followups(ANSWER) == [
         "What speaks against “A bridge joins both halves of a town.”?",
-        "What speaks against “Piers pollute a harbour.”?",
+        "What speaks against “A bridge costs more than a ferry ever will.”?",
     ]
     assert all(counter_target(question, [ANSWER]) for question in suggested_followups(ANSWER))
 

@@ -1,15 +1,9 @@
 """Greetings and thanks, which ask nothing; and the names of files, which tell the question."""
 
-import re
-
 import pytest
 
 from agent.answer.files import file_name
-from agent.options import EXAMPLE, check_answerable
-from tools.errors import GreetingError, QuestionError
 from tools.language.identification import reply_to_greeting
-
-HELLO = f"Hello! Ask something that people disagree on, such as: {EXAMPLE}"
 
 
 @pytest.mark.parametrize(
@@ -19,10 +13,7 @@ HELLO = f"Hello! Ask something that people disagree on, such as: {EXAMPLE}"
             (said, "Hello!")
             for said in ("Hello", "hi there!", "Hey, how are you?", "GOOD MORNING all", "Moin", "👋 hello")
         ),
-        *(
-            (said, "Hello! Steelman shows the strongest case that documents make for each side of a dispute.")
-            for said in ("Good morning! who are you?", "What can you do?", "hi, how does this work?", "help")
-        ),
+        *((said, "Hello!") for said in ("Good morning! who are you?", "What can you do?", "help")),
         *((said, "You are welcome!") for said in ("thanks", "Thank you very much!", "Cheers")),
         *(
             (said, "")
@@ -36,13 +27,6 @@ HELLO = f"Hello! Ask something that people disagree on, such as: {EXAMPLE}"
 )
 def test_what_greets_is_told_from_what_asks(typed: str, reply: str) -> None:
     assert reply_to_greeting(typed) == reply
-
-
-def test_a_greeting_with_talk_that_a_model_finds_no_question_in_is_no_mistake_either() -> None:
-    with pytest.raises(GreetingError, match=re.escape(HELLO)):
-        check_answerable("none", "Good evening, nice weather in the hills.")
-    with pytest.raises(QuestionError, match="no question was found"):
-        check_answerable("none", "Write a poem.")
 
 
 @pytest.mark.parametrize(

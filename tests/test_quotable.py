@@ -117,10 +117,6 @@ def test_a_salutation_is_not_put_before_a_sentence() -> None:
     ]
 
 
-NAME = "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch"
-PLACE = "https://www.example.org/a/" + "long-way/" * 9
-
-
 @pytest.mark.parametrize(
     "before",
     [

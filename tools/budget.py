@@ -79,14 +79,13 @@ class StageLog:
     """A stage's notes and providers.
 
     notes: for the answer, without duplicates. briefs: note → short form. served: stage → its provider. down: failed
-    providers, not asked again in this run. on_reply: called with the number of characters received so far.
+    providers, not asked again in this run.
     """
 
     notes: list[tuple[NoteKind, str]] = field(default_factory=list)
     briefs: dict[str, str] = field(default_factory=dict)
     served: dict[str, str] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
-    on_reply: Callable[[int], None] = lambda _: None
 
     def note(self, kind: NoteKind, text: str, brief: str = "") -> None:
         """`brief`: one short sentence for a text that is long or has many variants."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from types import MappingProxyType
 
-from agent.answer.attribution import reason_key
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -25,13 +24,7 @@ from agent.answer.model import (
     side_strength,
 )
 from agent.answer.retrieved import answer_documents, cited_passages, coverage_in, found_passages, group_same_texts
-from agent.answer.summary import (
-    deleted_source_notes,
-    notes_of,
-    query_notes,
-    repeat_notes,
-    summarise,
-)
+from agent.answer.summary import notes_of, query_notes, summarise
 from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, stage_deadline
@@ -39,7 +32,7 @@ from agent.samples import nearest_questions
 from agent.state import Claim, Perspective, RunState, ScoredQuote, ScoredResponse, in_case, quotes_of
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
-from tools.language.grounding import content_overlap, has_prompt_injection, verbatim
+from tools.language.grounding import has_prompt_injection, verbatim
 from tools.language.reported_speech import speaker_of
 from tools.passages import Passage
 from tools.store.store import SAMPLES
@@ -51,8 +44,6 @@ class CitationNumbering:
 
     passages: dict[int, Passage]
     claims: Sequence[Claim]
-    dropped: Sequence[Claim] = ()
-    """Claims that verification left out."""
     citations: dict[tuple[tuple[str, str], str], Citation] = field(default_factory=dict)
 
     def cite(self, claim: Claim, passage: int | None = None) -> list[int]:
@@ -67,26 +58,15 @@ class CitationNumbering:
         return [n for n in self.cite(met, claim["answers"]) if n not in own] if met else []
 
     def answered_by(self, claim: Claim) -> list[str]:
-        """Returns the texts of the claims that answer this one."""
         replying = [c for c in self.claims if "answers" in c and self._answered(c) is claim]
         return [c["text"] for c in replying if self.answers(c)]
 
     def _answered(self, claim: Claim) -> Claim | None:
-        """Returns the opposing claim that this one answers: it cites the passage that the model named.
-
-        Of several, those with the same reason come first, then those that cite the passage first, then by shared
-        words. None if that claim was dropped.
-        """
-        place, passage, reason = _place(claim), claim.get("answers"), reason_key(claim.get("reason", ""))
-
-        def nearness(rival: Claim) -> tuple[bool, bool, float]:
-            same, first = reason_key(rival.get("reason", "")) == reason, rival["passages"][:1] == [passage]
-            return same, first, content_overlap(_reason_and_text(claim), _reason_and_text(rival))
-
-        written = [*self.claims, *self.dropped]
-        rivals = (c for c in written if c["perspective"] and _place(c) != place and passage in c["passages"])
-        met = max(rivals, key=nearness, default=None)
-        return None if any(met is c for c in self.dropped) else met
+        """Returns the opposing claim that this one answers: it cites the passage that the model named, if possible
+        as its first."""
+        place, passage = _place(claim), claim.get("answers")
+        rivals = (c for c in self.claims if c["perspective"] and _place(c) != place and passage in c["passages"])
+        return min(rivals, key=lambda c: c["passages"][:1] != [passage], default=None)
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
         key = passage.document, speaker_of(passage, quote)
@@ -104,21 +84,11 @@ class CitationNumbering:
         return self.citations[key].number
 
 
-def _dropped(state: RunState) -> list[Claim]:
-    lost = {(d["perspective"], d["text"]) for d in state.get("dropped", [])}
-    return [c for c in state.get("drafts", []) if (c["perspective"], c["text"]) in lost]
-
-
 def _place(claim: Claim) -> tuple[str, bool]:
     return claim["perspective"], claim.get("objection", False)
 
 
-def _reason_and_text(claim: Claim) -> str:
-    return f"{claim.get('reason', '')} {claim['text']}"
-
-
 def citation_of(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
-    """Returns the passage's document as a numbered source."""
     sample = passage.collection == SAMPLES
     known = shared_fields(passage, Citation) | {"speaker": speaker_of(passage, quote)}
     return Citation(number=number, passage_id=passage.id, quote=quote, support=support, sample=sample, **known)
@@ -148,7 +118,7 @@ def assemble(
     `answer_documents`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
-    numbering = CitationNumbering(passages, claims, _dropped(state))
+    numbering = CitationNumbering(passages, claims)
     framing, against = state["framing"], state.get("against")
     sides, also, crux = _numbered(state, claims, numbering)
     outcome, intervals = _outcome(state, sides, also), state.get("intervals", {}).items()
@@ -293,15 +263,11 @@ async def build_answer(
     quoted = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
     quoted |= cited_passages(state)
     passages = await asyncio.to_thread(providers.passages, found_passages(state) | quoted)
-    stored = await asyncio.to_thread(providers.store.passages, quoted)
-    nearest, same = list[str](), (originals := originals_of(passages))
+    nearest, same = list[str](), originals_of(passages)
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
     within = Budget(deadline_at=stage_deadline(options, "verify"))
     with contextlib.suppress(DeadlineError), budget_scope(within):  # optional parts, skipped if late
         same = await in_time(group_same_texts(providers.models, state, passages))
         if SAMPLES in options.collections and not state.get("claims"):
             nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))
-    answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
-    gone = [p for i, p in passages.items() if i in quoted and i not in stored]
-    noted = [*answer.notes, *repeat_notes(state, originals), *deleted_source_notes(gone)]
-    return answer.model_copy(update={"notes": noted})
+    return assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)

@@ -73,7 +73,6 @@ class Vote:
 
 
 def answer_page(answer: Answer) -> Page:
-    """Returns the answer's summary and sides, each claim with its sources."""
     blocks = [*lead_blocks(answer), *body_blocks(answer)]
     sources = {c.number: strip_control_characters(source_line(c)) for c in answer.citations}
     return [
@@ -110,7 +109,6 @@ class Ballots:
             db.execute("INSERT OR IGNORE INTO ballots VALUES (NULL, ?, ?, ?, ?, ?)", row)
 
     def drawn_for(self, voter: str) -> list[Ballot]:
-        """Returns all ballots in the voter's order."""
         rows = self.database.rows("SELECT * FROM ballots ORDER BY id")
         random.Random(voter).shuffle(rows)
         return [Ballot(i, q, json.loads(a), json.loads(b), by, seed) for i, q, a, b, by, seed in rows]

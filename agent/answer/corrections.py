@@ -90,7 +90,6 @@ class Corrections:
             db.executemany("INSERT INTO corrections VALUES (NULL, ?, ?, ?, ?, ?)", rows)
 
     def undo(self, run_id: str) -> None:
-        """Deletes the run's last correction."""
         last = "SELECT MAX(id) FROM corrections WHERE run_id = ?"
         with self._db.write() as db:
             db.execute(f"DELETE FROM corrections WHERE id = ({last})", (run_id,))
@@ -101,7 +100,6 @@ class Corrections:
         return {row["claim"]: row["target"] for row in rows}
 
     def runs(self) -> list[str]:
-        """Returns the ids of corrected runs."""
         return [row["run_id"] for row in self._db.rows("SELECT DISTINCT run_id FROM corrections ORDER BY run_id")]
 
     def original(self, run_id: str) -> Answer:
@@ -204,14 +202,10 @@ class _CorrectedParts:
         return citation.model_copy(update={**dict(first), "more": more})
 
     def line(self, line: CoverageLine, side: AnswerPerspective) -> CoverageLine:
-        """Returns the side's line, with its counts changed as its claims have."""
+        """Returns the side's line. Of a changed side it counts what the answer shows."""
         if not any(side.id in (m.place.side, m.to.side) for m in self.moved):
             return line
-        before = next(s for s in self.answer.perspectives if s.id == side.id)
-        (had_passages, had_sources), (has_passages, has_sources) = self._counts(before), self._counts(side)
-        # As much more or less than the stored counts, which know copies and owners of web pages.
-        passages = max(has_passages > 0, line.passages + has_passages - had_passages)
-        sources = max(has_sources > 0, line.sources + has_sources - had_sources)
+        passages, sources = self._counts(side)
         some = side.claims or line.status != "not_found"
         enough = passages >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES
         status = "supported" if enough else "thin" if some else "not_found"

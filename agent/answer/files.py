@@ -75,13 +75,7 @@ def _blocks(answer: Answer, explain: bool, *, documented: bool = True) -> list[O
 
 
 def _group(block: OutlineBlock) -> str:
-    """Returns the kind of the list or paragraphs that the block is in."""
     return "document" if block.kind == "row" else block.kind
-
-
-def markdown_title(question: str) -> str:
-    """Returns the first line, which is known before the answer."""
-    return f"# {escape_markdown(strip_control_characters(question))}"
 
 
 def escape_markdown(text: str) -> str:
@@ -106,16 +100,15 @@ def _markdown_lines(answer: Answer, block: OutlineBlock, linked: bool) -> list[s
 
 _STYLE = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.55 Georgia,serif;color:#1d2430;background:#fff}"
-    "h1{font-size:1.6rem}h2{font-size:1.1rem;margin:1.8rem 0 .2rem}em,li li,details,blockquote{color:#5a6472;"
+    "h1{font-size:1.6rem}h2{font-size:1.1rem;margin:1.8rem 0 .2rem}em,li li,blockquote{color:#5a6472;"
     "font-size:.9rem;font-style:normal}blockquote{margin:1rem 0}li{margin:.35rem 0}"
     "li li{margin:0;list-style:none}a{color:#1f4e79}"
 )
 _CITED = re.compile(r"(?<!\\)\[(\d+)\](?![^<\s]*>)")  # not within an address
-_FOLDED = re.compile(r"<p>(\d+ more):</p>\s*(<ul>.*?</ul>)", re.DOTALL)
 
 
 def to_html(answer: Answer, asked: str = "") -> str:
-    """Returns a page made from the Markdown, with the notes folded. Only http(s) addresses of sources become links."""
+    """Returns a page made from the Markdown. Only http(s) addresses of sources become links."""
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False})
@@ -127,13 +120,10 @@ def to_html(answer: Answer, asked: str = "") -> str:
         for inner in token.children or []:
             if inner.type == "link_open" and inner.markup == "autolink":
                 inner.attrSet("rel", "noreferrer nofollow")
-    page, more, notes = reader.renderer.render(tokens, reader.options, {}).partition(f"<h2>{HOW_MADE}</h2>")
-    page = _FOLDED.sub(r"<details><summary>\1</summary>\2</details>", page)
-    if more:
-        notes = f"<details><summary>{HOW_MADE}</summary>{notes.replace('</ul>', '</ul></details>', 1)}"
+    page = reader.renderer.render(tokens, reader.options, {})
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head = f"{meta}<title>{html.escape(strip_control_characters(answer.question))}</title><style>{_STYLE}</style>"
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{page}{notes}</body></html>\n'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{page}</body></html>\n'
 
 
 _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -161,7 +151,8 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: S
             document.add_heading(_HEADINGS[kind], 1)
         for block in group:
             number = f"[{block.source.number}] " if block.source else ""
-            paragraph = document.add_paragraph(number + _text(block), style=_STYLES.get(block.kind))
+            text = _xml(f"{number}{block.labelled_text} {block.cited}".rstrip())
+            paragraph = document.add_paragraph(text, style=_STYLES.get(block.kind))
             if kind in _ITALIC:
                 paragraph.runs[0].italic = True
             for line in block.below:
@@ -174,10 +165,6 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: S
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()
-
-
-def _text(block: OutlineBlock) -> str:
-    return _xml(f"{block.labelled_text} {block.cited}".rstrip())
 
 
 def _xml(text: str) -> str:

@@ -9,7 +9,6 @@ call the functions of the commands.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from statistics import median_high
 from textwrap import shorten
 
@@ -73,12 +72,13 @@ def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | 
 
 
 def _named(answer: Answer, what: str) -> CounterTarget | None:
-    """Returns the claim of a number or of quoted words, or a side."""
-    if match := _NUMBER.fullmatch(what):
-        return _claim_target(answer, int(match[1]))
+    claims = [(s, c) for s in answer.perspectives for c in s.claims if c.citations]
+    if match := _NUMBER.fullmatch(what):  # the first claim that cites it, of yes or no before other sides
+        number = int(match[1])
+        return next((_target_of_claim(answer, s, c, number) for s, c in claims if number in c.citations), None)
     if match := _CLAIM.fullmatch(what):
-        claims = ((s, c) for s in answer.perspectives for c in s.claims if c.text.startswith(match["words"]))
-        return next((_target_of_claim(answer, s, c, c.citations[0]) for s, c in claims if c.citations), None)
+        named = (found for found in claims if found[1].text.startswith(match["words"]))
+        return next((_target_of_claim(answer, s, c, c.citations[0]) for s, c in named), None)
     side = find_side(answer, what)
     if side and side.id == OTHER_WAYS:
         raise QuestionError(f"'{side.name}' are several. Name a claim of them. {_numbers_in_words(answer)}")
@@ -100,45 +100,14 @@ def _bare(name: str) -> str:
 # Numbers
 
 
-def _numbered(answer: Answer) -> list[int]:
-    """Returns the citation numbers of the perspectives' claims, in order."""
-    return sorted({n for s in answer.perspectives for c in s.claims for n in c.citations})
-
-
 def _numbers_in_words(answer: Answer) -> str:
-    numbers = _numbered(answer)
-    if len(numbers) == 1:
-        return f"The last answer has one number, {numbers[0]}."
-    unbroken = numbers[-1] - numbers[0] == len(numbers) - 1
-    listed = f"{numbers[0]} to {numbers[-1]}" if unbroken else ", ".join(map(str, numbers))
-    return f"The numbers of the last answer are {listed}."
-
-
-def _claim_target(answer: Answer, number: int) -> CounterTarget | None:
-    if (found := _claim_of(answer, number)) is None:
-        return None
-    return _target_of_claim(answer, *found, number)
+    numbers = {n for s in answer.perspectives for c in s.claims for n in c.citations}
+    return f"The numbers of the last answer are {min(numbers)} to {max(numbers)}."
 
 
 def _target_of_claim(answer: Answer, perspective: AnswerPerspective, claim: AnswerClaim, number: int) -> CounterTarget:
     named = [name for c in answer.citations if c.number == number for name in (c.speaker, c.publisher, c.title) if name]
     return _target(answer, perspective, number, claim.text, named[0] if named else "")
-
-
-def _claim_of(answer: Answer, number: int) -> tuple[AnswerPerspective, AnswerClaim] | None:
-    """Returns the claim that a number means if several cite it: of yes or no first, then a thesis, then the best
-    supported."""
-    citing = [(s, c) for s in answer.perspectives for c in s.claims if number in c.citations]
-    return min(
-        citing, key=lambda sc: (sc[0].stance == "other", sc[1].role != "thesis", -_support(answer, sc[1])), default=None
-    )
-
-
-def _support(answer: Answer, claim: AnswerClaim) -> float:
-    """Returns the judge's probability for the claim, or for the strongest words that it cites."""
-    cited = [c for c in answer.citations if c.number in claim.citations]
-    words = [(c.quote, c.support or 0.0) for c in cited] + [(q.quote, q.support or 0.0) for c in cited for q in c.more]
-    return max([s for quote, s in words if quote == claim.text] or [s for _, s in words], default=0.0)
 
 
 # Perspectives
@@ -191,15 +160,13 @@ def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -
 
 
 def suggested_followups(answer: Answer) -> list[str]:
-    """Returns up to two: against the best claim of each perspective whose contrary has a case."""
+    """Returns up to two: against the first claim of each perspective whose contrary has a case."""
     offered: list[str] = []
     for perspective in answer.perspectives:
         facing = contrary_of(answer, perspective)
         has_case = answer.against or any(s.claims for s in answer.perspectives if facing and s.name == facing["name"])
-        claims = (found for n in _numbered(answer) if (found := _claim_of(answer, n)))
-        own = [claim for side, claim in claims if side.id == perspective.id]
-        if facing and has_case and own:
-            offered.append(counter_question(max(own, key=partial(_support, answer))))
+        if facing and has_case and perspective.claims:
+            offered.append(counter_question(perspective.claims[0]))
     return list(dict.fromkeys(offered))[:2]
 
 
@@ -250,7 +217,6 @@ def repeated_question(answer: Answer) -> str:
 
 
 def summarise_answer(answer: Answer, _: str = "") -> CommandReply:
-    """Returns the summary and the best claims of each side."""
     best = [(side, claim) for side in answer.perspectives for claim in side.claims[:_CLAIMS]]
     lines: list[tuple[str, list[int]]] = [(answer.summary, [])] if best or not answer.also else []
     lines += [(_claim_line(answer, side, claim), claim.citations) for side, claim in best]
@@ -270,14 +236,12 @@ def newer_sources(answer: Answer, _: str = "") -> CommandReply:
 
 
 def single_source(answer: Answer, what: str) -> CommandReply:
-    """Returns the claims of one source, by its number."""
     if not (kept := {c.number for c in answer.citations if str(c.number) == what}):
         raise QuestionError(f"/only needs the number of a source: {_listed([c.number for c in answer.citations])}.")
     return _claims_citing(answer, kept, f"source [{what}] says")
 
 
 def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> CommandReply:
-    """Returns sentences like a quotation, each with its speaker."""
     numbered = {i: c.number for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
     lines = []
     for said, passage in found:
@@ -303,7 +267,6 @@ def more_of_side(answer: Answer, what: str) -> CommandReply | CommandSearch:
 
 
 def counter_search(answer: Answer, what: str) -> CommandSearch:
-    """Searches against a claim, by number, or a side."""
     if not any(side.claims for side in answer.perspectives):
         raise QuestionError("the answer above makes no case that could be argued against.")
     side = find_side(answer, what) if not what.isdigit() else None
@@ -335,7 +298,6 @@ def _claim_line(answer: Answer, side: AnswerPerspective, claim: AnswerClaim) -> 
 
 
 def _claims_citing(answer: Answer, known: set[int], what: str) -> CommandReply:
-    """Returns the claims and sentences that cite these sources."""
     claims = [(_claim_line(answer, s, c), c) for s in answer.perspectives for c in s.all_claims]
     claims += [(claim_text(c), c) for c in answer.also]
     lines = [(said, [n for n in c.citations if n in known]) for said, c in claims if known & {*c.citations}]

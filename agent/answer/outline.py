@@ -58,12 +58,10 @@ class OutlineBlock:
 
     @property
     def below(self) -> list[str]:
-        """The lines below the text."""
         return [*self.said_by, *filter(None, [self.answered[:1].upper() + self.answered[1:]])]
 
 
 def lead_blocks(answer: Answer) -> list[OutlineBlock]:
-    """Returns the question, the summary and the crux."""
     return _without_empty(
         OutlineBlock("title", answer.question),
         OutlineBlock("read_as", words.question_as_read(answer)),
@@ -76,7 +74,6 @@ def lead_blocks(answer: Answer) -> list[OutlineBlock]:
 
 
 def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
-    """Returns a side's statement, strength, case and gaps."""
     line, own = words.coverage_line(answer, side), words.quoted_heading(side)
     cited, speaker = (own.citations, own.speaker) if own else (None, "")
     said_by = attribution.numbered_source_lines(answer, own) if own else ()

@@ -44,12 +44,10 @@ _NONE = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[
 
 
 def coverage_in(state: RunState, side: Perspective) -> Coverage:
-    """Returns the side's coverage so far."""
     return state.get("coverage", {}).get(side["id"], _NONE)
 
 
 def judged_passages(state: RunState) -> set[int]:
-    """Returns the ids of all judged passages."""
     return {i for scores in state.get("support", {}).values() for i in scores}
 
 
@@ -119,7 +117,6 @@ def retrieved_result(answer: Answer, state: RunState, passages: Mapping[int, Pas
 
 
 def chosen_passages(state: RunState) -> set[int]:
-    """Returns the ids of all selected passages."""
     return {i for ids in state.get("selected", {}).values() for i in ids}
 
 
@@ -148,12 +145,10 @@ _Stance = tuple[str, str]
 
 
 def found_passages(state: RunState) -> set[int]:
-    """Returns the ids of all judged, candidate and cited passages."""
     return (judged_passages(state) | cited_passages(state)).union(*state.get("candidates", {}).values())
 
 
 def cited_passages(state: RunState) -> set[int]:
-    """Returns the ids of all cited passages."""
     return {i for c in state.get("claims", []) for i in c["passages"]}
 
 
@@ -222,7 +217,6 @@ def _verdicts(state: RunState, least: float | None = None) -> set[tuple[int, _St
 
 
 def _cited_stances(state: RunState) -> set[tuple[int, _Stance]]:
-    """Returns the passages that the sides' claims cite."""
     return {
         (i, (claim["perspective"], "against" if claim.get("objection") else "for"))
         for claim in state.get("claims", [])

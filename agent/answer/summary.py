@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import shorten
 from typing import cast
 
@@ -13,7 +13,6 @@ from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
-from tools.passages import Passage
 
 SEARCH_INCOMPLETE = "though not all could be searched and read; the notes say what failed"
 """Follows 'nothing was found' if something failed."""
@@ -32,7 +31,6 @@ def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocum
 
 
 def summary_of(answer: Answer) -> str:
-    """Returns the summary of a corrected answer."""
     late = "judge" if "all was read" in answer.summary else "retrieve"
     state = {
         "framing": {"focus": answer.focus, "question": answer.neutral_question},
@@ -140,26 +138,6 @@ def _counter_summary(outcome: Outcome, against: CounterTarget) -> str:
 _UNREAD_SHOWN = 3
 
 
-def deleted_source_notes(passages: Sequence[Passage]) -> list[Note]:
-    """Returns a note on documents that were replaced or deleted during the run."""
-    if not passages:
-        return []
-    named = _shortened(
-        list(dict.fromkeys(f"“{shorten(p.title or p.document_id, 90, placeholder=' …')}”" for p in passages))
-    )
-    text = f"Replaced or deleted while this was answered, and quoted as it was before: {named}."
-    return [Note(kind="scope", text=text)]
-
-
-def repeat_notes(state: RunState, originals: Mapping[int, int]) -> list[Note]:
-    """Returns a note on passages that were not judged because they are copies. originals: the first copy of each
-    passage."""
-    judged = {i for scores in state.get("support", {}).values() for i in scores}
-    if not (copies := sum(i not in judged and first in judged for i, first in originals.items())):
-        return []
-    return [Note(kind="scope", text=f"Passages that repeat others nearly word for word, and were read once: {copies}.")]
-
-
 def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
     notes = stage_notes(state)
     if state.get("unjudged", 0) > FEW_UNJUDGED:
@@ -187,16 +165,13 @@ def query_notes(state: RunState) -> list[Note]:
 
 
 def stage_notes(state: RunState) -> list[Note]:
-    """Returns each failure, replacement and omission once."""
     failures = dict.fromkeys(
         (f.get("kind", "failed"), f["message"], f.get("hint", ""), f.get("brief", "")) for f in state.get("notes", [])
     )
     notes = [Note(kind=kind, text=text, hint=hint, brief=brief) for kind, text, hint, brief in failures]
     if unread := [f"{url} ({why})" for url, why in state.get("unread_pages", {}).items()]:
         brief = f"{count(len(unread), 'web page')} could not be read"
-        reasons = ", ".join(f"{why} {n}" for why, n in Counter(state["unread_pages"].values()).most_common())
-        in_all = f" (in all: {reasons})" if len(unread) > _UNREAD_SHOWN else ""
-        text = f"{brief}: {_shortened(unread)}{in_all}."
+        text = f"{brief}: {_shortened(unread)}."
         notes.append(Note(kind="skipped", text=text, brief=f"{brief}."))
     if foreign := [
         f"“{title}” ({name_of_language(code)})" for title, code in state.get("foreign_documents", {}).items()
@@ -211,6 +186,5 @@ def stage_notes(state: RunState) -> list[Note]:
 
 
 def _shortened(items: Sequence[str]) -> str:
-    """Returns the first items and the number of the others."""
     more = [f"{len(items) - _UNREAD_SHOWN} more"] if len(items) > _UNREAD_SHOWN else []
     return ", ".join([*items[:_UNREAD_SHOWN], *more])

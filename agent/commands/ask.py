@@ -57,12 +57,9 @@ class TerminalProgress:
     def show(self, event: RunEvent) -> None:
         if self._progress is None:
             return
-        message = f"{event.data['characters']:,} characters" if event.kind == "reading" else ""
         if step := self._progress.step(event):
-            message = step[1]
-        if message:
             line = "\n" if event.kind == "stage" else ""
-            shown = shorten(strip_control_characters(message), 78, placeholder=" …")
+            shown = shorten(strip_control_characters(step[1]), 78, placeholder=" …")
             sys.stderr.write(f"{line}\r\x1b[2K  {shown:<78} {time.monotonic() - self._began:5.1f} s")
         if event.kind in ("done", "failed", "cancelled", "waiting"):
             sys.stderr.write("\n")

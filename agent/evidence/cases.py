@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.evidence.coverage import originals_of, paraphrase_groups
-from agent.evidence.sentences import score_sentences
+from agent.evidence.sentences import score_sentences, speeches_of
 from agent.limits import (
     CLEAR_PASSAGES,
     FILLED_PASSAGES,
@@ -182,12 +182,8 @@ def document_responses(brief: Brief, reading: SentenceScores) -> list[ScoredResp
     Groups with more independent sources come first, then those with the surer thesis; within a group the response
     nearest to the others.
     """
-    speeches: dict[tuple[tuple[str, str], str], list[int]] = {}
-    for i, unit in enumerate(reading.units):  # a thesis needs evidence by the same speaker
-        speeches.setdefault((unit.passage.document, unit.passage.speaker), []).append(i)
-    return _grouped(
-        brief, reading, [r for here in speeches.values() if (r := _thesis_and_evidence(reading, np.array(here)))]
-    )
+    speeches = speeches_of(reading.units).values()  # a thesis needs evidence by the same speaker
+    return _grouped(brief, reading, [r for here in speeches if (r := _thesis_and_evidence(reading, np.array(here)))])
 
 
 def under_one_perspective(responses: Sequence[ScoredResponse], drafts: Sequence[Claim]) -> list[ScoredResponse]:

@@ -6,6 +6,7 @@ independence.
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -16,8 +17,8 @@ from agent.limits import ENOUGH_PASSAGES, ENOUGH_SOURCES
 from agent.models.inference import CachedJudge, Models
 from agent.models.providers import Providers, SentenceScores
 from agent.options import RunOptions
-from agent.state import Coverage, CoverageStatus, PassageEvidence, RunState, StageNote
-from tools.budget import in_time
+from agent.state import Coverage, CoverageStatus, PassageEvidence, RunState
+from tools.budget import current_log, in_time
 from tools.errors import SteelmanError
 from tools.language.identification import is_english, question_words
 from tools.language.near_duplicates import copy_groups, group_paraphrases, reason_clause
@@ -167,8 +168,8 @@ async def paraphrase_groups(models: Models, passages: dict[int, Passage], ids: C
 
 async def build_pool(
     providers: Providers, state: RunState, passages: dict[int, Passage], options: RunOptions
-) -> tuple[list[int], Pool, list[StageNote]]:
-    """Returns the passages' ids in the order of the pool, best first; the pool; and notes of failures.
+) -> tuple[list[int], Pool]:
+    """Returns the passages' ids in the order of the pool, best first, and the pool.
 
     Passages without a vector, which were deleted meanwhile, are left out.
     """
@@ -177,17 +178,18 @@ async def build_pool(
     question = state["framing"]["question"]
     vectors = np.stack([stored[i] for i in ids]) if ids else np.zeros((0, 1), np.float32)
     cosine = vectors @ (await providers.models.encode_queries([question]))[0] if ids else np.zeros(0)
-    known, failures = await _word_scores(providers, question, options)
+    known = await _word_scores(providers, question, options)
+    usual = float(np.mean([known.get(i, 0.0) for i in ids if i > 0] or [0.0]))  # web pages are not indexed
     support = state.get("support", {})
     judged = [[support.get(p["id"], {}).get(i, np.nan) for i in ids] for p in state["perspectives"]]
     pool = Pool(
         cosine=cosine,
         vectors=vectors,
-        words=_word_score_array(ids, known),
+        words=np.array([known.get(i, 0.0 if i > 0 else usual) for i in ids], np.float64),
         support=np.array(judged).reshape(len(judged), len(ids)),
         sources=[passages[i].source for i in ids],
     )
-    return ids, pool, failures
+    return ids, pool
 
 
 async def similarity_to(
@@ -208,20 +210,9 @@ def counter_rank(support: float, nearness: float) -> float:
     return support * max(0.0, nearness)
 
 
-async def _word_scores(
-    providers: Providers, question: str, options: RunOptions
-) -> tuple[dict[int, float], list[StageNote]]:
-    """Returns BM25 scores by passage; none and a note if the index is not read in time, so that only vectors count."""
-    asked = asyncio.to_thread(providers.search.word_scores, question, options.collections)
-    try:
-        return await in_time(asked), []
-    except SteelmanError as exc:
-        message = f"Passages were chosen without their word scores: {exc}"
-        return {}, [StageNote(stage="select", message=message, hint=exc.hint)]
-
-
-def _word_score_array(ids: Sequence[int], known: dict[int, float]) -> NDArray[np.float64]:
-    """Returns BM25 scores. Web pages are not indexed and get the mean."""
-    stored = [known.get(i, 0.0) for i in ids if i > 0]
-    usual = float(np.mean(stored)) if stored else 0.0
-    return np.array([known.get(i, 0.0) if i > 0 else usual for i in ids], np.float64)
+async def _word_scores(providers: Providers, question: str, options: RunOptions) -> dict[int, float]:
+    """Returns BM25 scores by passage; none if the index is not read in time, so that only vectors count."""
+    with suppress(SteelmanError):
+        return await in_time(asyncio.to_thread(providers.search.word_scores, question, options.collections))
+    current_log().note("failed", "Passages were chosen without their word scores.")
+    return {}

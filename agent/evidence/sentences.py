@@ -196,11 +196,17 @@ def _features(stances: NDArray[np.float64], units: Sequence[QuotablePart]) -> ND
     return np.stack([lean, mean_log_odds(lean, weight, rest), mean_log_odds(lean, weight, speeches)], axis=1)
 
 
-def _speeches(units: Sequence[QuotablePart]) -> list[list[int]]:
-    """Returns by part all parts of its speaker in its document."""
+def speeches_of(units: Sequence[QuotablePart]) -> dict[tuple[tuple[str, str], str], list[int]]:
+    """Returns the positions of the parts by document and speaker."""
     speeches: dict[tuple[tuple[str, str], str], list[int]] = {}
     for i, unit in enumerate(units):
         speeches.setdefault((unit.passage.document, unit.passage.speaker), []).append(i)
+    return speeches
+
+
+def _speeches(units: Sequence[QuotablePart]) -> list[list[int]]:
+    """Returns by part all parts of its speaker in its document."""
+    speeches = speeches_of(units)
     return [speeches[unit.passage.document, unit.passage.speaker] for unit in units]
 
 
@@ -242,9 +248,9 @@ async def _unscored(models: Models, brief: Brief, units: list[QuotablePart], vec
     near = np.maximum(nearness[:, 0], nearness[:, 2])
     best = best_of_passage(units, near)
     grounds = _relevance_features(brief, units, vectors, best, best_of_passage(units, nearness[:, 2]))
-    about = _is_on_topic(
-        brief, units, nearness, (near >= ON_TOPIC) | ((best >= ON_TOPIC) & (near >= ON_TOPIC_IN_PASSAGE))
-    )
+    about = (near >= ON_TOPIC) | ((best >= ON_TOPIC) & (near >= ON_TOPIC_IN_PASSAGE))
+    if brief.framing["form"] == "counter":
+        about = (nearness[:, 1] < ECHO) & (about | (nearness[:, 1] >= ON_POINT))
     return _Unscored(brief, units, vectors, known[2], nearness, grounds, about)
 
 
@@ -322,15 +328,6 @@ def best_of_passage(units: Sequence[QuotablePart], near: NDArray[np.float32]) ->
     for unit, value in zip(units, near, strict=True):
         best[unit.passage.id] = max(best.get(unit.passage.id, -1.0), float(value))
     return np.array([best[u.passage.id] for u in units], np.float32)
-
-
-def _is_on_topic(
-    brief: Brief, units: Sequence[QuotablePart], nearness: NDArray[np.float32], about: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Returns the parts on the topic. about: those near the statement or question, alone or by their passage."""
-    if brief.framing["form"] == "counter":
-        return (nearness[:, 1] < ECHO) & (about | (nearness[:, 1] >= ON_POINT))
-    return np.asarray(about)
 
 
 def _quotation_quality(

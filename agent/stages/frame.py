@@ -66,7 +66,9 @@ async def _plan_update(providers: Providers, plan: Planner, state: RunState, opt
     leads, ids = list[Sentence](), list[int]()
     try:
         with share_of_time(SEARCH_BEFORE_PLAN):
-            leads, ids = await in_time(_search_leads(providers, query, options))
+            wide = replace(options, pool=max(LEAD_POOL, options.pool))
+            (ids, _), passages = await in_time(search_store(providers, query, wide))
+            leads = await in_time(document_leads(providers.models, query, [passages[i] for i in ids]))
     except DeadlineError as exc:
         current_log().note("scope", f"The sides were planned without a look at the documents: {exc}")
     framing, perspectives, language = await in_time(plan(question, earlier, leads))
@@ -74,12 +76,6 @@ async def _plan_update(providers: Providers, plan: Planner, state: RunState, opt
         current_log().note("skipped", f"The question was read from {language}, and is answered in English.")
     same = asked_query(framing) == query  # otherwise expand searches
     return RunState(framing=framing, perspectives=perspectives, question_results=ids[: options.pool] if same else [])
-
-
-async def _search_leads(providers: Providers, query: str, options: RunOptions) -> tuple[list[Sentence], list[int]]:
-    """Returns a lead for each document, and the ids of the passages found, best first."""
-    found, passages = await search_store(providers, query, replace(options, pool=max(LEAD_POOL, options.pool)))
-    return await document_leads(providers.models, query, [passages[i] for i in found.ids]), found.ids
 
 
 _PROPOSES = re.compile(

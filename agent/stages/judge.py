@@ -7,7 +7,7 @@ second round judges only new passages.
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -78,13 +78,14 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     perspectives = [p for p in perspectives if p["id"] != OTHER_WAYS or coverage[OTHER_WAYS]["ids"]]
     coverage = {p["id"]: coverage[p["id"]] for p in perspectives}
     _report(runtime, coverage, late=len(asked) - judged)
+    web_left = providers.web and options.web and options.pages > state.get("counts", {}).get("pages", 0)
     return RunState(
         perspectives=perspectives,
         support=put(fresh),
         opposition=put(opposed),
         off_question=put(await _off_question(providers, state, asked, verdicts, judge.threshold)),
         candidates={p: sorted(whole.ids, key=lambda i: -s.get(i, 0.0)) for p, s in support.items()},
-        to_search=_to_search(providers, state, options) if whole.ids else "all",
+        to_search="all" if not whole.ids else "web" if web_left else "nothing",
         coverage=coverage,
         unjudged=len(wanted) - judged,
         counts={"passages": judged},
@@ -160,12 +161,6 @@ def _small_collections(providers: Providers, options: RunOptions, statement: str
     return found
 
 
-def _to_search(providers: Providers, state: RunState, options: RunOptions) -> Literal["web", "nothing"]:
-    """Returns what remains to be searched after the collections were judged whole."""
-    pages_left = options.pages > state.get("counts", {}).get("pages", 0)
-    return "web" if providers.web and options.web and pages_left else "nothing"
-
-
 async def _read(judge: CachedJudge, state: RunState, passages: Sequence[Passage], again: bool) -> PassageVerdicts:
     """Returns the verdicts that came in time. again: earlier rounds have verdicts, which stay valid if the judge
     fails now."""
@@ -184,7 +179,6 @@ async def _read(judge: CachedJudge, state: RunState, passages: Sequence[Passage]
 def _by_side(
     perspectives: Sequence[Perspective], ids: Sequence[int], scores: NDArray[np.float32]
 ) -> dict[str, dict[int, float]]:
-    """Returns known probabilities by perspective and passage."""
     return {
         p["id"]: {i: float(v) for i, v in zip(ids, row, strict=True) if not math.isnan(v)}
         for p, row in zip(perspectives, scores, strict=True)

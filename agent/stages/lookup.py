@@ -83,7 +83,10 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     report(runtime, "written", claims=len(found.parts))
     return RunState(
         perspectives=state.get("perspectives", []),
-        drafts=[_claim(part) for part in found.parts],
+        drafts=[
+            Claim(perspective="", text=p.text, shown=p.shown, passages=[p.passage.id], support=0.0, role="also")
+            for p in found.parts
+        ],
         candidates={"": found.left.ids},
         selected={"": list(dict.fromkeys(part.passage.id for part in found.read))},
         foreign_documents=found.left.foreign,
@@ -106,7 +109,9 @@ async def _look_up(providers: Providers, framing: FramingState, options: RunOpti
         ranked = _LookupResult(distinct((new[i] for i in picked), LOOKUP_PICKED), read, ranked.left)
         if picked:
             break
-    await _keep(providers, [part.passage for part in ranked.parts])
+    quoted = {part.passage.id: part.passage for part in ranked.parts}
+    stored = await asyncio.to_thread(providers.store.vectors, [*quoted])
+    await asyncio.to_thread(providers.store.kept.put, run_id(), [quoted[i] for i in quoted if i in stored], stored)
     return ranked
 
 
@@ -214,14 +219,3 @@ async def _search_queries(
         ids, known = ids | dict.fromkeys(found.ids), known | passages
         left = FilteredPassages([*ids], left.foreign | found.foreign)
     return left, known
-
-
-async def _keep(providers: Providers, passages: list[Passage]) -> None:
-    """Stores the quoted passages with the run."""
-    stored = await asyncio.to_thread(providers.store.vectors, [p.id for p in passages])
-    await asyncio.to_thread(providers.store.kept.put, run_id(), [p for p in passages if p.id in stored], stored)
-
-
-def _claim(part: FactQuote) -> Claim:
-    claim = Claim(perspective="", text=part.text, passages=[part.passage.id], support=0.0, role="also")
-    return Claim(**{**claim, "shown": part.shown}) if part.shown else claim

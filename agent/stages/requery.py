@@ -97,9 +97,6 @@ def _frequent(texts: Sequence[str], known: str) -> list[str]:
     ]
 
 
-_LETTER = re.compile(r"\w")
-
-
 class PlannedQueries(BaseModel):
     """A model's reply."""
 
@@ -109,7 +106,6 @@ class PlannedQueries(BaseModel):
 async def queries_by_chat(
     model: ChatModel, perspective: Perspective, framing: FramingState, tried: Sequence[str], _: Sequence[str]
 ) -> list[str]:
-    """Returns a model's queries that were not tried."""
     planned = await ask_model(
         model,
         "requery",
@@ -122,6 +118,6 @@ async def queries_by_chat(
     known = {" ".join(t.casefold().split()) for t in tried}
     fresh: dict[str, str] = {}
     for query in (one_line(q)[:LONGEST_QUERY] for q in planned.queries):
-        if _LETTER.search(query) and query.casefold() not in known:
+        if any(map(str.isalnum, query)) and query.casefold() not in known:
             fresh.setdefault(query.casefold(), query)
     return list(fresh.values())[:MOST_QUERIES]

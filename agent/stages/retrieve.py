@@ -71,7 +71,6 @@ def _kind(problem: SteelmanError) -> NoteKind:
 
 
 def _new_queries(state: BranchState) -> list[str]:
-    """Returns the queries that were not searched before."""
     return [q for q in state["queries"] if q not in state.get("known", {})]
 
 

@@ -35,7 +35,7 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         near = {p: sorted(ids, key=lambda i: -nearness.get(i, 0.0)) for p, ids in candidates.items()}
         return RunState(selected={p: ids[:FOCUSED_PASSAGES] for p, ids in near.items()})
     distinct = await asyncio.to_thread(_without_copies, passages, state)
-    ids, pool, problems = await build_pool(providers, state, distinct, options)
+    ids, pool = await build_pool(providers, state, distinct, options)
     order = await asyncio.to_thread(choose_by_coverage, pool, pool.size)
     turn = {ids[position]: n for n, position in enumerate(order)}
     chosen = {}
@@ -44,7 +44,7 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         supporting = independent_first([passages[i] for i in clear])
         # A passage with mixed stances may have a sentence for the perspective.
         chosen[p] = [*supporting, *(i for i in own if i not in supporting)][:limit]
-    return RunState(selected=chosen, notes=problems)
+    return RunState(selected=chosen)
 
 
 def _without_copies(passages: dict[int, Passage], state: RunState) -> dict[int, Passage]:

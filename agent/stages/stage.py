@@ -13,7 +13,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
-from agent.limits import FALLBACK_SECONDS, FALLBACK_SHARE, REPORT_SECONDS, REPORT_SHARE
+from agent.limits import FALLBACK_SECONDS, FALLBACK_SHARE
 from agent.models.providers import Providers
 from agent.options import RunOptions, run_options, stage_deadline
 from agent.state import RunState, StageName, StageNote
@@ -28,11 +28,9 @@ M = TypeVar("M", bound=BaseModel)
 S = TypeVar("S", bound=Mapping[str, Any])
 Stage = Callable[[Providers, S, Runtime[RunOptions]], Awaitable[RunState]]
 """A node of the graph. Inputs: providers, state, the run's options. Returns the update."""
-_REPORT_SECONDS = 0.5
 
 
 def report(runtime: Runtime[RunOptions], kind: str, **data: Any) -> None:
-    """Sends an event to the run's followers."""
     runtime.stream_writer({"kind": kind, **data})
 
 
@@ -52,7 +50,7 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
             started = time.time()
             report(runtime, "stage", stage=name)
             budget = budget_of(state, run_options(runtime), name)
-            log = StageLog(down=set(state.get("failed_providers") or ()), on_reply=_reply_reporter(runtime, name))
+            log = StageLog(down=set(state.get("failed_providers") or ()))
             with budget_scope(budget, log):
                 update = cast(RunState, dict(await node(providers, state, runtime)))
                 update["intervals"] = {name: [(started, time.time())]}
@@ -79,19 +77,6 @@ def budget_of(state: Mapping[str, Any], options: RunOptions, name: StageName) ->
         max_tokens=(options.max_tokens - spent.get("input_tokens", 0) - spent.get("output_tokens", 0)) / share,
         max_cost=(options.max_cost - spent.get("cost", 0.0)) / share,
     )
-
-
-def _reply_reporter(runtime: Runtime[RunOptions], name: StageName) -> Callable[[int], None]:
-    """Returns a callback that reports the length of a growing reply twice a second at most."""
-    reported = time.monotonic()
-
-    def on_reply(characters: int) -> None:
-        nonlocal reported
-        if time.monotonic() - reported >= _REPORT_SECONDS:
-            reported = time.monotonic()
-            report(runtime, "reading", stage=name, characters=characters)
-
-    return on_reply
 
 
 async def ask_model(model: ChatModel, prompt: str, shape: type[M], **values: str) -> M:
@@ -161,10 +146,8 @@ class ModelFallback:
 
     async def _in_time(self, work: Awaitable[T]) -> T:
         left = current_budget().seconds_left()
-        fallback, report = (FALLBACK_SHARE, FALLBACK_SECONDS), (REPORT_SHARE, REPORT_SECONDS)
-        share, most = fallback if self.stands_in else report
         try:
-            with deadline(time.time() + left - max(0.0, min(share * left, most))):
+            with deadline(time.time() + left - max(0.0, min(FALLBACK_SHARE * left, FALLBACK_SECONDS))):
                 return await in_time(work)
         except DeadlineError as exc:
             raise ProviderDownError(f"{self.model.name} did not answer in time.") from exc
@@ -173,7 +156,6 @@ class ModelFallback:
 def with_fallback(
     fallback: ModelFallback, primary: Callable[P, Awaitable[T]], embedded: Callable[P, Awaitable[T]]
 ) -> Callable[P, Awaitable[T]]:
-    """Returns a function that asks the model first."""
 
     async def served(*args: P.args, **kwargs: P.kwargs) -> T:
         return (await fallback.call(lambda: primary(*args, **kwargs), lambda: embedded(*args, **kwargs)))[0]

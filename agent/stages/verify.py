@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -146,7 +145,6 @@ class _Draft:
 
     @property
     def originals(self) -> tuple[Passage, ...]:
-        """The cited passages without copies."""
         firsts = dict.fromkeys(copy_groups([p.text for p in self.passages]))
         return tuple(self.passages[n] for n in firsts)
 
@@ -218,7 +216,6 @@ class ClaimVerifier:
 
     @property
     def _reader(self) -> CachedJudge:
-        """The judge of single sentences."""
         models = self.providers.models
         return models.judge(models.own_judge.name) if self.judge.reads_documents else self.judge
 
@@ -389,22 +386,14 @@ async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
 def opposed_sides(state: RunState, claims: Sequence[Claim]) -> list[tuple[Perspective, list[Claim]]]:
     """Returns the two strongest opposing perspectives with the claims of their cases, or none.
 
-    Contrary perspectives come first. Of an open question they are the two with most passages for one and against the
-    other; ties go to the most independent sources.
+    Contrary perspectives come first. Of an open question they are the two with the most independent sources.
     """
     planned = (p for p in state.get("perspectives", []) if p["id"] != OTHER_WAYS)
     known, coverage = {p["id"]: p for p in planned}, state.get("coverage", {})
     cases = {p: [c for c in claims if c["perspective"] == p and in_case(c)] for p in known}
-    opposition = state.get("opposition", {})
-    against = {p: {i for i, s in scores.items() if s >= state["threshold"]} for p, scores in opposition.items()}
-
-    def strength(pair: tuple[str, str]) -> tuple[int, int]:
-        both = [against.get(q, set()) & {*coverage[p]["ids"]} for p, q in (pair, pair[::-1]) if p in coverage]
-        return sum(map(len, both)), sum(coverage[p]["sources"] for p in pair if p in coverage)
-
-    contrary = ((i, p["contrary"]) for i, p in known.items() if p["contrary"] in known)
-    open_pair = max(combinations(filter(cases.get, known), 2), key=strength, default=())
-    sides = [(known[p], cases[p]) for p in next(contrary, open_pair) if cases[p]]
+    contrary = ([i, p["contrary"]] for i, p in known.items() if p["contrary"] in known)
+    by_sources = sorted(filter(cases.get, known), key=lambda p: -coverage[p]["sources"])
+    sides = [(known[p], cases[p]) for p in next(contrary, by_sources[:2]) if cases[p]]
     return sides if len(sides) == 2 else []
 
 
@@ -437,7 +426,6 @@ async def _coverage(
 
 
 def with_theses(claims: list[Claim]) -> list[Claim]:
-    """Makes each perspective's first claim its thesis."""
     first = {c["perspective"]: c for c in reversed(claims) if in_case(c)}
 
     def marked(claim: Claim) -> Claim:

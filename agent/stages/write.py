@@ -8,7 +8,7 @@ import asyncio
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -149,7 +149,6 @@ async def _read_and_write(
 
 
 async def _read(models: Models, briefs: Sequence[Brief]) -> list[Brief]:
-    """Returns the briefs with the scores of their sentences and their documents' responses."""
     readings = await score_sentences(models, briefs)
     return [
         replace(brief, sentence_scores=found, responses=await asyncio.to_thread(document_responses, brief, found))
@@ -220,11 +219,7 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
     claims = [_claim(brief, w, text, shown, len(mine)) for w in case.claims for text in _claim_sentences(w.text)]
     found = case.objections if isinstance(case, CaseAndObjections) else []
     objections = [_claim(brief, w, text, shown, len(shown)) for w in found for text in _claim_sentences(w.text)]
-    source_of = {p.id: p.source for p in shown}
-    return [
-        *_new_sources_first(claims, source_of),
-        *(Claim(**{**c, "objection": True}) for c in _new_sources_first(objections, source_of)),
-    ]
+    return [*claims, *(Claim(**{**c, "objection": True}) for c in objections)]
 
 
 def _claims_wanted(brief: Brief) -> int:
@@ -260,19 +255,6 @@ async def crux_by_chat(
         written=True,
         evidence=[],
     )
-
-
-def _new_sources_first(claims: Sequence[Claim], source_of: Mapping[int, str]) -> list[Claim]:
-    """Returns the claims in order; among claims of one reason, those that cite a new source come first."""
-    keys = [claim.get("reason", "").casefold() or str(n) for n, claim in enumerate(claims)]
-    waiting = {key: [c for k, c in zip(keys, claims, strict=True) if k == key] for key in keys}
-    ordered, known = list[Claim](), set[str]()
-    for alike in map(waiting.__getitem__, keys):
-        sources = [{source_of[i] for i in c["passages"] if i in source_of} for c in alike]
-        best = next((n for n, own in enumerate(sources) if own - known), 0)
-        ordered.append(alike.pop(best))
-        known |= sources[best]
-    return ordered
 
 
 def _focus(framing: FramingState) -> str:
@@ -346,8 +328,10 @@ async def also_claims(
         if len(chosen) < MOST_ALSO and documents[part.passage.document] < ALSO_PER_DOCUMENT and not repeats:
             documents[part.passage.document] += 1
             used.append(vectors[i])
-            claim = Claim(perspective="", text=part.text, passages=[part.passage.id], support=0.0, role="also")
-            chosen.append(Claim(**{**claim, "shown": part.shown}))
+            where = [part.passage.id]
+            chosen.append(
+                Claim(perspective="", text=part.text, shown=part.shown, passages=where, support=0.0, role="also")
+            )
     return chosen
 
 

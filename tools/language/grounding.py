@@ -191,7 +191,6 @@ _INJECTION = re.compile(
     ),
     re.IGNORECASE | re.MULTILINE,
 )
-_SPACE = re.compile(r"\s+")
 _INVISIBLE_CATEGORIES = ("Cf", "Cc", "Cs", "Co")
 
 
@@ -201,7 +200,7 @@ def has_prompt_injection(text: str) -> bool:
     others, because a claim must be in its cited passage. Repetitions are bounded, so that time is linear."""
     folded = unicodedata.normalize("NFKC", text).replace("’", "'")
     seen = "".join(c for c in folded if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE_CATEGORIES)
-    return bool(_INJECTION.search(_SPACE.sub(lambda space: "\n" if "\n" in space[0] else " ", seen)))
+    return bool(_INJECTION.search(_SPACES.sub(lambda space: "\n" if "\n" in space[0] else " ", seen)))
 
 
 _HOST = r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|io|info|example|edu|gov|co|uk|eu|ai|app|de|fr|test)"

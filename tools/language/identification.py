@@ -15,8 +15,6 @@ _OTHER_SCRIPT = re.compile(
 )
 _QUESTION_LANGUAGES = frozenset("cs da de el es et fi fr hr hu id it lt lv nb nl no pl pt ro sk sl sv tr vi".split())
 """Languages in Latin script that questions may be in; hundreds of others would share the probability."""
-_CYRILLIC = re.compile("[\u0400-\u052f]")
-_WRITTEN_IN_CYRILLIC = frozenset("ru uk bg sr be mk kk ky mn".split())
 _CODES = {"yue": "zh"}  # the classifier reads traditional characters as Cantonese
 _ENGLISH, _FEWEST_COMMON = 0.06, 3  # of the words; how many different ones
 _FEWEST_SIGNS = 8
@@ -58,9 +56,8 @@ def _likeliest_language(text: str) -> str:
     """Returns the ISO 639-1 code of the likeliest language but English; '' if none is likely."""
     ranked = _classifier().rank(" ".join(_WORD.findall(text.casefold())))
     if is_of_another_script(text):
-        cyrillic = bool(_CYRILLIC.search(text))
-        code = next(str(code) for code, _ in ranked if not cyrillic or code in _WRITTEN_IN_CYRILLIC)
-        return _CODES.get(code, code)
+        likeliest = str(ranked[0][0])
+        return _CODES.get(likeliest, likeliest)
     among = [(float(probability), str(code)) for code, probability in ranked if code in _QUESTION_LANGUAGES]
     best, code = max(among)
     return code if best >= _LIKELIEST * sum(probability for probability, _ in among) else ""
@@ -111,11 +108,10 @@ def reads_as_english(question: str) -> bool:
     if english and (all_known or any(w.casefold() in ENGLISH_MARKERS for w in words)):
         return True
     begins = words[0].casefold() in _OPENERS and any(map(_is_known, _words_but_names(words)[1:]))
-    code, probability = _classifier().classify(question.casefold())
-    if str(code) == "en" and probability >= _EVEN:  # likelier than all other languages together
-        return True
     latin = " ".join(w for w in _WORD.findall(question.casefold()) if not _OTHER_SCRIPT.search(w))
     code, probability = _classifier().classify(latin)
+    if str(code) == "en" and probability >= _EVEN:  # likelier than all other languages together
+        return True
     return (english or begins) and (str(code) in _ENGLISHES or probability < _LIKELY)
 
 
@@ -147,7 +143,6 @@ _WHO_YOU_ARE = (
     "how (?:do you|does steelman) work|what can i ask(?: (?:you|u))?|(?:can|could) you help(?: me)?|"
     "are you (?:a |an )?(?:ai|bot|robot|human|person|chatbot)|introduce yourself|help(?: me)?)"
 )
-_WHAT_THIS_IS = "(?:and |so )?(?:what(?:'s| is) this(?: for)?|what does (?:this|it) do|how does (?:this|it) work)"
 _THANKS = "thanks|thank (?:you|u)|thx|many thanks|cheers|danke|merci|gracias"
 _BESIDE = "there|all|everyone|everybody|again|today|steelman|friend|so much|very much|a lot"
 
@@ -158,23 +153,11 @@ def _run_of(openers: str) -> re.Pattern[str]:
 
 
 _GREETS, _THANKED = _run_of(f"{_HELLO}|{_WHO_YOU_ARE}|{_THANKS}"), _run_of(_THANKS)
-_OPENS = _run_of(_HELLO)
-_GREETS_FIRST = re.compile(rf"{_OPENS.pattern}(?:{_WHAT_THIS_IS})")  # alone it may follow up on an answer
-_ASKS_WHO = re.compile(f"{_WHO_YOU_ARE}|{_WHAT_THIS_IS}")
 
 
 def reply_to_greeting(text: str) -> str:
     """Returns a reply to a greeting, to thanks or to 'who are you?'; '' for a text that says more."""
-    if len(text) > _LONGEST_GREETING:
-        return ""
     said = " ".join(question_words(text)).casefold().replace("’", "'")
-    if not (_GREETS.fullmatch(said) or _GREETS_FIRST.fullmatch(said)):
+    if len(text) > _LONGEST_GREETING or not _GREETS.fullmatch(said):
         return ""
-    if _ASKS_WHO.search(said):
-        return "Hello! Steelman shows the strongest case that documents make for each side of a dispute."
     return "You are welcome!" if _THANKED.fullmatch(said) else "Hello!"
-
-
-def opens_with_greeting(text: str) -> bool:
-    """Whether the first words greet."""
-    return _OPENS.match(" ".join(question_words(text)).casefold()) is not None

@@ -1,9 +1,9 @@
 """Quotable parts of a passage: sentences that are understandable alone or with the previous one. Drops an opening
 'But' or 'And', as an editor would: '[S]chools lose more than they gain.' References, page numbers and addresses are
-allowed; long addresses are shortened. Words of over a hundred letters are not."""
+allowed, but no word of over a hundred characters."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tools.language.lexicon import finite_verb
 from tools.language.reported_speech import INTERVIEWER, is_foil, speaker_of
@@ -80,9 +80,7 @@ _PREPARES_A_CLAUSE = re.compile(
 )
 _OPENING = 6  # words in which a pronoun points back
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|me|my|mine|we've|you|your|you're)\b")
-_LONGEST_WORD, _LONGEST_QUOTED_ADDRESS = 100, 500  # characters
-# Without the mark that ends its sentence
-ADDRESS = re.compile(r"(?:https?://|\bwww\.)[^\s\"“”<>]*[^\s\"“”<>.,;:!?)\]'’]")
+_LONGEST_WORD = 100  # characters
 _REFERENCE = re.compile(r"\[\d+\]|\[[a-z]{1,4}\]|https?://|www\.|\bet al\b|\bibid\b|\bpp?\.\s*\d", re.IGNORECASE)
 
 
@@ -117,17 +115,11 @@ def is_prose(sentence: str) -> bool:
     inner = [w for w in sentence.split()[1:] if w[0].isalpha()]
     plain = len(inner) >= _SHORTEST_ALONE - 2 and sum(w[0].isupper() for w in inner) <= 0.4 * len(inner)
     # Longer words are data, broken text or an attack on the page; nearly all names of places are shorter.
-    addresses, words = ADDRESS.findall(sentence), ADDRESS.sub("", sentence).split()
-    readable = all(len(w) <= _LONGEST_WORD for w in words) and all(len(a) <= _LONGEST_QUOTED_ADDRESS for a in addresses)
-    return balanced and plain and readable
+    return balanced and plain and all(len(w) <= _LONGEST_WORD for w in sentence.split())
 
 
 SHORTEST_QUOTE, LONGEST_QUOTE, LONGEST_PAIR = 6, 60, 75  # words of a quotable sentence, and of two
 
-_LONGEST_ADDRESS, _SHOWN_OF_ADDRESS = (
-    80,
-    60,
-)  # characters of an address that is shown whole, and that is kept of a longer one
 _SPACES = re.compile(r"\s+")
 # Connectives without a meaning of their own: not 'otherwise' and 'nor', nor 'but for', 'so far' and 'yet to'.
 _CONNECTIVE = re.compile(
@@ -175,7 +167,7 @@ def quotable_parts(passage: Passage) -> list[QuotablePart]:
             continue
         foil = is_foil(sentence, "".join(sentences[position + 1 : position + 2]), passage.text)
         if not foil and (unit := _quotable_part(passage, sentences, position, before)):
-            found.append(replace(unit, shown=ADDRESS.sub(_shortened_address, unit.shown)))
+            found.append(unit)
         before = position
     return found
 
@@ -225,7 +217,3 @@ def _without_connective(sentence: str) -> str:
 def _with_bracketed_capital(text: str) -> str:
     """Returns '[S]chools lose …' for 'schools lose …'."""
     return f"[{text[0].upper()}]{text[1:]}" if text[:1].islower() else text
-
-
-def _shortened_address(address: re.Match[str]) -> str:
-    return address[0] if len(address[0]) <= _LONGEST_ADDRESS else f"{address[0][:_SHOWN_OF_ADDRESS]}[…]"

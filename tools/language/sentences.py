@@ -21,7 +21,6 @@ _INVISIBLE = re.compile(
 )
 _GLUED_SENTENCES = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]+ )")
 _ENDS = re.compile(r"[.!?:;…][\"'”’)\]]*$")
-_CLAUSE_END = re.compile(r"(?<=[;:,])\s+")
 
 
 def clean_text(text: str) -> str:
@@ -66,8 +65,8 @@ def passage_sentences(passage: Passage) -> list[Sentence]:
 
 
 def cut_passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
-    """Returns passages of about `words` words that end with sentences. Too long a sentence is cut at a clause, else
-    at a word. A rest under a quarter of a passage joins the previous one. A line without a sentence end (a headline,
+    """Returns passages of about `words` words that end with sentences. Too long a sentence is cut at a
+    word. A rest under a quarter of a passage joins the previous one. A line without a sentence end (a headline,
     an item) stays a line."""
     # Joins wrapped lines; an empty line or a sentence end still ends a line.
     joined = re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?=[a-z(])", " ", clean_text(text))
@@ -97,28 +96,14 @@ def pack_pieces(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple
 
 
 def join_pieces(pieces: Sequence[str]) -> str:
-    """Returns the text of a passage's pieces."""
     return " ".join(pieces).replace("\n ", "\n").rstrip()
 
 
 def split_long_sentence(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
-    """Yields the sentence, or parts of a too long one, cut at clauses, else at words."""
-    longest = max(words, _LONGEST_SENTENCE)
-    if len(sentence.split()) <= longest:
-        yield sentence
-        return
-    piece: list[str] = []
-    for clause in _CLAUSE_END.split(sentence):
-        for word in clause.split():
-            piece.append(word)
-            if len(piece) >= longest:
-                yield " ".join(piece)
-                piece = []
-        if len(piece) >= words * 3 / 4:
-            yield " ".join(piece)
-            piece = []
-    if piece:
-        yield " ".join(piece)
+    """Yields the sentence, or parts of a too long one, cut at words."""
+    every, longest = sentence.split(), max(words, _LONGEST_SENTENCE)
+    for start in range(0, len(every), longest):
+        yield " ".join(every[start : start + longest])
 
 
 _HEADING_WORDS = 14  # of a line without a final mark

@@ -196,7 +196,6 @@ class ChatModel:
                     reply.check_length()
                     if budget.seconds_left() <= 0:
                         raise DeadlineError("the time for it was used up.")
-                    current_log().on_reply(len(reply.text))
         except self._client_errors() as exc:
             served = bool(reply.text) or reply_had_begun(exc)
             raise
