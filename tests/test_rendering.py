@@ -17,7 +17,7 @@ from agent.answer.debate_sheet import sheet_file
 from agent.answer.files import to_docx, to_html, to_markdown, write_answer
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, Note
 from agent.answer.outline import to_terminal
-from agent.answer.words import strip_control_characters
+from agent.answer.words import claim_text, strip_control_characters
 
 HOSTILE = [
     "<script>alert(1)</script><img src=x onerror=alert(1)>",
@@ -199,6 +199,22 @@ def test_the_sheet_has_the_strongest_quotations_of_each_side() -> None:
         "- For ‘No’ nothing was sure enough to quote.",
         "- Steelman could not tell the side of 4 documents: ‘Letter 0’, ‘Letter 1’, ‘Letter 2’ and 1 more.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("quote", "shown"),
+    [
+        ('"We will lose trade.', "“We will lose trade.”"),
+        ("“We will lose trade.", "“We will lose trade.”"),
+        ("We will lose the shops' trade.’", "“We will lose the shops' trade.”"),
+        ("Reed said: “We will lose trade.", "“Reed said: “We will lose trade.””"),
+        ("The shops’ trade isn’t “lost”.", "“The shops’ trade isn’t “lost”.”"),
+        ("'Lost' is the word of the '90s.", "“'Lost' is the word of the '90s.”"),
+    ],
+)
+def test_a_quotation_mark_without_its_partner_is_not_shown(quote: str, shown: str) -> None:
+    claim = AnswerClaim(text=quote, citations=[1])
+    assert (claim_text(claim), claim.text) == (shown, quote)
 
 
 # Files

@@ -145,8 +145,23 @@ def claim_text(claim: AnswerClaim, speaker: str | None = None) -> str:
 
 def in_quotes(text: str) -> str:
     """Returns the text in quotation marks, without doubling them."""
+    text = balanced_marks(text)
     whole = _QUOTED.fullmatch(text)
     return f"“{whole[1] if whole else text}”"
+
+
+def balanced_marks(text: str) -> str:
+    """Returns the text without a quotation mark whose partner stands in another sentence; a partner is added to a mark
+    within the text. An apostrophe is no mark."""
+    for opens, closes in ('""', "“”", "‘’", "''"):
+        first = len(re.findall(rf"(?<![^\s(\[]){opens}(?=\S)", text))
+        last = len(re.findall(rf"(?<=\S){closes}(?![^\s.,;:!?)\]])", text))
+        single, at_end = closes in "’'", text.endswith(closes)
+        if first > last and (opens != "'" or (text.startswith(opens) and not last)):
+            text = text[1:] if text.startswith(opens) else f"{text}{closes}"
+        elif last > first and ((at_end and text[-2] in ".,!?") or not single):
+            text = text[:-1] if at_end else f"{opens}{text}"
+    return text
 
 
 def reason_label(claim: AnswerClaim) -> str:
@@ -159,14 +174,18 @@ def with_speaker(words: str, speaker: str) -> str:
 
 
 def shown_sentence(sentence: AnswerClaim | ResponseSentence) -> str:
-    return sentence.shown or sentence.text
+    return balanced_marks(sentence.shown or sentence.text)
 
 
 def supporting_quotes(answer: Answer, citation: Citation) -> list[str]:
     """Returns the source's words behind written claims; quotations are shown as claims."""
     quoted = {c.text for c in (*answer.also, *(c for s in answer.perspectives for c in s.all_claims)) if c.quoted}
     quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)])
-    return [strip_control_characters(q) for q in quotes if q not in quoted] if citation.support is not None else []
+    return (
+        [balanced_marks(strip_control_characters(q)) for q in quotes if q not in quoted]
+        if citation.support is not None
+        else []
+    )
 
 
 def citation_numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> str:
