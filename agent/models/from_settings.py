@@ -12,7 +12,7 @@ from tools.models.judges.batch import BatchJudge
 from tools.models.judges.judge import Judge
 from tools.models.judges.remote import ChatJudge, ScoreJudge, read_judge_prompt
 from tools.models.servers import price_of
-from tools.net.http import is_address, is_local, without_login
+from tools.net.http import is_local
 from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
@@ -74,9 +74,6 @@ def resolve_server(settings: Settings, own: str, variable: str) -> tuple[Vendor,
         "google_genai": (settings.google_gemini_base_url, settings.google_api_key.get_secret_value()),
         "ollama": (settings.ollama_host, ""),
     }[vendor.prefix]
-    if url and not (url.startswith(("http://", "https://")) and is_address(url)):
-        shown = without_login(url)
-        raise SettingsError(f"{named}, and {vendor.address} is '{shown}': write it as http:// or https:// with a host.")
     if vendor.key and not key and not url:
         raise SettingsError(f"{named}: set {vendor.key}, or {vendor.address} for a server of your own.")
     return vendor, model, url or vendor.url, key
