@@ -149,16 +149,6 @@ async def test_a_killed_run_is_interrupted_and_can_be_resumed_and_deleted(settin
         await runs.delete("b" * 12)
 
 
-@pytest.mark.parametrize(("silent", "status"), [(60, "running"), (7200, "cancelled")])
-async def test_the_run_of_a_process_that_sleeps_is_left_to_it(settings: Settings, silent: int, status: str) -> None:
-    async with door(settings) as runs:
-        runs.run_store.create("r", "r", QUESTION, RunOptions.of().to_dict(), runs.executor.owner)
-        with runs.database.write() as db:
-            db.execute("UPDATE runs SET heartbeat = heartbeat - ?", (silent,))
-        runs.run_store.close_abandoned()
-        assert ((await runs.run("r")).status, (await runs.run("r")).state) == (status, "interrupted")
-
-
 async def test_a_run_whose_checkpoints_are_gone_begins_again(settings: Settings) -> None:
     gate = Gate()
     async with door(settings, build(before_search=gate)) as runs:

@@ -58,20 +58,13 @@ def delete(args: argparse.Namespace) -> int:
 
 def rebuild(_: argparse.Namespace) -> int:
     """Builds both indexes from the store. The next search finishes an interrupted rebuild."""
+    from tqdm import tqdm
+
     from agent.runs.bootstrap import open_indexes
 
     store, search, _encoder = open_indexes()
-    taken: dict[str, int] = {}
-
-    def progress(name: str, number: int) -> None:
-        taken[name] = taken.get(name, 0) + number
-        if sys.stderr.isatty():
-            line = ", ".join(f"{n}: {c} passages" for n, c in taken.items())
-            print(f"\r  {line}", end="", file=sys.stderr, flush=True)
-
-    search.rebuild(progress)
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
+    with tqdm(unit=" passages", disable=not sys.stderr.isatty()) as bar:
+        search.rebuild(lambda _, added: bar.update(added))
     print(f"Rebuilt from {sum(c.passages for c in store.collections())} passages.")
     return OK
 
@@ -84,11 +77,9 @@ def runs(args: argparse.Namespace) -> int:
     with closing(Database(settings.database_path)) as database:
         store = RunStore(database)
         if args.delete:
-            row = store.get(args.delete)
-            asyncio.run(_delete_run(settings, store, row.id))
-            print(f"Run {row.id} is deleted, with its answer and the pages that it read.")
+            asyncio.run(_delete_run(settings, store, args.delete))
+            print(f"Run {args.delete} is deleted, with its answer and the pages that it read.")
             return OK
-        store.close_abandoned()
         shown = store.latest(args.limit)
         for row in shown:
             question = strip_control_characters(row.question)
@@ -106,13 +97,13 @@ async def _delete_run(settings: Settings, store: RunStore, run_id: str) -> None:
         await delete_runs([run_id], store, saver)
 
 
-def doctor(args: argparse.Namespace) -> int:
+def doctor(_: argparse.Namespace) -> int:
     """Runs all checks. Returns 1 if a part that is on fails."""
     from agent.commands.doctor import doctor_checks, run_check
 
     failed = False
     print(f"{'':<6} {'settings':<14} {find_env_file() or 'the environment alone; there is no file .env'}")
-    for part in doctor_checks(load_settings(), ask=args.ask):
+    for part in doctor_checks(load_settings()):
         found = run_check(part)
         failed = failed or found.state == "fails"
         took = "" if found.state == "off" else f"  ({found.seconds:.1f} s)"

@@ -86,7 +86,8 @@ class GraphHost:
         """Returns the graph; the first call takes seconds. Raises SteelmanError for unusable settings or data."""
         with self._lock:
             if self._graph is None:
-                self._parts = open_parts(load_settings(), samples=True)
+                self._parts = open_parts(load_settings())
+                self._parts.index_samples()
                 self._graph = build_served(self._parts)
             return self._graph
 

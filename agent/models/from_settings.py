@@ -31,15 +31,13 @@ def uses_chat(settings: Settings) -> bool:
 
 
 def build_chat_models(settings: Settings) -> dict[str, ChatModel]:
-    """Returns the chat model of each stage; stages of one model share the object."""
-    made = {stage: build_stage_model(settings, stage) for stage in STAGES}
+    """Returns the chat model of each stage; stages of one model share the object. Raises as `model_by_name` does."""
+    made = {
+        stage: model_by_name(settings, getattr(settings, f"model_{stage}"), f"STEELMAN_MODEL_{stage.upper()}")
+        for stage in STAGES
+    }
     shared = {model.name: model for model in reversed(made.values())}
     return {stage: shared[model.name] for stage, model in made.items()}
-
-
-def build_stage_model(settings: Settings, stage: str) -> ChatModel:
-    """Returns the chat model of a stage ('expand', 'queries', 'write'). Raises as `model_by_name` does."""
-    return model_by_name(settings, getattr(settings, f"model_{stage}"), f"STEELMAN_MODEL_{stage.upper()}")
 
 
 def model_by_name(settings: Settings, own: str, variable: str) -> ChatModel:
@@ -94,17 +92,7 @@ def _check_compatible(settings: Settings, name: str, named: str, given: str) -> 
 
 
 def build_judge(settings: Settings) -> Judge | None:
-    """Returns the remote judge, or None. Raises SettingsError for an unusable or unused prompt file."""
-    judge = _remote_judge(settings)
-    if settings.judge_prompt and not isinstance(judge, ChatJudge):
-        raise SettingsError(
-            "a prompt for the judge is of use to a chat model only. Set STEELMAN_JUDGE_URL and "
-            "STEELMAN_JUDGE_MODEL to one, or leave the prompt out."
-        )
-    return judge
-
-
-def _remote_judge(settings: Settings) -> Judge | None:
+    """Returns the remote judge, or None. Raises SettingsError for an unusable prompt file."""
     if settings.provider == "embedded" or settings.judge.startswith(("embedded", "hub:")):
         return None
     if judges_in_batches(settings):

@@ -78,7 +78,6 @@ class Runs:
             self.database, self.providers = self.parts.database, self.parts.providers
             self.store = self.parts.store.of("")  # without anybody's private collections
             self.run_store = RunStore(self.database)
-            await self._in_thread(self.run_store.close_abandoned)
             saver = await opening.enter_async_context(open_checkpointer(self.settings))
             self._graph = build_graph(self.providers, saver)
             given = self._graph, self.providers, self.run_store, self._in_thread
@@ -132,7 +131,7 @@ class Runs:
         return frozenset(run_id for run_id, task in self.executor.tasks.items() if not task.cancelling())
 
     async def run(self, run_id: str) -> RunRow:
-        """Returns the run by its id or an unambiguous prefix. Raises UnknownRunError."""
+        """Raises UnknownRunError."""
         return await self._in_thread(self.run_store.get, run_id)
 
     async def recent_events(self, run_id: str, after: int = 0) -> list[RunEvent]:
@@ -236,8 +235,7 @@ class Runs:
     async def delete(self, *run_ids: str) -> None:
         """Deletes the runs with checkpoints, events, answers and pages. Raises RunBusyError, UnknownRunError."""
         saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
-        whole = [(await self.run(run_id)).id for run_id in run_ids]
-        await delete_runs(whole, self.run_store, saver, self._in_thread.pool)
+        await delete_runs(run_ids, self.run_store, saver, self._in_thread.pool)
 
     async def delete_thread(self, thread: str, person: str | None = None) -> None:
         """Deletes all runs of the thread, or a person's, or none if one is busy. Raises RunBusyError,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent.runs.store import STALE_SECONDS, VISIBLE_RUNS, RunStatus, is_alive
+from agent.runs.store import VISIBLE_RUNS, RunStatus, is_alive
 from tools.store.database import Database
 
 _THREADS = f"""
@@ -42,7 +42,7 @@ class RunThread:
     @property
     def state(self) -> str:
         """The newest run's status in a word."""
-        gone = self.error if self.status == "cancelled" else not is_alive(self.owner, self.heartbeat, STALE_SECONDS)
+        gone = self.error if self.status == "cancelled" else not is_alive(self.owner, self.heartbeat)
         return "interrupted" if gone and self.status in ("cancelled", "running") else self.status
 
 
