@@ -171,7 +171,6 @@ class _Checks:
         settings, encoder = self.settings, self._encoder()
         with self._store() as store, ExitStack() as closing_last:
             search = self._opened.search if self._opened else build_search(settings, store, encoder)
-            before = search.condition()
             if self._opened is None:  # searches update an open one
                 closing_last.callback(search.close)
                 search.refresh()
@@ -179,7 +178,7 @@ class _Checks:
                 search.search("test", encoder.encode_queries(["test"])[0], [collection.name], 1)
         chroma = f"Chroma at {without_login(settings.chroma_url)}, tantivy" if settings.chroma_url else ""
         where = f"{chroma or 'Chroma and tantivy, both'} in this process"
-        return f"{where}, up to date with the store" + (f"; before this check: {' '.join(before)}" if before else "")
+        return f"{where}, up to date with the store"
 
     def chat(self) -> str:
         """Lists the models, which is free and checks address, key and names."""
