@@ -74,7 +74,6 @@ def build_parser() -> argparse.ArgumentParser:
     runs.add_argument("--limit", type=int, default=20, metavar="N")
     runs.add_argument("--delete", metavar="RUN_ID", help="delete this run with its answer and web pages")
     commands.add_parser("doctor", help="check every configured part; say how to turn on the others")
-    commands.add_parser("graph", help="print the agent's graph as Mermaid")
     return parser
 
 

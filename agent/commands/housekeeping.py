@@ -1,10 +1,9 @@
-"""The commands `collections`, `delete`, `rebuild`, `runs`, `doctor` and `graph`."""
+"""The commands `collections`, `delete`, `rebuild`, `runs` and `doctor`."""
 
 import argparse
 import asyncio
 import sys
 from contextlib import closing
-from typing import cast
 
 from agent.__main__ import FAILED, OK
 from agent.answer.words import stored_document_facts, strip_control_characters
@@ -111,12 +110,3 @@ def doctor(_: argparse.Namespace) -> int:
         print(f"{state:<6} {found.name:<14} {found.detail}{took}", flush=True)
     print("How to turn each on, what it costs and what is sent to whom: docs/providers.md")
     return FAILED if failed else OK
-
-
-def graph(_: argparse.Namespace) -> int:
-    """Prints the graph as Mermaid."""
-    from agent.graph import build_graph
-    from agent.models.providers import Providers
-
-    print(build_graph(cast(Providers, None)).get_graph().draw_mermaid())
-    return OK

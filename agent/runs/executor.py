@@ -8,6 +8,7 @@ import contextlib
 import logging
 import sys
 import time
+import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +19,7 @@ from weakref import WeakValueDictionary
 from agent.answer.assemble import build_answer
 from agent.models.providers import Providers
 from agent.options import RunOptions
-from agent.runs.store import RunStatus, RunStore, new_owner
+from agent.runs.store import RunStatus, RunStore
 from agent.state import RunState
 from tools import errors
 from tools.errors import RunError, SteelmanError, StoreError, as_installed
@@ -104,7 +105,7 @@ class RunExecutor:
         self, graph: "Graph", providers: Providers, run_store: RunStore, thread: TableThread, max_concurrent: int | None
     ) -> None:
         """max_concurrent: runs executed at a time; others wait, and so does their deadline."""
-        self.owner = new_owner()
+        self.owner = uuid.uuid4().hex
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.on_end: Callable[[str], object] = lambda _: None
         """Called at each end with the answer's outcome, or the run's status."""

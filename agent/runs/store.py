@@ -1,17 +1,12 @@
 """Runs, numbered events and answers in the store's database. A heartbeat shows which process works on a run."""
 
-import contextlib
 import json
-import os
-import socket
 import sqlite3
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any, Literal
 
 from agent.answer.corrections import Corrections, apply_corrections
@@ -21,28 +16,9 @@ from tools.store.database import Database
 from tools.store.run_passages import RunPassages, WebPassages, drop_stored_copies
 
 
-def new_owner() -> str:
-    """Returns a unique name for this process: machine:process:random."""
-    return ":".join((_machine() or socket.gethostname(), str(os.getpid()), uuid.uuid4().hex[:6]))
-
-
-@cache
-def _machine() -> str:
-    """Returns the host and its process namespace; empty without /proc."""
-    with contextlib.suppress(OSError):
-        return f"{socket.gethostname()}:{Path('/proc/self/ns/pid').stat().st_ino}"
-    return ""
-
-
-def is_alive(owner: str | None, heartbeat: float | None) -> bool:
-    """Whether the run's owner still works.
-
-    A process of this machine is dead once it ends, another one STALE_SECONDS after its last heartbeat. A
-    heartbeat far in the future does not count, because the clock was set back.
-    """
-    machine, _, process = (owner or "").rpartition(":")[0].rpartition(":")
-    if machine and machine == _machine() and not Path(f"/proc/{process}").exists():
-        return False
+def is_alive(heartbeat: float | None) -> bool:
+    """Whether the run's owner still works. A heartbeat far in the future does not count, because the clock was set
+    back."""
     return heartbeat is not None and abs(time.time() - heartbeat) <= STALE_SECONDS
 
 
@@ -100,7 +76,7 @@ class RunRow:
     @property
     def held(self) -> bool:
         """Whether a process works on the run or has not released it."""
-        return is_alive(self.owner, self.heartbeat)
+        return is_alive(self.heartbeat)
 
     @property
     def abandoned(self) -> bool:
