@@ -9,8 +9,8 @@ import asyncio
 import contextlib
 import sys
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -39,19 +39,22 @@ if TYPE_CHECKING:
 
 
 async def delete_runs(
-    run_ids: Sequence[str], runs: RunStore, saver: "BaseCheckpointSaver[Any]", thread: Executor | None = None
+    run_ids: Sequence[str],
+    runs: RunStore,
+    saver: "BaseCheckpointSaver[Any]",
+    in_thread: Callable[..., Awaitable[Any]] = asyncio.to_thread,
 ) -> None:
     """Deletes the runs; rows go last, so that a failed deletion can be repeated.
 
-    thread: executor for the run tables. Raises RunBusyError, UnknownRunError before deleting anything.
+    Raises RunBusyError, UnknownRunError before deleting anything.
     """
-    in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
     await in_thread(runs.check_free, run_ids)
     for run_id in run_ids:
         await saver.adelete_thread(run_id)
     await in_thread(runs.delete, *run_ids)
 
 
+_POLL_SECONDS = 0.2
 _THREADS = 32
 
 
@@ -150,8 +153,6 @@ class Runs:
         """
         run = await self.run(run_id)
         while True:
-            # Taken before the rows are read, and set once for every follower.
-            news = self.executor.news(run.id)
             run = await self.run(run.id)
             for event in await self.recent_events(run.id, after):
                 after = event.number
@@ -161,7 +162,7 @@ class Runs:
             if run.interrupted:
                 hint = f"Go on with it: `{resume_command(run.id)}`."
                 raise RunAbandonedError(f"the process that worked on run {run.id} is gone.", hint=hint)
-            await self.executor.wait(run.id, news)
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def answer(self, run_id: str, show: Callable[[RunEvent], None] | None = None) -> Answer:
         """Waits for the run and returns its answer. show: gets each event.
@@ -233,7 +234,7 @@ class Runs:
     async def delete(self, *run_ids: str) -> None:
         """Deletes the runs with checkpoints, events, answers and pages. Raises RunBusyError, UnknownRunError."""
         saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
-        await delete_runs(run_ids, self.run_store, saver, self._in_thread.pool)
+        await delete_runs(run_ids, self.run_store, saver, self._in_thread)
 
     async def delete_thread(self, thread: str, person: str | None = None) -> None:
         """Deletes all runs of the thread, or a person's, or none if one is busy. Raises RunBusyError,
