@@ -340,10 +340,6 @@ class Settings(BaseSettings):
         return self.data_dir / "cache"
 
     @cached_property
-    def index_dir(self) -> Path:
-        return self.data_dir / "index"
-
-    @cached_property
     def database_path(self) -> Path:
         return self.data_dir / "steelman.db"
 

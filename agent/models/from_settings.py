@@ -173,7 +173,7 @@ def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSe
     token, url = settings.chroma_token.get_secret_value(), settings.chroma_url
     dense = DenseServer(url, store.store_id(), token=token) if url else None
     embedded = not (settings.embeddings_url or settings.encoder)  # only this one compares sentences
-    return HybridSearch(store, settings.index_dir, encoder, dense, keeps_sentences=embedded)
+    return HybridSearch(store, settings.data_dir / "index", encoder, dense, keeps_sentences=embedded)
 
 
 def build_engine(settings: Settings) -> SearchEngine | None:
