@@ -52,9 +52,6 @@ def whole_path(value: Path) -> Path:
         raise ValueError("no home folder is known for its '~'; write the path from / on") from exc
 
 
-_ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
-
-
 def split_list(value: str) -> list[str]:
     """Splits a setting at commas."""
     return [part.strip() for part in value.split(",") if part.strip()]
@@ -63,12 +60,6 @@ def split_list(value: str) -> list[str]:
 def checked_judge(value: str) -> str:
     if value not in (known := ("auto", "embedded", "batch", "chat", "score")) and not value.startswith("hub:"):
         raise ValueError(f"it is one of {', '.join(known)}, or hub: and the name or folder of a model")
-    return value
-
-
-def checked_origins(value: str) -> str:
-    if not all(map(_ORIGIN.fullmatch, split_list(value))):
-        raise ValueError("it lists addresses of pages without a path, such as https://app.example.org")
     return value
 
 
@@ -136,9 +127,6 @@ class Settings(BaseSettings):
     )
     ssl_cert_file: str = external_setting(
         "SSL_CERT_FILE", "Certificates (PEM) of authorities to believe besides the usual ones."
-    )
-    ssl_cert_dir: str = external_setting(
-        "SSL_CERT_DIR", "The same as a folder, with the names that `openssl rehash` gives."
     )
     trust_proxy: bool = Field(
         default=False,
@@ -246,9 +234,7 @@ class Settings(BaseSettings):
     api_hosts: str = _text(
         "Names under which callers reach it, and browsers the page, besides this machine's: api.example.org, ..."
     )
-    api_origins: Annotated[str, AfterValidator(checked_origins)] = _text(
-        "Web pages that may call it (CORS): https://app.example.org, ...; empty: none."
-    )
+    api_origins: str = _text("Web pages that may call it (CORS): https://app.example.org, ...; empty: none.")
     public_url: _Address = _text(
         "Where callers reach it through a proxy, such as https://example.org/steelman; all links begin with it."
     )
@@ -370,7 +356,7 @@ def load_settings(**changes: object) -> Settings:
         shown = "what it is set to" if "KEY" in name or "TOKEN" in name else repr(given)
         why = error["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name} cannot be {shown}: {why}. {more}") from exc
-    for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir"):
+    for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "ssl_cert_file"):
         if name not in os.environ and (value := getattr(settings, name)):
             os.environ.setdefault(name.upper(), value)  # libraries read them there
     provide_home(settings.data_dir)

@@ -214,13 +214,9 @@ class _Checks:
         return f"{name} at {where}, accepts a passage from {judge.threshold:.2f} on; {instead}"
 
     def web(self) -> str:
-        from tools.web.domains import DomainLists
-
         engine = build_engine(self.settings)
         assert engine is not None  # this check runs only with one
-        lists = DomainLists.load(self.settings.domains)
-        domains = f"{len(lists.prefer)} preferred, {len(lists.block)} blocked, {len(lists.allow) or 'all'} allowed"
-        return f"{engine.title} at {engine.address}, not asked; {domains} domains"
+        return f"{engine.title} at {engine.address}, not asked"
 
     def checkpoints(self) -> str:
         from agent.runs.checkpoints import open_checkpointer

@@ -180,8 +180,7 @@ class Runs:
             raise RunCancelledError(f"run {run.id} was cancelled.", hint=hint)
         if run.status == "waiting":
             raise RunError(f"run {run.id} waits for its sides to be reviewed.")
-        if (failure := (await self.failures([run.id])).get(run.id)) is None:
-            raise RunError(run.error or f"run {run.id} failed.")
+        failure = (await self.failures([run.id]))[run.id]
         cause = failure.cause()
         raise cause if isinstance(cause, RunCrashedError) else RunError(failure.error, hint=failure.hint)
 
