@@ -3,7 +3,7 @@
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent.state import QuestionForm, StageName
@@ -78,8 +78,7 @@ class RunOptions:
         if depth not in _DEPTHS:
             raise SettingsError(f"depth has to be one of {', '.join(_DEPTHS)}, not '{depth}'.")
         check_names(changes, [f.name for f in fields(cls)])
-        options = replace(cls(depth=depth), **_DEPTHS[depth])  # type: ignore[arg-type]  # values fit their fields by construction
-        options = replace(options, **changes)
+        options = cls(**{"depth": depth, **_DEPTHS[depth], **changes})
         options.check()
         return options
 

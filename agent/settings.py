@@ -30,7 +30,7 @@ def find_env_file() -> Path | None:
             return Path(named)
         raise SettingsError(f"STEELMAN_ENV_FILE names no file: {named!r}. Correct the path, or unset it.")
     folders = [ROOT] if is_checkout() else []
-    with suppress(ValueError, SettingsError):  # Settings reports the data folder's fault
+    with suppress(RuntimeError, SettingsError):  # Settings reports the data folder's fault
         given = os.environ.get("STEELMAN_DATA_DIR")
         folders.append(whole_path(Path(given)) if given else usual_data_folder())
     return next((folder / ".env" for folder in folders if os.path.lexists(folder / ".env")), None)
@@ -45,11 +45,8 @@ def usual_data_folder() -> Path:
 
 
 def whole_path(value: Path) -> Path:
-    """Returns the absolute path, with `~` expanded. Raises ValueError if that is impossible."""
-    try:
-        return value.expanduser().absolute()
-    except RuntimeError as exc:
-        raise ValueError("no home folder is known for its '~'; write the path from / on") from exc
+    """Returns the absolute path, with `~` expanded. Raises RuntimeError if no home folder is known."""
+    return value.expanduser().absolute()
 
 
 def split_list(value: str) -> list[str]:

@@ -13,14 +13,13 @@ from agent.settings import Settings, find_env_file, load_settings
 from tools.errors import InputError, command
 from tools.language.lexicon import count
 from tools.store.database import Database
-from tools.store.store import SAMPLES
+from tools.store.store import SAMPLES, Store
 
 
 def collections(args: argparse.Namespace) -> int:
     """Prints the collections, or one collection's documents."""
-    from agent.runs.bootstrap import open_store
-
-    store, settings = open_store()
+    settings = load_settings()
+    store = Store(Database(settings.database_path))
     if args.name:
         for row in store.documents(args.name):
             about = ", ".join(filter(None, [row["title"], row["publisher"], *stored_document_facts(row)]))
@@ -43,8 +42,7 @@ def delete(args: argparse.Namespace) -> int:
     if args.name == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
     store, search, _ = open_indexes()
-    name, document = args.name, args.document
-    removed = store.delete_document(name, document) if document else store.delete_collection(name)
+    removed = store.delete_document(args.name, args.document) if args.document else store.delete_collection(args.name)
     if args.document and not removed:
         raise InputError(
             f"collection '{args.name}' has no document '{args.document}'.",

@@ -92,12 +92,6 @@ def build_own_judge(settings: Settings) -> Judge:
     return judge
 
 
-def open_store() -> tuple[Store, Settings]:
-    """Returns the store without providers."""
-    settings = load_settings()
-    return Store(Database(settings.database_path)), settings
-
-
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     """Returns the store, its indexes and their encoder, without a run's providers."""
     from tools.models.encoders import load_encoder
