@@ -20,15 +20,8 @@ def discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def print_warnings() -> None:
-    """Prints Steelman's own warnings on standard error, one line each, without a traceback."""
-    logger = logging.getLogger("steelman")
-    if not any(isinstance(handler, _WarningHandler) for handler in logger.handlers):
-        logger.addHandler(_WarningHandler(logging.WARNING))
-
-
 class _WarningHandler(logging.Handler):
-    """Prints warnings only: errors of a run reach its caller."""
+    """Prints Steelman's own warnings, one line each, without a traceback. Errors of a run reach its caller."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno == logging.WARNING:
@@ -80,11 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
     runs = commands.add_parser("runs", help="list the last runs, or delete one")
     runs.add_argument("--limit", type=int, default=20, metavar="N")
     runs.add_argument("--delete", metavar="RUN_ID", help="delete this run with its answer and web pages")
-    doctor = commands.add_parser("doctor", help="check every configured part; say how to turn on the others")
-    doctor.add_argument(
-        "--ask", action="store_true", help="also send requests that cost a little: a question, a search"
-    )
-    commands.add_parser("graph", help="print the agent's graph as Mermaid")
+    commands.add_parser("doctor", help="check every configured part; say how to turn on the others")
     return parser
 
 
@@ -158,7 +147,7 @@ def _add_batch(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command and returns its exit status. Any failure becomes one line for the user."""
-    print_warnings()
+    logging.getLogger("steelman").handlers = [_WarningHandler()]
     return run_command(partial(_run, arguments), "agent")
 
 
@@ -169,7 +158,10 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=errors)
     try:
-        return _printed(work)
+        try:
+            return work()
+        finally:
+            sys.stdout.flush()  # the pipe may be closed
     except InputError as exc:
         return _refuse(name, str(exc), BAD_INPUT)
     except SteelmanError as exc:
@@ -198,16 +190,6 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
             f"again; `{as_installed(f'PYTHONDEVMODE=1 python -m {module}')} …` shows where it happened.",
             FAILED,
         )
-
-
-def _printed(work: Callable[[], int]) -> int:
-    try:
-        status = work()
-    except SystemExit:
-        sys.stdout.flush()  # the pipe may be closed
-        raise
-    sys.stdout.flush()
-    return status
 
 
 def _run(arguments: list[str] | None) -> int:

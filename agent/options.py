@@ -3,7 +3,7 @@
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent.state import QuestionForm, StageName
@@ -77,8 +77,7 @@ class RunOptions:
         if depth not in _DEPTHS:
             raise SettingsError(f"depth has to be one of {', '.join(_DEPTHS)}, not '{depth}'.")
         check_names(changes, [f.name for f in fields(cls)])
-        options = replace(cls(depth=depth), **_DEPTHS[depth])  # type: ignore[arg-type]  # values fit their fields by construction
-        options = replace(options, **changes)
+        options = cls(**{"depth": depth, **_DEPTHS[depth], **changes})
         options.check()
         return options
 
@@ -125,18 +124,14 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     Raises GreetingError for a greeting, QuestionError for text that cannot be answered. english_only: refuse other
     languages, because the embedded providers read English.
     """
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as exc:
-        raise QuestionError("the question holds bytes that are no text (not UTF-8). Type it again.") from exc
     if len(text) > LONGEST_QUESTION:
         raise QuestionError(
             f"the question is {len(text):,} characters long; {LONGEST_QUESTION:,} is the most. Ask it in a sentence or "
             "two, and give long texts to `python -m agent ingest`.",
             hint=", and give long texts to `python -m agent ingest`",
         )
-    if any(unicodedata.category(c) == "Cc" and not c.isspace() for c in text):
-        raise QuestionError("the question holds control characters. Type it again as plain text.")
+    if any(unicodedata.category(c) in ("Cc", "Cs") and not c.isspace() for c in text):  # Cs: bytes that are not UTF-8
+        raise QuestionError("the question holds bytes or control characters that are no text. Type it again.")
     question = one_line(text)
     if not question:
         raise QuestionError(f"the question is empty. {_EXAMPLE}")

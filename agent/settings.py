@@ -1,7 +1,6 @@
 """Settings from the environment and from a `.env` file: their fields, forms and checks, and the text of
 `.env.example`."""
 
-import io
 import os
 import re
 import textwrap
@@ -9,15 +8,15 @@ from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from platformdirs import user_data_dir
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
-from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.disk import ROOT, is_checkout, provide_home
 from tools.errors import SettingsError
-from tools.net.http import fault_of_address, fault_of_key, is_address, without_login
+from tools.net.http import is_address, without_login
 
 
 def find_env_file() -> Path | None:
@@ -31,7 +30,7 @@ def find_env_file() -> Path | None:
             return Path(named)
         raise SettingsError(f"STEELMAN_ENV_FILE names no file: {named!r}. Correct the path, or unset it.")
     folders = [ROOT] if is_checkout() else []
-    with suppress(ValueError, SettingsError):  # Settings reports the data folder's fault
+    with suppress(RuntimeError, SettingsError):  # Settings reports the data folder's fault
         given = os.environ.get("STEELMAN_DATA_DIR")
         folders.append(whole_path(Path(given)) if given else usual_data_folder())
     return next((folder / ".env" for folder in folders if os.path.lexists(folder / ".env")), None)
@@ -46,41 +45,8 @@ def usual_data_folder() -> Path:
 
 
 def whole_path(value: Path) -> Path:
-    """Returns the absolute path, with `~` expanded. Raises ValueError if that is impossible."""
-    try:
-        path = value.expanduser().absolute()
-        path.as_posix().encode()
-    except RuntimeError as exc:
-        raise ValueError("no home folder is known for its '~'; write the path from / on") from exc
-    except UnicodeEncodeError as exc:
-        raise ValueError("it holds bytes that are no UTF-8; name another folder") from exc
-    return path
-
-
-def check_lines(file: Path) -> None:
-    """Raises SettingsError that names the line of the settings file that is no text or sets nothing."""
-    from dotenv.parser import parse_stream
-
-    try:
-        text = "" if file.is_fifo() else file.read_text("utf-8-sig")  # a secret manager's pipe is readable once
-    except UnicodeDecodeError as exc:
-        line = exc.object.count(b"\n", 0, exc.start) + 1
-        raise SettingsError(f"{file.absolute()}, line {line} is no UTF-8 text. Save the file as UTF-8.") from exc
-    except OSError as exc:
-        why = exc.strerror or exc
-        raise SettingsError(f"{file.absolute()} cannot be read ({why}). Let this user read it, or remove it.") from exc
-    for binding in parse_stream(io.StringIO(text)):
-        written = binding.original.string
-        if binding.error or "\0" in written or (binding.key and binding.value is None):
-            line = binding.original.line + written.partition(written.lstrip())[0].count("\n")  # after blank lines
-            how = "Write NAME=VALUE there, the value in straight quotes or none, and save the file as UTF-8."
-            raise SettingsError(f"{file.absolute()}, line {line} cannot be understood. {how}")
-
-
-_HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
-_ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
-_PUBLIC = re.compile(_ORIGIN.pattern + r"(?:/[A-Za-z0-9._~-]+)*", re.IGNORECASE)
-_OURS = ("/v1", "/mcp", "/docs")  # people copy these from addresses of calls
+    """Returns the absolute path, with `~` expanded. Raises RuntimeError if no home folder is known."""
+    return value.expanduser().absolute()
 
 
 def split_list(value: str) -> list[str]:
@@ -94,28 +60,6 @@ def checked_judge(value: str) -> str:
     return value
 
 
-def _each(form: re.Pattern[str], what: str) -> AfterValidator:
-    """Returns a check of a setting that lists several. what: what it lists, with an example."""
-
-    def check(value: str) -> str:
-        if not all(map(form.fullmatch, split_list(value))):
-            raise ValueError(f"it lists {what}")
-        return value
-
-    return AfterValidator(check)
-
-
-_HostNames = _each(_HOST_NAME, "host names without https:// and port, such as api.example.org, other.example")
-_Origins = _each(_ORIGIN, "addresses of pages without a path, such as https://app.example.org")
-
-
-def checked_public_address(value: str) -> str:
-    value = value.rstrip("/")
-    if value and (not _PUBLIC.fullmatch(value) or not is_address(value) or value.endswith(_OURS)):
-        raise ValueError("it is where callers reach the server, with the path before /v1: https://example.org/steelman")
-    return value
-
-
 def checked_address(value: str) -> str:
     if value and not (value.startswith(("http://", "https://")) and is_address(value)):
         raise ValueError("an address is http:// or https:// with a host and, if need be, a port")
@@ -126,24 +70,15 @@ def checked_ollama_address(value: str) -> str:
     """Returns the address as Ollama reads it: scheme, host and port are optional; 0.0.0.0 is this machine."""
     if not value:
         return value
-    scheme, rest = value.split("://", 1) if "://" in value else ("", value)
-    place, slash, path = rest.partition("/")
-    login, at, host = place.rpartition("@")
-    host = f"[{host}]" if host.count(":") > 1 and "[" not in host else host.rstrip(":")
-    port = "" if scheme or re.search(r"(?:^|[^:]):\d+$", host) else ":11434"
-    host = re.sub(r"^(0\.0\.0\.0|\[::\])?(?=:|$)", "127.0.0.1", f"{host}{port}")
-    return f"{scheme or 'http'}://{login}{at}{host}{slash}{path}".rstrip("/")
+    parts = urlsplit(value if "://" in value else f"http://{value}")
+    host = parts.netloc if parts.port or "://" in value else f"{parts.netloc}:11434"
+    return parts._replace(netloc=re.sub(r"^(0\.0\.0\.0|\[::\])?(?=:|$)", "127.0.0.1", host)).geturl().rstrip("/")
 
 
 def checked_rates(value: str) -> str:
     from limits import parse_many
 
-    try:
-        fine = all(rate.amount > 0 for rate in parse_many(value))
-    except ValueError:
-        fine = False
-    if not fine:
-        raise ValueError("a rate is a number of requests and a time, such as 10/second or 10/second; 300/minute")
+    parse_many(value)
     return value
 
 
@@ -152,39 +87,8 @@ def external_setting(name: str, description: str, default: object = "") -> Any:
     return Field(default=default, validation_alias=name, description=description)
 
 
-class NetworkSettings(BaseSettings):
-    """Proxies and certificates."""
-
-    https_proxy: str = external_setting(
-        "HTTPS_PROXY", "The proxy to addresses of https://, as http://NAME:PASSWORD@HOST:PORT."
-    )
-    http_proxy: str = external_setting("HTTP_PROXY", "The proxy to addresses of http:// outside this network.")
-    all_proxy: str = external_setting("ALL_PROXY", "The proxy to both, where they have none of their own.")
-    no_proxy: str = external_setting(
-        "NO_PROXY", "What is asked straight all the same: example.org, 203.0.113.0/24, ... or *."
-    )
-    ssl_cert_file: str = external_setting(
-        "SSL_CERT_FILE", "Certificates (PEM) of authorities to believe besides the usual ones."
-    )
-    ssl_cert_dir: str = external_setting(
-        "SSL_CERT_DIR", "The same as a folder, with the names that `openssl rehash` gives."
-    )
-    trust_proxy: bool = Field(
-        default=False,
-        description="Whether pages whose names this machine cannot look up are asked of the proxy, unchecked.",
-    )
-
-    def export_to_environment(self) -> None:
-        """Copies settings of `.env` into the environment, where libraries read them."""
-        for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir"):
-            if name not in os.environ and (value := getattr(self, name)):
-                os.environ.setdefault(name.upper(), value)
-
-
 _NO_KEY = SecretStr("")
 _Address = Annotated[str, AfterValidator(checked_address)]
-_VendorAddress = Annotated[str, AfterValidator(lambda value: value.rstrip("/"))]  # checked if its vendor is used
-_UNSENDABLE = "unsendable"
 _SENT = ("_key", "_token")  # endings of names of header values
 _PLACES = ("_url", "_host")
 
@@ -196,7 +100,7 @@ def _text(description: str) -> Any:
 _key = partial(external_setting, default=_NO_KEY)
 
 
-class Settings(NetworkSettings):
+class Settings(BaseSettings):
     """The configuration of this machine. `agent.options` has the options of one run."""
 
     model_config = SettingsConfigDict(
@@ -207,6 +111,23 @@ class Settings(NetworkSettings):
         populate_by_name=True,
         protected_namespaces=(),
         hide_input_in_errors=True,  # the input may be a key
+    )
+
+    # Proxies and certificates
+    https_proxy: str = external_setting(
+        "HTTPS_PROXY", "The proxy to addresses of https://, as http://NAME:PASSWORD@HOST:PORT."
+    )
+    http_proxy: str = external_setting("HTTP_PROXY", "The proxy to addresses of http:// outside this network.")
+    all_proxy: str = external_setting("ALL_PROXY", "The proxy to both, where they have none of their own.")
+    no_proxy: str = external_setting(
+        "NO_PROXY", "What is asked straight all the same: example.org, 203.0.113.0/24, ... or *."
+    )
+    ssl_cert_file: str = external_setting(
+        "SSL_CERT_FILE", "Certificates (PEM) of authorities to believe besides the usual ones."
+    )
+    trust_proxy: bool = Field(
+        default=False,
+        description="Whether pages whose names this machine cannot look up are asked of the proxy, unchecked.",
     )
 
     data_dir: Annotated[Path, AfterValidator(whole_path)] = Field(
@@ -235,11 +156,11 @@ class Settings(NetworkSettings):
         "OPENAI_BASE_URL", "Any OpenAI-compatible server (vLLM, Ollama, llama.cpp), such as http://127.0.0.1:11434/v1."
     )
     anthropic_api_key: SecretStr = _key("ANTHROPIC_API_KEY", "The key for models named anthropic:…")
-    anthropic_base_url: _VendorAddress = external_setting(
+    anthropic_base_url: _Address = external_setting(
         "ANTHROPIC_BASE_URL", "Another address for models named anthropic:…"
     )
     google_api_key: SecretStr = _key("GOOGLE_API_KEY", "The key for models named google_genai:…")
-    google_gemini_base_url: _VendorAddress = external_setting(
+    google_gemini_base_url: _Address = external_setting(
         "GOOGLE_GEMINI_BASE_URL", "Another address for models named google_genai:…"
     )
     ollama_host: Annotated[str, AfterValidator(checked_ollama_address)] = external_setting(
@@ -307,13 +228,11 @@ class Settings(NetworkSettings):
         "first: `python -m api keys make NAME`.",
     )
     api_port: int = Field(default=8000, ge=0, le=65535, description="The port; 0 takes a free one and says which.")
-    api_hosts: Annotated[str, _HostNames] = _text(
+    api_hosts: str = _text(
         "Names under which callers reach it, and browsers the page, besides this machine's: api.example.org, ..."
     )
-    api_origins: Annotated[str, _Origins] = _text(
-        "Web pages that may call it (CORS): https://app.example.org, ...; empty: none."
-    )
-    public_url: Annotated[str, AfterValidator(checked_public_address)] = _text(
+    api_origins: str = _text("Web pages that may call it (CORS): https://app.example.org, ...; empty: none.")
+    public_url: _Address = _text(
         "Where callers reach it through a proxy, such as https://example.org/steelman; all links begin with it."
     )
     api_runs: int = Field(default=4, ge=1, le=64, description="Runs that are worked on at once.")
@@ -332,10 +251,9 @@ class Settings(NetworkSettings):
         given, name = value.get_secret_value() if isinstance(value, SecretStr) else value, str(info.field_name)
         if not isinstance(given, str) or not (name.endswith(_SENT + _PLACES) or "model" in name):
             return value
-        check = fault_of_key if name.endswith(_SENT) else fault_of_address
         given = given.strip(" \t\r\n")
-        if fault := check(given):
-            raise PydanticCustomError(_UNSENDABLE, "{fault}", {"fault": fault})
+        if name.endswith(_SENT) and not all("!" <= character <= "~" for character in given):
+            raise ValueError("a key is one word of ASCII characters. Copy it again")
         return given
 
     @model_validator(mode="after")
@@ -405,10 +323,6 @@ class Settings(NetworkSettings):
         return self.data_dir / "cache"
 
     @cached_property
-    def index_dir(self) -> Path:
-        return self.data_dir / "index"
-
-    @cached_property
     def database_path(self) -> Path:
         return self.data_dir / "steelman.db"
 
@@ -423,25 +337,25 @@ def load_settings(**changes: object) -> Settings:
     Also sets proxies, a home and a temporary folder for this process and its children, if the machine lacks them.
     """
     file = find_env_file()
-    if file:
-        check_lines(file)
     more = f"See .env.example{f'; {file} is read' if file else ''}."
     try:
         settings = Settings(_env_file=file, _env_file_encoding="utf-8-sig", **changes)  # type: ignore[arg-type,call-arg]  # checked by the model itself
+    except (OSError, UnicodeDecodeError) as exc:
+        raise SettingsError(f"{file} cannot be read ({exc}). Save it as UTF-8, readable for this user.") from exc
     except ValidationError as exc:
         error = exc.errors()[0]
         if not error["loc"]:
             raise SettingsError(f"{error['msg'].removeprefix('Value error, ')}. {more}") from exc
         field = "_".join(str(part) for part in error["loc"]).lower()
         name = variable_of(field) if field in Settings.model_fields else field.upper()
-        if error["type"] == _UNSENDABLE:
-            raise SettingsError(f"{name} {error['msg']}. {more}") from exc
         given, is_place = error["input"], "://" in str(error["input"]) or field.endswith(_PLACES)
         given = without_login(str(given)) if is_place else given
         shown = "what it is set to" if "KEY" in name or "TOKEN" in name else repr(given)
         why = error["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name} cannot be {shown}: {why}. {more}") from exc
-    settings.export_to_environment()
+    for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "ssl_cert_file"):
+        if name not in os.environ and (value := getattr(settings, name)):
+            os.environ.setdefault(name.upper(), value)  # libraries read them there
     provide_home(settings.data_dir)
     return settings
 

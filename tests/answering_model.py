@@ -193,7 +193,7 @@ def store_library(folder: Path) -> None:
     settings = Settings(data_dir=folder)
     database, encoder = Database(settings.database_path), WordEncoder()
     store = Store(database)
-    search = HybridSearch(store, settings.index_dir, encoder)
+    search = HybridSearch(store, settings.data_dir / "index", encoder)
     Ingester(store, search, encoder).ingest(documents(), SAMPLES)
     search.close()
     database.close()

@@ -120,14 +120,16 @@ APPS: tuple[tuple[str, list[dict[str, str]], str, str], ...] = (
 )
 # Each line: situation, `.env` or variables, cause, remedy
 SETTINGS: tuple[tuple[str, bytes | dict[str, str], str, str], ...] = (
-    ("Windows-1252", b"A=b\nOPENAI_API_KEY=\x93secret", "line 2 is no UTF-8 text", "Save the"),
-    ("UTF-16 added to UTF-8", b"A=b\n" + "M=m".encode("utf-16-le"), "line 2 cannot be", "save the file as UTF-8"),
-    ("one smart quote", 'OPENAI_API_KEY="secret”'.encode(), "line 1 cannot be understood", "NAME=VALUE"),
-    ("smart quotes", "OPENAI_API_KEY=“secret”".encode(), "OPENAI_API_KEY holds a curly quotation mark", "straight"),
-    ("its name along", b"CHROMA_TOKEN=CHROMA_TOKEN=secret", "CHROMA_TOKEN holds the name of a variable", "leave only"),
-    ("a no-break space", {"SERPER_API_KEY": "secret\xa0"}, "SERPER_API_KEY holds a no-break space", "Copy it again"),
+    ("Windows-1252", b"A=b\nOPENAI_API_KEY=\x93secret", "cannot be read", "Save it as UTF-8"),
+    ("smart quotes", "OPENAI_API_KEY=“secret”".encode(), "OPENAI_API_KEY cannot be what it is set to", "Copy it"),
+    ("a no-break space", {"SERPER_API_KEY": "secret\xa0"}, "SERPER_API_KEY cannot be what it is", "Copy it again"),
     ("a login", {"CHROMA_URL": "http://me:secret/secret@h:1/v1"}, "CHROMA_URL cannot be 'http://h:1/v1'", "http:// or"),
-    ("docker's quotes", {"OPENAI_BASE_URL": '"http://a.example"'}, "OPENAI_BASE_URL holds quotation", "leave them out"),
+    (
+        "docker's quotes",
+        {"OPENAI_BASE_URL": '"http://a.example"'},
+        "OPENAI_BASE_URL cannot be",
+        "an address is http://",
+    ),
 )
 NO_JUDGE = (
     ("no model of that name on this machine", "Download it: `hf download team/judge`")

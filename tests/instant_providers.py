@@ -98,7 +98,7 @@ def framer(folder: Path) -> Framer:
 def instant_providers(settings: Settings, store: Store, encoder: Encoder | None = None) -> Providers:
     """Providers over a small collection of their own."""
     encoder = encoder or InstantEncoder()
-    search = HybridSearch(store, settings.index_dir, encoder)
+    search = HybridSearch(store, settings.data_dir / "index", encoder)
     documents = [
         SourceDocument(
             f"d{i}", f"A bridge with {i} arches carries a town. It stands {i} years.", publisher=f"Press {i}"

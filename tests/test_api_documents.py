@@ -81,7 +81,7 @@ def test_a_store_that_another_process_holds_is_a_503_and_nothing_is_lost(
 ) -> None:
     monkeypatch.setattr("tools.store.index_sync.INDEX_LOCK_SECONDS", 0.2)
     with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
-        with index_lock(settings.index_dir / "dense.lock", exclusive=True, timeout=5):
+        with index_lock(settings.data_dir / "index" / "dense.lock", exclusive=True, timeout=5):
             busy = store(client, "busy", {"id": "d", "text": TEXT})
             problem_of(busy, 503, "store-busy")
             assert int(busy.headers["retry-after"]) > 0

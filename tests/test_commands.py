@@ -99,7 +99,7 @@ def test_ask_exits_with_three_when_nothing_was_found(cli: Cli, settings: Setting
 def test_a_finished_run_is_shown_again(cli: Cli) -> None:
     _, out, _ = cli("ask", QUESTION, "--json")
     run_id = json.loads(out)["run_id"]
-    assert cli("ask", "--resume", run_id[:6], "--json")[1] == out
+    assert cli("ask", "--resume", run_id, "--json")[1] == out
     assert f"{run_id}  " in cli("runs")[1]
 
 

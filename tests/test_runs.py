@@ -24,7 +24,6 @@ from tools.errors import (
     RunBusyError,
     RunCancelledError,
     RunError,
-    StoreFullError,
     UnknownCollectionError,
     UnknownRunError,
 )
@@ -99,20 +98,6 @@ async def test_a_cancelled_run_ends_says_so_and_can_be_resumed(settings: Setting
         assert stages.count("frame") == 1
 
 
-# Failing
-
-
-async def test_a_follower_hears_of_an_unrecorded_end(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> bool:
-        raise StoreFullError("the disk is full.")
-
-    async with door(settings) as runs:
-        monkeypatch.setattr(runs.run_store, "finish", full)
-        run_id = await runs.start(QUESTION)
-        with pytest.raises(StoreFullError, match="full"):
-            await asyncio.wait_for(runs.answer(run_id), 20)
-
-
 # Ownership
 
 
@@ -147,16 +132,6 @@ async def test_a_killed_run_is_interrupted_and_can_be_resumed_and_deleted(settin
         await runs.resume("a" * 12)
         assert (await runs.answer("a" * 12)).outcome == "answered"
         await runs.delete("b" * 12)
-
-
-@pytest.mark.parametrize(("silent", "status"), [(60, "running"), (7200, "cancelled")])
-async def test_the_run_of_a_process_that_sleeps_is_left_to_it(settings: Settings, silent: int, status: str) -> None:
-    async with door(settings) as runs:
-        runs.run_store.create("r", "r", QUESTION, RunOptions.of().to_dict(), runs.executor.owner)
-        with runs.database.write() as db:
-            db.execute("UPDATE runs SET heartbeat = heartbeat - ?", (silent,))
-        runs.run_store.close_abandoned()
-        assert ((await runs.run("r")).status, (await runs.run("r")).state) == (status, "interrupted")
 
 
 async def test_a_run_whose_checkpoints_are_gone_begins_again(settings: Settings) -> None:

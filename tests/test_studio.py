@@ -74,7 +74,8 @@ def running(context: Any) -> Any:
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch, settings: Settings, shared_cache: Path) -> GraphHost:
     """The process's host over instant providers."""
-    monkeypatch.setattr(studio, "open_parts", lambda settings, samples: open_parts(settings, build()))
+    monkeypatch.setattr(studio, "open_parts", lambda settings: open_parts(settings, build()))
+    monkeypatch.setattr("agent.runs.bootstrap.index_samples", lambda *_: None)
     fresh = GraphHost()
     monkeypatch.setattr(studio, "_HOST", fresh)
     return fresh

@@ -11,7 +11,7 @@ from answering_model import QUERIES, SIDES, STAGES, case_of, run, said_all
 from model_replies import PATHS, Body, reply_of
 from model_server import ModelServer, Reply
 
-from agent.models.from_settings import build_stage_model
+from agent.models.from_settings import build_chat_models
 from agent.settings import load_settings
 from agent.stages.requery import PlannedQueries
 from tools.budget import Budget, budget_scope
@@ -105,4 +105,4 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, vendor: str
     module = VENDORS[vendor].module
     monkeypatch.setitem(sys.modules, module, None)  # an import of it fails, as where it is not installed
     with pytest.raises(SettingsError, match=f"not installed: .venv/bin/pip install {module.replace('_', '-')}"):
-        build_stage_model(load_settings(model=f"{vendor}:m-1", **KEYS), "write").load()
+        build_chat_models(load_settings(model=f"{vendor}:m-1", **KEYS))["write"].load()

@@ -99,18 +99,16 @@ def _read_done(path: Path) -> set[str]:
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError as exc:
         raise InputError(f"'{path}' cannot be read ({exc.strerror}).") from exc
-    rows = [_object(line) for line in lines]
-    for number, (line, row) in enumerate(zip(lines, rows, strict=True), start=1):
-        ours = row is not None and "question" in row and ("schema_version" in row or "error" in row)
-        if line.strip() and not ours and not (row is None and number == len(lines)):
-            raise InputError(f"{path}, line {number}: not an answer. Give --out a file of its own.")
-    answered_rows = [row for row in rows if row is not None and "schema_version" in row]
-    if len(answered_rows) != len(lines) - 1 or lines[-1]:
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in answered_rows)
-        scratch = path.with_suffix(path.suffix + ".part")
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(path)
-    return {row["question"] for row in answered_rows}
+    rows = [_object(line) for line in lines if line.strip()]
+    if rows and rows[-1] is None:
+        rows.pop()
+    if not all(row and "question" in row and ("schema_version" in row or "error" in row) for row in rows):
+        raise InputError(f"'{path}' does not hold answers alone. Give --out a file of its own.")
+    answered = [row for row in rows if row and "schema_version" in row]
+    scratch = path.with_suffix(path.suffix + ".part")
+    scratch.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in answered), encoding="utf-8")
+    scratch.replace(path)
+    return {row["question"] for row in answered}
 
 
 def _object(line: str) -> dict[str, Any] | None:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import parse_qs, unquote
 
@@ -70,14 +69,14 @@ class DoctorFinding:
     seconds: float = 0.0
 
 
-def doctor_checks(settings: Settings, *, ask: bool = False, opened: Providers | None = None) -> list[DoctorCheck]:
+def doctor_checks(settings: Settings, *, opened: Providers | None = None) -> list[DoctorCheck]:
     """Returns the checks of parts that are on, then those that are off.
 
-    ask: include requests that cost something. opened: providers of a service open in this process, which are checked
-    instead of opening or loading them again. Raises SettingsError for an unusable judge or search engine.
+    opened: providers of a service open in this process, which are checked instead of opening or loading them again.
+    No check sends a request that costs something. Raises SettingsError for an unusable judge or search engine.
     """
     secrets = _secrets(settings)
-    on = [DoctorCheck(name, check, secrets=secrets) for name, check in _on(_Checks(settings, opened), ask=ask)]
+    on = [DoctorCheck(name, check, secrets=secrets) for name, check in _on(_Checks(settings, opened))]
     return [*on, *(DoctorCheck(name, turned_on=f"on with {how}") for name, how in _off(settings))]
 
 
@@ -118,18 +117,18 @@ def _passwords(address: str) -> set[str]:
     return written | {unquote(w) for w in written}
 
 
-def _on(checks: "_Checks", *, ask: bool) -> Iterator[tuple[str, Callable[[], str]]]:
+def _on(checks: "_Checks") -> Iterator[tuple[str, Callable[[], str]]]:
     settings = checks.settings
     yield "data", checks.data
     yield "encoder", checks.encoder
     yield "indexes", checks.indexes
     if uses_chat(settings):
-        yield "chat model", partial(checks.chat, ask=ask)
+        yield "chat model", checks.chat
     else:
         yield "language", lambda: "built in (English, by rules and verbatim quotation)"
-    yield "judge", partial(checks.served_judge, ask=ask) if build_judge(settings) else checks.own_judge
+    yield "judge", checks.served_judge if build_judge(settings) else checks.own_judge
     if build_engine(settings):
-        yield "web search", partial(checks.web, ask=ask)
+        yield "web search", checks.web
     yield "checkpoints", checks.checkpoints
 
 
@@ -172,7 +171,6 @@ class _Checks:
         settings, encoder = self.settings, self._encoder()
         with self._store() as store, ExitStack() as closing_last:
             search = self._opened.search if self._opened else build_search(settings, store, encoder)
-            before = search.condition()
             if self._opened is None:  # searches update an open one
                 closing_last.callback(search.close)
                 search.refresh()
@@ -180,24 +178,12 @@ class _Checks:
                 search.search("test", encoder.encode_queries(["test"])[0], [collection.name], 1)
         chroma = f"Chroma at {without_login(settings.chroma_url)}, tantivy" if settings.chroma_url else ""
         where = f"{chroma or 'Chroma and tantivy, both'} in this process"
-        return f"{where}, up to date with the store" + (f"; before this check: {' '.join(before)}" if before else "")
+        return f"{where}, up to date with the store"
 
-    def chat(self, *, ask: bool) -> str:
-        """Lists the models, which is free and checks address, key and names. ask: also plan one question with each."""
-        from agent.stages.expand import ask_for_plan
-
-        async def ask_once() -> None:
-            for model in {*build_chat_models(self.settings).values()}:
-                try:
-                    await ask_for_plan(model, "Should voting be compulsory?")
-                finally:
-                    await model.aclose()
-
-        if ask:
-            _wait(ask_once(), "the chat model")
+    def chat(self) -> str:
+        """Lists the models, which is free and checks address, key and names."""
         offered = _offered(dict.fromkeys(build_chat_models(self.settings).values()))
-        instead = _instead(insisted=self.settings.provider == "chat", what="one")
-        return f"{offered}; {instead}{'; answered a question' if ask else ''}"
+        return f"{offered}; {_instead(insisted=self.settings.provider == 'chat', what='one')}"
 
     def own_judge(self) -> str:
         judge = self._opened.models.own_judge if self._opened else build_own_judge(self.settings)
@@ -206,15 +192,15 @@ class _Checks:
         name = "built in" if judge.name.startswith("embedded") else provider_name(judge.name)
         return f"{name}, accepts a passage from {judge.threshold:.2f} on, in this process"
 
-    def served_judge(self, *, ask: bool) -> str:
-        """Asks the judge; of a chat model only the list of models, unless `ask`, because a request costs."""
+    def served_judge(self) -> str:
+        """Asks the judge; of a chat model only the list of models, because a request costs."""
         judge = build_judge(self.settings)
         assert judge is not None  # this check runs only with one
         where, name = without_login(judge.address), provider_name(judge.name)
         instead = _instead(insisted=self.settings.judge != "auto", what="judge")
-        if judge.chat and not ask:
+        if judge.chat:
             _offered([judge.chat])
-            return f"{name} at {where}, not asked (`doctor --ask` asks it); {instead}"
+            return f"{name} at {where}, not asked; {instead}"
 
         async def ask_once() -> float:
             try:
@@ -227,17 +213,10 @@ class _Checks:
             raise ProviderReplyError(f"{name} at {where} gave no verdict.")
         return f"{name} at {where}, accepts a passage from {judge.threshold:.2f} on; {instead}"
 
-    def web(self, *, ask: bool) -> str:
-        from tools.web.domains import DomainLists
-
+    def web(self) -> str:
         engine = build_engine(self.settings)
         assert engine is not None  # this check runs only with one
-        if ask:
-            results = _wait(engine.search("arguments for and against compulsory voting", 5), engine.title)
-            return f"{engine.title} at {engine.address}: {len(results)} results"
-        lists = DomainLists.load(self.settings.domains)
-        domains = f"{len(lists.prefer)} preferred, {len(lists.block)} blocked, {len(lists.allow) or 'all'} allowed"
-        return f"{engine.title} at {engine.address}, not asked (`doctor --ask` asks it); {domains} domains"
+        return f"{engine.title} at {engine.address}, not asked"
 
     def checkpoints(self) -> str:
         from agent.runs.checkpoints import open_checkpointer

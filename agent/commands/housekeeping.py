@@ -1,10 +1,9 @@
-"""The commands `collections`, `delete`, `rebuild`, `runs`, `doctor` and `graph`."""
+"""The commands `collections`, `delete`, `rebuild`, `runs` and `doctor`."""
 
 import argparse
 import asyncio
 import sys
 from contextlib import closing
-from typing import cast
 
 from agent.__main__ import FAILED, OK
 from agent.answer.words import stored_document_facts, strip_control_characters
@@ -14,14 +13,13 @@ from agent.settings import Settings, find_env_file, load_settings
 from tools.errors import InputError, command
 from tools.language.lexicon import count
 from tools.store.database import Database
-from tools.store.store import SAMPLES
+from tools.store.store import SAMPLES, Store
 
 
 def collections(args: argparse.Namespace) -> int:
     """Prints the collections, or one collection's documents."""
-    from agent.runs.bootstrap import open_store
-
-    store, settings = open_store()
+    settings = load_settings()
+    store = Store(Database(settings.database_path))
     if args.name:
         for row in store.documents(args.name):
             about = ", ".join(filter(None, [row["title"], row["publisher"], *stored_document_facts(row)]))
@@ -44,8 +42,7 @@ def delete(args: argparse.Namespace) -> int:
     if args.name == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
     store, search, _ = open_indexes()
-    name, document = args.name, args.document
-    removed = store.delete_document(name, document) if document else store.delete_collection(name)
+    removed = store.delete_document(args.name, args.document) if args.document else store.delete_collection(args.name)
     if args.document and not removed:
         raise InputError(
             f"collection '{args.name}' has no document '{args.document}'.",
@@ -58,20 +55,13 @@ def delete(args: argparse.Namespace) -> int:
 
 def rebuild(_: argparse.Namespace) -> int:
     """Builds both indexes from the store. The next search finishes an interrupted rebuild."""
+    from tqdm import tqdm
+
     from agent.runs.bootstrap import open_indexes
 
     store, search, _encoder = open_indexes()
-    taken: dict[str, int] = {}
-
-    def progress(name: str, number: int) -> None:
-        taken[name] = taken.get(name, 0) + number
-        if sys.stderr.isatty():
-            line = ", ".join(f"{n}: {c} passages" for n, c in taken.items())
-            print(f"\r  {line}", end="", file=sys.stderr, flush=True)
-
-    search.rebuild(progress)
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
+    with tqdm(unit=" passages", disable=not sys.stderr.isatty()) as bar:
+        search.rebuild(lambda _, added: bar.update(added))
     print(f"Rebuilt from {sum(c.passages for c in store.collections())} passages.")
     return OK
 
@@ -84,11 +74,9 @@ def runs(args: argparse.Namespace) -> int:
     with closing(Database(settings.database_path)) as database:
         store = RunStore(database)
         if args.delete:
-            row = store.get(args.delete)
-            asyncio.run(_delete_run(settings, store, row.id))
-            print(f"Run {row.id} is deleted, with its answer and the pages that it read.")
+            asyncio.run(_delete_run(settings, store, args.delete))
+            print(f"Run {args.delete} is deleted, with its answer and the pages that it read.")
             return OK
-        store.close_abandoned()
         shown = store.latest(args.limit)
         for row in shown:
             question = strip_control_characters(row.question)
@@ -106,13 +94,13 @@ async def _delete_run(settings: Settings, store: RunStore, run_id: str) -> None:
         await delete_runs([run_id], store, saver)
 
 
-def doctor(args: argparse.Namespace) -> int:
+def doctor(_: argparse.Namespace) -> int:
     """Runs all checks. Returns 1 if a part that is on fails."""
     from agent.commands.doctor import doctor_checks, run_check
 
     failed = False
     print(f"{'':<6} {'settings':<14} {find_env_file() or 'the environment alone; there is no file .env'}")
-    for part in doctor_checks(load_settings(), ask=args.ask):
+    for part in doctor_checks(load_settings()):
         found = run_check(part)
         failed = failed or found.state == "fails"
         took = "" if found.state == "off" else f"  ({found.seconds:.1f} s)"
@@ -120,12 +108,3 @@ def doctor(args: argparse.Namespace) -> int:
         print(f"{state:<6} {found.name:<14} {found.detail}{took}", flush=True)
     print("How to turn each on, what it costs and what is sent to whom: docs/providers.md")
     return FAILED if failed else OK
-
-
-def graph(_: argparse.Namespace) -> int:
-    """Prints the graph as Mermaid."""
-    from agent.graph import build_graph
-    from agent.models.providers import Providers
-
-    print(build_graph(cast(Providers, None)).get_graph().draw_mermaid())
-    return OK

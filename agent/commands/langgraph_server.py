@@ -86,7 +86,8 @@ class GraphHost:
         """Returns the graph; the first call takes seconds. Raises SteelmanError for unusable settings or data."""
         with self._lock:
             if self._graph is None:
-                self._parts = open_parts(load_settings(), samples=True)
+                self._parts = open_parts(load_settings())
+                self._parts.index_samples()
                 self._graph = build_served(self._parts)
             return self._graph
 
@@ -159,12 +160,9 @@ def _check(parts: AgentParts) -> Node:
     async def check(state: ServedState, runtime: Runtime[Any]) -> ServedState:
         with _refusing():
             options = await asyncio.to_thread(read_options, partial(default_options, parts), runtime.context)
-            question, earlier = cast(object, state.get("question")), cast(object, state.get("earlier", []))
-            if not isinstance(question, str):
-                raise InputError('the input has no question. Send {"question": "…"}.')
-            if not isinstance(earlier, list) or not all(isinstance(q, str) for q in earlier):
-                message = 'the earlier questions have to be a list of texts. Send {"earlier": ["…"]}, or leave it out.'
-                raise InputError(message)
+            question, earlier = cast(str, state.get("question")), cast(object, state.get("earlier", []))
+            if not isinstance(earlier, list) or not all(isinstance(text, str) for text in [question, *earlier]):
+                raise InputError('the input is not {"question": "…"}, or {"question": "…", "earlier": ["…"]}.')
             last = [Answer.model_validate(state["answer"])] if state.get("answer") else []
             opening = await prepare_run(
                 question,

@@ -12,7 +12,7 @@ from tools.models.judges.batch import BatchJudge
 from tools.models.judges.judge import Judge
 from tools.models.judges.remote import ChatJudge, ScoreJudge, read_judge_prompt
 from tools.models.servers import price_of
-from tools.net.http import is_address, is_local, without_login
+from tools.net.http import is_local
 from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
@@ -31,15 +31,13 @@ def uses_chat(settings: Settings) -> bool:
 
 
 def build_chat_models(settings: Settings) -> dict[str, ChatModel]:
-    """Returns the chat model of each stage; stages of one model share the object."""
-    made = {stage: build_stage_model(settings, stage) for stage in STAGES}
+    """Returns the chat model of each stage; stages of one model share the object. Raises as `model_by_name` does."""
+    made = {
+        stage: model_by_name(settings, getattr(settings, f"model_{stage}"), f"STEELMAN_MODEL_{stage.upper()}")
+        for stage in STAGES
+    }
     shared = {model.name: model for model in reversed(made.values())}
     return {stage: shared[model.name] for stage, model in made.items()}
-
-
-def build_stage_model(settings: Settings, stage: str) -> ChatModel:
-    """Returns the chat model of a stage ('expand', 'queries', 'write'). Raises as `model_by_name` does."""
-    return model_by_name(settings, getattr(settings, f"model_{stage}"), f"STEELMAN_MODEL_{stage.upper()}")
 
 
 def model_by_name(settings: Settings, own: str, variable: str) -> ChatModel:
@@ -74,9 +72,6 @@ def resolve_server(settings: Settings, own: str, variable: str) -> tuple[Vendor,
         "google_genai": (settings.google_gemini_base_url, settings.google_api_key.get_secret_value()),
         "ollama": (settings.ollama_host, ""),
     }[vendor.prefix]
-    if url and not (url.startswith(("http://", "https://")) and is_address(url)):
-        shown = without_login(url)
-        raise SettingsError(f"{named}, and {vendor.address} is '{shown}': write it as http:// or https:// with a host.")
     if vendor.key and not key and not url:
         raise SettingsError(f"{named}: set {vendor.key}, or {vendor.address} for a server of your own.")
     return vendor, model, url or vendor.url, key
@@ -97,17 +92,7 @@ def _check_compatible(settings: Settings, name: str, named: str, given: str) -> 
 
 
 def build_judge(settings: Settings) -> Judge | None:
-    """Returns the remote judge, or None. Raises SettingsError for an unusable or unused prompt file."""
-    judge = _remote_judge(settings)
-    if settings.judge_prompt and not isinstance(judge, ChatJudge):
-        raise SettingsError(
-            "a prompt for the judge is of use to a chat model only. Set STEELMAN_JUDGE_URL and "
-            "STEELMAN_JUDGE_MODEL to one, or leave the prompt out."
-        )
-    return judge
-
-
-def _remote_judge(settings: Settings) -> Judge | None:
+    """Returns the remote judge, or None. Raises SettingsError for an unusable prompt file."""
     if settings.provider == "embedded" or settings.judge.startswith(("embedded", "hub:")):
         return None
     if judges_in_batches(settings):
@@ -188,7 +173,7 @@ def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSe
     token, url = settings.chroma_token.get_secret_value(), settings.chroma_url
     dense = DenseServer(url, store.store_id(), token=token) if url else None
     embedded = not (settings.embeddings_url or settings.encoder)  # only this one compares sentences
-    return HybridSearch(store, settings.index_dir, encoder, dense, keeps_sentences=embedded)
+    return HybridSearch(store, settings.data_dir / "index", encoder, dense, keeps_sentences=embedded)
 
 
 def build_engine(settings: Settings) -> SearchEngine | None:

@@ -37,14 +37,6 @@ _LONGEST_PASSAGE = 3_000  # characters of a hundred words; some pages have endle
 _WORD = re.compile(r"\w{4,}")
 
 
-@dataclass
-class _SharedFetch:
-    """A page being read, and the number of its waiters."""
-
-    task: "asyncio.Task[SourceDocument]"
-    waiting: int = 0
-
-
 @dataclass(frozen=True)
 class WebSearch:
     """A search engine and a page reader. required: the engine's failure ends the run."""
@@ -56,7 +48,7 @@ class WebSearch:
     models: Models
     cache: TextCache
     required: bool = False
-    _reading: dict[str, _SharedFetch] = field(default_factory=dict)
+    _reading: "dict[str, asyncio.Task[SourceDocument]]" = field(default_factory=dict)
 
     async def find(
         self, run_id: str, queries: Sequence[str], pages: int, k: int, domains: Sequence[str] = ()
@@ -147,19 +139,12 @@ class WebSearch:
         return [read[rank] for rank in sorted(read)]
 
     async def _read(self, result: WebResult, only: Sequence[str]) -> SourceDocument:
-        """Returns the page. Concurrent callers share one fetch, which ends with its last waiter."""
+        """Returns the page. Concurrent callers share one fetch."""
         url = normalise_url(result.url)
-        if (shared := self._reading.get(url)) is None:
-            shared = self._reading[url] = _SharedFetch(asyncio.create_task(self._fetch(result)))
-            shared.task.add_done_callback(lambda task: task.cancelled() or task.exception())
-        shared.waiting += 1
-        try:
-            document = await asyncio.shield(shared.task)
-        finally:
-            shared.waiting -= 1
-            if not shared.waiting:
-                self._reading.pop(url, None)
-                shared.task.cancel()
+        if (task := self._reading.get(url)) is None:
+            task = self._reading[url] = asyncio.create_task(self._fetch(result))
+            task.add_done_callback(lambda done: self._reading.pop(url) and (done.cancelled() or done.exception()))
+        document = await asyncio.shield(task)
         if not self.lists.is_allowed(document.url) or not usable_results(
             [replace(result, url=document.url)], domains=only
         ):

@@ -1,7 +1,6 @@
 """Opens the agent (store, indexes, providers), and prepares a run: its default options, its checks and its first
 state."""
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,6 @@ from agent.samples import calibration_pairs, index_samples
 from agent.settings import Settings, load_settings
 from agent.state import RunState
 from tools.documents.sandbox import ReaderLimits
-from tools.errors import SteelmanError
 from tools.models.cache import VectorCache
 from tools.models.judges.judge import Judge
 from tools.store.database import Database
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from tools.models.encoders import Encoder
     from tools.store.hybrid import HybridSearch
 
-_LOG = logging.getLogger("steelman.store")
 BuildProviders = Callable[[Settings, Store], Providers]
 
 
@@ -62,10 +59,10 @@ def reading_limits(settings: Settings) -> ReaderLimits:
     )
 
 
-def open_parts(settings: Settings, build: BuildProviders | None = None, *, samples: bool = False) -> AgentParts:
-    """Opens the store and builds the providers, which takes seconds. samples: also index the samples.
+def open_parts(settings: Settings, build: BuildProviders | None = None) -> AgentParts:
+    """Opens the store and builds the providers, which takes seconds. build: another builder of providers.
 
-    build: another builder of providers. Raises SettingsError, StoreError.
+    Raises SettingsError, StoreError.
     """
     if build is None:
         from agent.runs.build import build_providers  # imports LangGraph, which only a run needs
@@ -74,11 +71,7 @@ def open_parts(settings: Settings, build: BuildProviders | None = None, *, sampl
     database = Database(settings.database_path)
     try:
         store = Store(database)
-        parts = AgentParts(settings, database, store, build(settings, store))
-        finish_removals(store, parts.providers.search)
-        if samples:
-            parts.index_samples()
-        return parts
+        return AgentParts(settings, database, store, build(settings, store))
     except BaseException:
         database.close()
         raise
@@ -99,15 +92,6 @@ def build_own_judge(settings: Settings) -> Judge:
     return judge
 
 
-def open_store() -> tuple[Store, Settings]:
-    """Returns the store without providers."""
-    settings = load_settings()
-    store = Store(Database(settings.database_path))
-    if store.changes.unfinished():
-        open_indexes()[1].close()
-    return store, settings
-
-
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     """Returns the store, its indexes and their encoder, without a run's providers."""
     from tools.models.encoders import load_encoder
@@ -115,20 +99,7 @@ def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     settings = load_settings()
     store = Store(Database(settings.database_path))
     encoder = build_encoder(settings, load_encoder())
-    search = build_search(settings, store, encoder)
-    finish_removals(store, search)
-    return store, search, encoder
-
-
-def finish_removals(store: Store, search: "HybridSearch") -> None:
-    """Removes from the indexes what a killed command removed only from the store. Warns if that fails."""
-    if not store.changes.unfinished():
-        return
-    try:
-        search.refresh()
-        _LOG.warning("A removal that an earlier command began is finished now.")
-    except SteelmanError as exc:
-        _LOG.warning("The indexes still hold what an earlier command removed from the store: %s", exc)
+    return store, build_search(settings, store, encoder), encoder
 
 
 USER_COLLECTION = "mine"

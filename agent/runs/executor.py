@@ -8,17 +8,17 @@ import contextlib
 import logging
 import sys
 import time
+import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
-from weakref import WeakValueDictionary
 
 from agent.answer.assemble import build_answer
 from agent.models.providers import Providers
 from agent.options import RunOptions
-from agent.runs.store import RunStatus, RunStore, new_owner
+from agent.runs.store import RunStatus, RunStore
 from agent.state import RunState
 from tools import errors
 from tools.errors import RunError, SteelmanError, StoreError, as_installed
@@ -36,10 +36,10 @@ class TableThread:
     """One thread for the run tables, which no slow provider blocks."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self.pool = pool
+        self._pool = pool
 
     async def __call__(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self.pool, partial(work, *args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(work, *args, **kwargs))
 
 
 class RunCrashedError(RunError):
@@ -90,7 +90,6 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("steelman.runs")
 HEARTBEAT_SECONDS = 2.0
-_POLL_SECONDS = 0.2
 RECURSION = 100
 """Most steps of the graph in one run; LangGraph ends a longer one as a loop."""
 PrepareInput = Callable[[], Awaitable[tuple[Any, Any]]]
@@ -104,20 +103,16 @@ class RunExecutor:
         self, graph: "Graph", providers: Providers, run_store: RunStore, thread: TableThread, max_concurrent: int | None
     ) -> None:
         """max_concurrent: runs executed at a time; others wait, and so does their deadline."""
-        self.owner = new_owner()
+        self.owner = uuid.uuid4().hex
         self.tasks: dict[str, asyncio.Task[None]] = {}
-        self.unrecorded: dict[str, SteelmanError] = {}
-        """Errors of runs whose end could not be recorded, as on a full disk, for their followers."""
         self.on_end: Callable[[str], object] = lambda _: None
         """Called at each end with the answer's outcome, or the run's status."""
         self.turns = asyncio.Semaphore(max_concurrent or sys.maxsize)  # first come, first served
         self._graph, self._providers = graph, providers
         self._run_store, self._in_thread = run_store, thread
-        self._news: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()  # alive while the run has followers
 
     def launch(self, run_id: str, begin: PrepareInput, options: RunOptions) -> None:
         """Starts a task for a run that this process owns."""
-        self.unrecorded.pop(run_id, None)
         task = asyncio.create_task(self._work(run_id, begin, options), name=f"run-{run_id}")
         self.tasks[run_id] = task
         task.add_done_callback(lambda _: self.tasks.pop(run_id, None))
@@ -137,20 +132,9 @@ class RunExecutor:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def news(self, run_id: str) -> asyncio.Event:
-        """Returns an event that is set once when the run changes in this process. Get it before reading the run's
-        rows."""
-        return self._news.setdefault(run_id, asyncio.Event())
-
-    async def wait(self, run_id: str, news: asyncio.Event) -> None:
-        """Waits for news of the run, or until its rows may show another process's work."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(news.wait(), HEARTBEAT_SECONDS if run_id in self.tasks else _POLL_SECONDS)
-
     async def record(self, run_id: str, kind: str, data: dict[str, Any]) -> None:
-        """Appends an event to the run and wakes its followers."""
+        """Appends an event to the run."""
         await self._in_thread(self._run_store.add_event, run_id, self.owner, kind, data)
-        self._wake(run_id)
 
     async def _work(self, run_id: str, begin: PrepareInput, options: RunOptions) -> None:
         heart = asyncio.create_task(self._beat(run_id))
@@ -193,12 +177,9 @@ class RunExecutor:
     async def _end(
         self, run_id: str, status: RunStatus, data: dict[str, Any], answer: str | None = None, error: str | None = None
     ) -> None:
-        try:
+        with contextlib.suppress(SteelmanError):  # a run whose end is not recorded is interrupted
             if await self._in_thread(self._run_store.finish, run_id, self.owner, status, data, answer, error):
                 self.on_end(data.get("outcome", status))
-        except SteelmanError as exc:
-            self.unrecorded[run_id] = exc
-        self._wake(run_id)
 
     async def _beat(self, run_id: str) -> None:
         """Renews the heartbeat. Ends the task if the run is cancelled or another process's."""
@@ -209,10 +190,6 @@ class RunExecutor:
                 alive = await self._in_thread(self._run_store.record_heartbeat, run_id, self.owner)
         if task := self.tasks.get(run_id):  # cancelled or taken over by another process
             task.cancel()
-
-    def _wake(self, run_id: str) -> None:
-        if news := self._news.pop(run_id, None):
-            news.set()
 
 
 def graph_config(run_id: str) -> Any:

@@ -9,8 +9,8 @@ import asyncio
 import contextlib
 import sys
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -39,19 +39,22 @@ if TYPE_CHECKING:
 
 
 async def delete_runs(
-    run_ids: Sequence[str], runs: RunStore, saver: "BaseCheckpointSaver[Any]", thread: Executor | None = None
+    run_ids: Sequence[str],
+    runs: RunStore,
+    saver: "BaseCheckpointSaver[Any]",
+    in_thread: Callable[..., Awaitable[Any]] = asyncio.to_thread,
 ) -> None:
     """Deletes the runs; rows go last, so that a failed deletion can be repeated.
 
-    thread: executor for the run tables. Raises RunBusyError, UnknownRunError before deleting anything.
+    Raises RunBusyError, UnknownRunError before deleting anything.
     """
-    in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
     await in_thread(runs.check_free, run_ids)
     for run_id in run_ids:
         await saver.adelete_thread(run_id)
     await in_thread(runs.delete, *run_ids)
 
 
+_POLL_SECONDS = 0.2
 _THREADS = 32
 
 
@@ -78,7 +81,6 @@ class Runs:
             self.database, self.providers = self.parts.database, self.parts.providers
             self.store = self.parts.store.of("")  # without anybody's private collections
             self.run_store = RunStore(self.database)
-            await self._in_thread(self.run_store.close_abandoned)
             saver = await opening.enter_async_context(open_checkpointer(self.settings))
             self._graph = build_graph(self.providers, saver)
             given = self._graph, self.providers, self.run_store, self._in_thread
@@ -132,7 +134,7 @@ class Runs:
         return frozenset(run_id for run_id, task in self.executor.tasks.items() if not task.cancelling())
 
     async def run(self, run_id: str) -> RunRow:
-        """Returns the run by its id or an unambiguous prefix. Raises UnknownRunError."""
+        """Raises UnknownRunError."""
         return await self._in_thread(self.run_store.get, run_id)
 
     async def recent_events(self, run_id: str, after: int = 0) -> list[RunEvent]:
@@ -151,20 +153,16 @@ class Runs:
         """
         run = await self.run(run_id)
         while True:
-            # Taken before the rows are read, and set once for every follower.
-            news = self.executor.news(run.id)
             run = await self.run(run.id)
             for event in await self.recent_events(run.id, after):
                 after = event.number
                 yield event
             if run.status != "running" and not run.interrupted:
                 return
-            if exc := self.executor.unrecorded.get(run.id):
-                raise exc
             if run.interrupted:
                 hint = f"Go on with it: `{resume_command(run.id)}`."
                 raise RunAbandonedError(f"the process that worked on run {run.id} is gone.", hint=hint)
-            await self.executor.wait(run.id, news)
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def answer(self, run_id: str, show: Callable[[RunEvent], None] | None = None) -> Answer:
         """Waits for the run and returns its answer. show: gets each event.
@@ -182,8 +180,7 @@ class Runs:
             raise RunCancelledError(f"run {run.id} was cancelled.", hint=hint)
         if run.status == "waiting":
             raise RunError(f"run {run.id} waits for its sides to be reviewed.")
-        if (failure := (await self.failures([run.id])).get(run.id)) is None:
-            raise RunError(run.error or f"run {run.id} failed.")
+        failure = (await self.failures([run.id]))[run.id]
         cause = failure.cause()
         raise cause if isinstance(cause, RunCrashedError) else RunError(failure.error, hint=failure.hint)
 
@@ -236,8 +233,7 @@ class Runs:
     async def delete(self, *run_ids: str) -> None:
         """Deletes the runs with checkpoints, events, answers and pages. Raises RunBusyError, UnknownRunError."""
         saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
-        whole = [(await self.run(run_id)).id for run_id in run_ids]
-        await delete_runs(whole, self.run_store, saver, self._in_thread.pool)
+        await delete_runs(run_ids, self.run_store, saver, self._in_thread)
 
     async def delete_thread(self, thread: str, person: str | None = None) -> None:
         """Deletes all runs of the thread, or a person's, or none if one is busy. Raises RunBusyError,
@@ -279,11 +275,9 @@ async def open_runs(
     *,
     offline: bool = False,
     max_concurrent: int | None = None,
-    warm: bool = False,
     build: BuildProviders | None = None,
 ) -> AsyncIterator[Runs]:
-    """Opens the service and indexes the samples. offline: send no request off this machine. warm: load all models
-    now."""
+    """Opens the service and indexes the samples. offline: send no request off this machine."""
     given = {"build": build} if build else {}
     async with Runs(settings or load_settings(), max_concurrent=max_concurrent, **given) as runs:
         if offline:
@@ -291,8 +285,4 @@ async def open_runs(
         if sys.stderr.isatty() and not runs.store.has_collection(SAMPLES):
             print("Indexing the sample passages (once) …", file=sys.stderr)
         await asyncio.to_thread(runs.parts.index_samples)
-        if warm:
-            from agent.runs.build import warm_up
-
-            await warm_up(runs.providers)
         yield runs

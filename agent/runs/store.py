@@ -1,17 +1,12 @@
 """Runs, numbered events and answers in the store's database. A heartbeat shows which process works on a run."""
 
-import contextlib
 import json
-import os
-import socket
 import sqlite3
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any, Literal
 
 from agent.answer.corrections import Corrections, apply_corrections
@@ -21,36 +16,15 @@ from tools.store.database import Database
 from tools.store.run_passages import RunPassages, WebPassages, drop_stored_copies
 
 
-def new_owner() -> str:
-    """Returns a unique name for this process: machine:process:random."""
-    return ":".join((_machine() or socket.gethostname(), str(os.getpid()), uuid.uuid4().hex[:6]))
-
-
-@cache
-def _machine() -> str:
-    """Returns the host and its process namespace; empty without /proc."""
-    with contextlib.suppress(OSError):
-        return f"{socket.gethostname()}:{Path('/proc/self/ns/pid').stat().st_ino}"
-    return ""
-
-
-def is_alive(owner: str | None, heartbeat: float | None, patience: float) -> bool:
-    """Whether the run's owner still works.
-
-    A process of this machine is dead once it ends, another one after `patience` seconds without a heartbeat. A
-    heartbeat far in the future does not count, because the clock was set back.
-    """
-    machine, _, process = (owner or "").rpartition(":")[0].rpartition(":")
-    if machine and machine == _machine() and not Path(f"/proc/{process}").exists():
-        return False
-    return heartbeat is not None and abs(time.time() - heartbeat) <= patience
+def is_alive(heartbeat: float | None) -> bool:
+    """Whether the run's owner still works. A heartbeat far in the future does not count, because the clock was set
+    back."""
+    return heartbeat is not None and abs(time.time() - heartbeat) <= STALE_SECONDS
 
 
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
 """Without a heartbeat for so long, another process may continue the run."""
-_CLOSE_SECONDS = 3600.0
-"""Without a heartbeat for so long, the run is closed. A stopped process (Ctrl-Z) may continue until then."""
 INTERRUPTED = "This question was interrupted: the process that worked on it is gone."
 _OWNED = "owner = ? AND status = 'running'"
 COLUMNS_WITHOUT_ANSWER = (
@@ -102,7 +76,7 @@ class RunRow:
     @property
     def held(self) -> bool:
         """Whether a process works on the run or has not released it."""
-        return is_alive(self.owner, self.heartbeat, STALE_SECONDS)
+        return is_alive(self.heartbeat)
 
     @property
     def abandoned(self) -> bool:
@@ -111,7 +85,7 @@ class RunRow:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the run's process ended before the run; it can be resumed."""
+        """Whether the run's process ended before the run; it can be resumed. Earlier versions marked it cancelled."""
         return self.abandoned or (self.status == "cancelled" and self.error is not None)
 
     @property
@@ -134,14 +108,11 @@ class RunStore:
             db.execute(f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def get(self, run_id: str) -> RunRow:
-        """Returns the run with corrections, by its id or an unambiguous prefix. Raises UnknownRunError."""
-        asked = {"id": run_id, "person": self._person}
-        query = f"SELECT * FROM runs WHERE {{}} = :id AND {VISIBLE_RUNS} LIMIT 2"
-        begins = query.format("substr(id, 1, length(:id))")
-        rows = self._db.rows(query.format("id"), asked) or self._db.rows(begins, asked)
-        if len(rows) != 1 or not run_id:
-            what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
-            raise UnknownRunError(f"{what} with '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
+        """Returns the run with corrections. Raises UnknownRunError."""
+        query = f"SELECT * FROM runs WHERE id = :id AND {VISIBLE_RUNS}"
+        rows = self._db.rows(query, {"id": run_id, "person": self._person})
+        if not rows:
+            raise UnknownRunError(f"there is no run '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
         return self._corrected(rows[0])
 
     def _corrected(self, row: sqlite3.Row) -> RunRow:
@@ -210,15 +181,6 @@ class RunStore:
         """Cancels and releases the owner's runs."""
         for row in self._db.rows("SELECT id FROM runs WHERE owner = ?", (owner,)):
             self.finish(row["id"], owner, "cancelled", {})
-
-    def close_abandoned(self) -> None:
-        """Ends runs without a process; they can be resumed. The API's next server handles its own."""
-        query = "SELECT * FROM runs WHERE status = 'running' AND id NOT IN (SELECT run_id FROM api_runs)"
-        closing = "UPDATE runs SET status = 'cancelled', finished_at = ?, error = ? WHERE id = ? AND owner IS ?"
-        for row in map(run_row, self._db.rows(query)):
-            if not is_alive(row.owner, row.heartbeat, _CLOSE_SECONDS):
-                with self._db.write() as db:
-                    db.execute(f"{closing} AND status = 'running'", (utc_now(), INTERRUPTED, row.id, row.owner))
 
     def mark_cancelled(self, run_id: str) -> bool:
         """Ends a running or waiting run. Returns False if it had ended. Its owner releases it."""

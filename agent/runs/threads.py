@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from agent.runs.store import STALE_SECONDS, VISIBLE_RUNS, RunStatus, is_alive
+from agent.runs.store import VISIBLE_RUNS, RunStatus, is_alive
 from tools.store.database import Database
 
 _THREADS = f"""
@@ -14,7 +14,7 @@ _THREADS = f"""
         FROM runs WHERE {VISIBLE_RUNS} GROUP BY thread
     )
     SELECT first.thread AS id, COALESCE(NULLIF(t.name, ''), first.question) AS name, n.runs, n.own,
-        first.id AS first, latest.id AS latest, n.at, latest.status, latest.heartbeat, latest.owner, latest.error
+        first.id AS first, latest.id AS latest, n.at, latest.status, latest.heartbeat, latest.error
     FROM newest n JOIN runs first ON first.rowid = n.first JOIN runs latest ON latest.rowid = n.last
     LEFT JOIN threads t ON t.thread = first.thread AND t.person = :person
     WHERE t.removed_at IS NULL AND NOT EXISTS (
@@ -39,13 +39,12 @@ class RunThread:
     at: str
     status: RunStatus
     heartbeat: float | None
-    owner: str | None
     error: str | None
 
     @property
     def state(self) -> str:
         """The newest run's status in a word."""
-        gone = self.error if self.status == "cancelled" else not is_alive(self.owner, self.heartbeat, STALE_SECONDS)
+        gone = self.error if self.status == "cancelled" else not is_alive(self.heartbeat)
         return "interrupted" if gone and self.status in ("cancelled", "running") else self.status
 
 

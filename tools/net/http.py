@@ -4,7 +4,6 @@ import contextlib
 import ipaddress
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Set
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -129,8 +128,8 @@ def without_key(text: str, *headers: Mapping[str, str] | None) -> str:
 
 def check_key(key: str) -> None:
     """Raises ProviderDownError for a key that no header can hold."""
-    if fault := fault_of_header(key):
-        raise ProviderDownError(f"a key {fault}.")
+    if not all(" " <= character <= "~" for character in key):
+        raise ProviderDownError("a key holds a character that cannot be sent. Copy it again.")
 
 
 def is_address(address: str) -> bool:
@@ -167,42 +166,3 @@ def is_local(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-# Mistakes in copied keys and addresses. A message reveals at most the one wrong character.
-
-_QUOTES = "“”„‟‘’‚‛«»‹›′″"
-_ASSIGNED = re.compile(r"""(?:(?:export|set|setx)\s+|\$env:)?["']?\w*(?:key|token|url|host)["']?\s*=\s*[^=\s]""", re.I)
-_SCHEME = re.compile(r"(?:authorization:\s*)?(?:bearer|basic|token)\s", re.I)
-
-
-def fault_of_key(key: str) -> str:
-    """The fault of a key, as the rest of a sentence that begins with its name; empty if a header can hold it."""
-    if _SCHEME.match(key):
-        return "begins with 'Bearer' or another word of the header: leave only the key itself"
-    return _copying_fault(key) or next((_fault(c) for c in key if not "!" <= c <= "~"), "")
-
-
-def fault_of_header(value: str) -> str:
-    """As `fault_of_key`, for a whole header; spaces are allowed."""
-    return next((_fault(c) for c in value if not " " <= c <= "~"), "")
-
-
-def fault_of_address(address: str) -> str:
-    """As `fault_of_key`, for an address or a model's name; letters of all alphabets are allowed."""
-    return _copying_fault(address) or next((_fault(c) for c in address if not c.isprintable() or c in _QUOTES), "")
-
-
-def _copying_fault(value: str) -> str:
-    if _ASSIGNED.match(value):
-        return "holds the name of a variable too: leave only the part after the last ="
-    if value and (value[0] in "\"'`" or value[-1] in "\"'`"):
-        return "holds quotation marks: leave them out"
-    return ""
-
-
-def _fault(character: str) -> str:
-    if character in _QUOTES:
-        return "holds a curly quotation mark: type it with straight quotes or none"
-    name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
-    return f"holds a {name}, which cannot be sent. Copy it again"

@@ -22,7 +22,7 @@ from tools.store.index import Index, IndexPosition, damaged_error
 from tools.store.store import Store
 
 T = TypeVar("T")
-Progress = Callable[[str, int], None]
+Progress = Callable[[str, int], object]
 """Called with the index's name and the number of passages just added."""
 
 BATCH = 1000
