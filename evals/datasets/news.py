@@ -158,7 +158,7 @@ def _object(kind: type[_T], place: Place) -> _T:
     """Reads a file's JSON object. Raises InputError."""
     try:
         return read_json(kind, place.read_bytes(), place)
-    except (OSError, EOFError, RuntimeError, KeyError, zipfile.BadZipFile, zlib.error) as exc:  # RuntimeError: encrypted
+    except (OSError, EOFError, RuntimeError, KeyError, zipfile.BadZipFile, zlib.error) as exc:  # RuntimeError: password
         raise InputError(
             f"{place} cannot be read ({exc}). Download it again, or unpack it and name the folder."
         ) from exc
