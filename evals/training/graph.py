@@ -32,7 +32,7 @@ _MASKED = -10_000.0
 _LARGE = 1 << 14  # constants of at least so many bytes move into the parts
 _RUNTIME = "com.microsoft"
 _OWN = ("MultiHeadAttention",)
-_EXACT, _FARTHEST = 8, 128  # nearer positions have a bucket each; farther ones share the last bucket
+_EXACT, _FARTHEST = 8, 128  # below 8, each position has a bucket; beyond 128, all share the last
 
 
 @dataclass
