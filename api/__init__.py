@@ -1,1 +1,1 @@
-"""Servers for programs: HTTP, OpenAI-compatible and MCP. `python -m api` starts them."""
+"""`python -m api` starts the servers for programs: HTTP, OpenAI-compatible and MCP."""

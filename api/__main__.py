@@ -36,7 +36,7 @@ exit status: 0 stopped by Ctrl-C or SIGTERM, 1 failed, 2 bad input, 130 interrup
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Builds the parser of all commands without importing them."""
+    """Builds the parser of all commands without importing the commands' modules."""
     parser = argparse.ArgumentParser(
         prog=as_installed("python -m api"),
         epilog=as_installed(_EPILOG),
@@ -71,7 +71,8 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
 
 
 def configuration_help() -> str:
-    """Instructions for an assistant's configuration, with this machine's paths. The command works in any folder."""
+    """Returns instructions for an assistant's configuration, with this machine's paths. The command works in any
+    folder."""
     command, env = [sys.executable, "-P", "-m", "api", "mcp"], {"PYTHONPATH": str(ROOT)}
     if not is_checkout():  # both commands are in one folder
         command, env = [str(Path(sys.argv[0]).absolute().with_name("steelman-mcp"))], {}
@@ -127,7 +128,7 @@ def _run(arguments: list[str] | None) -> int:
 def _run_keys(args: argparse.Namespace, keys: "Keys") -> None:
     if args.action == "make":
         key, text = keys.make(args.name)
-        print(text)  # alone on standard output, for KEY=$(python -m api keys make NAME)
+        print(text)  # standard output has only the key, for KEY=$(python -m api keys make NAME)
         print(
             f"This is key {key.id} ({key.name}). It is shown only once: save it. From now on every call needs a key:\n"
             "Authorization: Bearer sk-steelman-…",

@@ -1,7 +1,7 @@
 """Callers with their bearer keys and their runs.
 
 The database stores SHA-256 digests of keys. A long random key needs no slow hash, unlike a password. Revoked keys stay
-in the table, because the server needs a key as soon as one was made.
+in the table: once a key was made, the server refuses calls without a key.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _LISTED = f"""
 
 
 Caller = str
-"""The id of the caller's key; empty without a key."""
+"""The id of the caller's key. It is empty for a caller without a key."""
 
 
 def caller_of(request: Request) -> Caller:
@@ -39,7 +39,7 @@ TheCaller = Annotated[Caller, Depends(caller_of)]
 
 
 class CallerRuns:
-    """The table of runs by key. A caller without a key sees all runs except those of people who log in to the page."""
+    """The table of runs by key. A caller without a key sees all runs, except runs of people who log in to the page."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -49,7 +49,7 @@ class CallerRuns:
             db.execute("INSERT INTO api_runs VALUES (?, ?, ?)", (run_id, key_id, idempotency_key))
 
     def started_with(self, key_id: str, idempotency_key: str) -> str | None:
-        """The id of the run that the key started with this idempotency key."""
+        """Returns the id of the run that the key started with this idempotency key."""
         query = "SELECT run_id FROM api_runs WHERE key_id = ? AND idempotency_key = ?"
         return next((str(row["run_id"]) for row in self._db.rows(query, (key_id, idempotency_key))), None)
 
@@ -59,8 +59,8 @@ class CallerRuns:
     def listed(
         self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None
     ) -> tuple[Sequence[RunRow], str | None]:
-        """A page of runs without their answers, newest first, and the cursor of the next page (time and id of the last
-        row). `after`: a cursor."""
+        """Returns a page of runs without their answers, newest first, and the cursor of the next page (time and id of
+        the last row). `after`: a cursor."""
         made, _, last = (after or "").rpartition("Z-")
         asked = {"key": key_id, "status": status, "thread": thread}
         place = {"limit": limit + 1, "at": f"{made}+00:00" if after else None, "id": last}
@@ -69,7 +69,7 @@ class CallerRuns:
         return page, f"{page[-1].created_at.removesuffix('+00:00')}Z-{page[-1].id}" if more else None
 
     def running(self) -> set[str]:
-        """Runs of the API with the status `running`."""
+        """Returns the ids of the API's runs with the status `running`."""
         query = "SELECT a.run_id FROM api_runs a JOIN runs r ON r.id = a.run_id WHERE r.status = 'running'"
         return {str(r["run_id"]) for r in self._db.rows(query)}
 
@@ -80,7 +80,7 @@ _LONGEST_NAME = 64
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Times are ISO, UTC."""
+    """A key without its text. Times are ISO, UTC."""
 
     id: str
     name: str
@@ -94,7 +94,7 @@ class Keys:
         self._db = database
 
     def make(self, name: str) -> tuple[Key, str]:
-        """Makes a key. Returns it with its text, which is not stored. Raises InputError for an invalid name."""
+        """Makes a key. Returns the key and its text, which is not stored. Raises InputError for an invalid name."""
         name = name.strip()
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
             raise InputError(f"a key's name has 1 to {_LONGEST_NAME} printable characters. Name its user.")
@@ -107,11 +107,12 @@ class Keys:
         return key, text
 
     def all(self) -> list[Key]:
-        """All keys, including revoked ones, oldest first."""
+        """Returns all keys, including revoked keys, oldest first."""
         return [Key(**dict(r)) for r in self._db.rows("SELECT * FROM api_keys ORDER BY created_at, rowid")]
 
     def caller(self, header: str) -> Caller | None:
-        """The caller of an Authorization header, or None without a valid key. Takes the same time for every key."""
+        """Returns the caller of an Authorization header, or None without a valid key. Takes the same time for every
+        key."""
         scheme, _, text = header.partition(" ")
         digest = hashlib.sha256(text.strip(" ").encode("latin-1")).digest()
         matching = [k for k in self.all() if hmac.compare_digest(k.digest, digest) and k.revoked_at is None]

@@ -1,4 +1,4 @@
-"""A run's events as server-sent events. Each id is the event's number, so that a client can reconnect."""
+"""Sends a run's events as server-sent events. Each id is the event's number, so that a client can reconnect."""
 
 import json
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ EVENTS: dict[str, Any] = {
 }
 """The response for OpenAPI."""
 QUIET_SECONDS = 10.0
-"""Seconds between two comments. They keep proxies from closing the connection."""
+"""Seconds between two comments. The comments keep proxies from closing the connection."""
 
 
 def event_stream(service: ApiService, run_id: str, after: int = 0) -> EventSourceResponse:

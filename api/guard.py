@@ -1,8 +1,9 @@
 """Checks each request before its route: host, origin, key, rate, size.
 
-A web page can make a browser call a server on the same machine: with a form, or under its own host name that resolves
-to this machine (DNS rebinding). The checks of host and origin refuse both. Starlette's TrustedHostMiddleware cannot do
-this: it replies in plain text and compares names, while the whole loopback range is allowed here.
+A web page can make a browser call a server on the same machine. For example, the page sends a form, or the page's host
+name resolves to this machine (DNS rebinding). The checks of host and origin refuse such calls. Starlette's
+TrustedHostMiddleware is not sufficient: it replies in plain text, and it compares names, while the guard allows the
+whole loopback range.
 """
 
 import math
@@ -25,9 +26,9 @@ from tools.errors import StoreError
 from tools.net.listening import is_loopback
 
 _PROBES = ("/healthz", "/readyz")
-"""Allowed under any host name, since load balancers and container runtimes know none."""
+"""Paths that the guard allows under any host name, since load balancers and container runtimes know no host name."""
 OPEN = (*_PROBES, "/docs", "/openapi.json")
-"""Allowed without a key, as are the assets of /docs: a browser cannot send a key for a page."""
+"""Paths that need no key. The assets of /docs need none either: a browser cannot send a key for a page."""
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::\d{1,5})?")
 _EXPOSED = ("Location", "Content-Location", "Retry-After", "X-Request-Id", "WWW-Authenticate", "Mcp-Session-Id")
 _UPLOAD = re.compile(r"/v1/collections/[^/]+/files/?")
@@ -41,7 +42,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._inner = app, self._check_caller
-        if origins := split_list(settings.api_origins):  # no cookies are used, so any header may be sent
+        if origins := split_list(settings.api_origins):  # callers may send any header: no cookies are used
             methods = "GET", "POST", "DELETE"
             self._inner = CORSMiddleware(self._check_caller, origins, methods, ("*",), expose_headers=_EXPOSED).__call__
         self._public, self._loopback = urlsplit(settings.public_url), is_loopback(settings.api_host)
@@ -55,12 +56,12 @@ class Guard:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         BASE.set(self._public.geturl())
-        if self._public.path and f"{scope['path']}/".startswith(f"{self._public.path}/"):  # the proxy kept it
+        if self._public.path and f"{scope['path']}/".startswith(f"{self._public.path}/"):  # the proxy kept the prefix
             scope["path"] = scope["path"].removeprefix(self._public.path) or "/"
         return await Exchange(scope, send).run(self._check_host, receive)
 
     async def _check_host(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a request under a foreign host name or from a page of a foreign origin."""
+        """Refuses a request under a foreign host name, and a request from a page of a foreign origin."""
         headers, problem = Headers(scope=scope), None
         host = headers.get("host", "")
         scope.setdefault("state", {})["caller"] = ""
@@ -78,7 +79,7 @@ class Guard:
         return bool(name) and (is_loopback(name) or name in self._hosts)
 
     async def _check_caller(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a caller without a valid key, past its rate, and a body too large."""
+        """Refuses a caller without a valid key, a caller above its rate, and a body that is too large."""
         path, taken = scope["path"], 0
         most = self._upload if _UPLOAD.fullmatch(path) else min(_LARGEST_JSON, self._upload)
         too_large = ProblemError(413, "body-too-large", f"Send at most {most / 1_000_000:g} MB at once.")
@@ -87,7 +88,7 @@ class Guard:
                 self._identify(scope)
             if int(Headers(scope=scope).get("content-length", 0)) > most:
                 raise too_large
-        except (ProblemError, StoreError) as exc:  # unreadable keys let nobody in
+        except (ProblemError, StoreError) as exc:  # if the keys are unreadable, nobody gets in
             await problem_of(exc).response(scope)(scope, receive, send)
             return
 

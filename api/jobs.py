@@ -1,6 +1,6 @@
-"""Stores uploads in threads. The request of a small upload waits for it; a large upload is a job.
+"""Stores uploads in threads. A small upload ends within its request; a large upload becomes a job.
 
-Jobs are in memory. A restart ends and forgets them: stored documents stay, and the caller sends the upload again.
+Jobs are in memory. A restart ends and forgets all jobs. Stored documents stay, and the caller sends the upload again.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _LEFT_SECONDS = 86400.0
 class Job:
     """An upload. `documents` reads the files in `folder` and reports unreadable ones.
 
-    `stopped` ends it between two documents or inside a file. A batch that is being written is finished first.
+    `stopped` ends the upload between two documents or inside a file, after the batch that is being written.
     """
 
     future: Future[None]
@@ -66,7 +66,7 @@ class Job:
         self.future.cancel()
 
     def work(self, runs: Runs) -> None:
-        """Stores the documents. `state` and `failure` have the result."""
+        """Stores the documents and sets `state` and `failure`."""
         state = self.state
         state.status, state.started_at = "running", utc_now()
         try:
@@ -74,7 +74,7 @@ class Job:
             state.status = "done"
         except ReadingCancelledError:
             state.status = "cancelled"
-        except Exception as exc:  # noqa: BLE001  # reported by the job or its request
+        except Exception as exc:  # noqa: BLE001  # the job or its request reports it
             state.status, state.error, self.failure = "failed", problem_of(exc).detail, exc
 
     def end(self, _: Future[None]) -> None:
@@ -84,7 +84,8 @@ class Job:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _store(self, runs: Runs) -> None:
-        """Raises ReadingCancelledError, ProblemError if nothing is readable, and errors of `ingest`."""
+        """Raises ReadingCancelledError if the upload is stopped, ProblemError if nothing is readable, and errors of
+        `ingest`."""
         search, report = runs.providers.search, self.report
         Ingester(runs.store, search, search.encoder).ingest(self._texts(), self.state.collection, None, report)
         self.state.documents = self.state.read
@@ -96,7 +97,7 @@ class Job:
             raise ProblemError(422, "unreadable-document", detail, fields=fields)
 
     def _texts(self) -> Iterator[SourceDocument]:
-        """The documents with text."""
+        """Yields the documents that have text."""
         for document in self._documents(self):
             if self.stopped.is_set():
                 raise ReadingCancelledError
@@ -119,7 +120,7 @@ class Jobs:
         self._turn = ThreadPoolExecutor(1, "steelman-job", lower_priority)
         # Slow files must not block the event loop's few threads.
         self._threads = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
-        for left in folder.glob("j*"):  # by a killed server; the page has its own folder there
+        for left in folder.glob("j*"):  # a killed server left them; the page has its own folder there
             if time.time() - left.stat().st_mtime > _LEFT_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
 
@@ -128,7 +129,7 @@ class Jobs:
 
     @contextlib.asynccontextmanager
     async def folder(self) -> AsyncIterator[Path]:
-        """A private folder for an upload, which removes it when it ends."""
+        """Yields a private folder for an upload. The upload removes the folder when it ends."""
         with disk_errors(self._folder):
             keep_folder_private(self._folder)
             folder = Path(tempfile.mkdtemp(prefix="j", dir=self._folder))
@@ -141,7 +142,7 @@ class Jobs:
     async def store(self, job: Job) -> Stored:
         """Stores a small upload. Raises errors of `ingest`, and ProblemError if nothing is readable."""
         self._start(job, self._threads)
-        await asyncio.wait([asyncio.wrap_future(job.future)])  # continues if the client disconnects
+        await asyncio.wait([asyncio.wrap_future(job.future)])  # the upload continues if the client disconnects
         if job.failure:
             raise job.failure
         if job.state.status != "done":
@@ -149,7 +150,7 @@ class Jobs:
         return Stored.model_validate(job.report)
 
     def begin(self, job: Job) -> JobDetails:
-        """Starts a job. Raises ProblemError (429) if the caller has too many open."""
+        """Starts a job. Raises ProblemError (429) if the caller has too many open jobs."""
         if sum(each.caller == job.caller for each in self.open()) >= _MOST_OPEN:
             detail = f"This key has {_MOST_OPEN} open jobs, the maximum. Wait for one, or cancel one."
             raise ProblemError(429, "too-many-jobs", detail, headers={"Retry-After": "30"})
@@ -166,7 +167,7 @@ class Jobs:
         self._jobs[job.state.id] = job
 
     def find(self, caller: Caller, job_id: str) -> Job:
-        """The caller's job. Raises ProblemError (404)."""
+        """Returns the caller's job. Raises ProblemError (404) if the caller has no such job."""
         job = self._jobs.get(job_id)
         if job and caller in ("", job.caller):
             return job
@@ -183,7 +184,7 @@ class Jobs:
         return True
 
     async def close(self) -> None:
-        """Stops all uploads within two seconds, except batches that are still being written."""
+        """Stops all uploads within two seconds, but lets a batch that is being written finish."""
         for job in (left := self.open()):
             job.stop()
         if left:

@@ -1,7 +1,7 @@
-"""One log line for each request (JSON, or short text on a terminal) and metrics for Prometheus.
+"""Writes a log line for each request (JSON, or short text on a terminal), and counts metrics for Prometheus.
 
-Log lines contain no question and no key. A failure is logged with its type and traceback but without its message, which
-may quote a question, unless the settings allow questions in the log.
+Log lines contain no question and no key. The log has a failure's type and traceback, but not its message, because the
+message may quote a question. The settings can allow questions in the log.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _CLIENT_GONE = 499  # nginx's status for a client that disconnected before the r
 
 
 def configure(settings: Settings, stream: TextIO | None = None) -> None:
-    """Sends all log records of this process to the stream (standard error): of other packages warnings and errors."""
+    """Sends this process's log records to the stream (standard error). Other packages log only warnings and errors."""
     stream = stream or sys.stderr
     formatter: _PrivateFormatter = _PrivateFormatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
     if not stream.isatty():
@@ -52,7 +52,7 @@ def configure(settings: Settings, stream: TextIO | None = None) -> None:
 
 
 def log_loop_error(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """An event loop's exception handler. asyncio's own would log the exception's message."""
+    """Handles an event loop's exception. asyncio's own handler would log the exception's message."""
     SERVER.error(str(context["message"]).splitlines()[0], exc_info=context.get("exception"))
 
 
@@ -73,7 +73,7 @@ class _PrivateFormatter(logging.Formatter):
 
 
 class _PrivateJson(_PrivateFormatter, JsonFormatter):
-    """The same as JSON: time, level, logger and message first."""
+    """Formats a record as JSON, with time, level, logger and message first."""
 
 
 class Metrics:
@@ -94,7 +94,8 @@ class Metrics:
 
 
 class Exchange:
-    """A request and its reply: gives them an id, makes sure that there is a reply, and records log line and metrics."""
+    """A request and its reply. The exchange gets an id, always sends a reply, and records the log line and the
+    metrics."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._scope, self._send, self._began = scope, send, time.perf_counter()

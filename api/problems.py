@@ -65,10 +65,10 @@ class ProblemError(HTTPException):
         return self.problem.model_dump(exclude_none=True)
 
     def response(self, scope: Scope) -> Response:
-        """The reply. It also stores the kind of problem in the scope for the log.
+        """Returns the reply. Stores the kind of problem in the scope for the log.
 
-        OpenAI's clients read an `error` member, expect 400 instead of 422, and retry a conflict or a failure, which
-        would start a second run, unless a header forbids it.
+        OpenAI's clients read an `error` member and expect 400 instead of 422. They retry after a conflict or a failure,
+        and so would start a second run. A header forbids the retry.
         """
         scope.setdefault("state", {})["problem"] = self.name
         document, status, headers = self.document(), self.status_code, dict(self.headers or {})
@@ -80,7 +80,7 @@ class ProblemError(HTTPException):
         return JSONResponse(document, status, headers, MEDIA_TYPE)
 
     def openai_error(self) -> dict[str, Any]:
-        """The `error` member for OpenAI's clients."""
+        """Returns the `error` member for OpenAI's clients."""
         status, wrong = self.status_code, self.problem.errors
         return {
             "message": self.detail,
@@ -113,11 +113,11 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.RunError: (409, "run-stopped", "POST /v1/runs/{id}/resume continues it."),
     errors.SteelmanError: (500, "failure", ""),
 }
-"""Status, name and advice for the first class in this table that the error is an instance of."""
+"""Status, name and advice by class of error. The first class that fits the error counts."""
 
 
 def problem_of(exc: Exception) -> ProblemError:
-    """Converts an error to a problem. Leaves out hints for the command line."""
+    """Converts an error to a problem without hints for the command line."""
     if isinstance(exc, ProblemError):
         return exc
     if not isinstance(exc, errors.SteelmanError):
@@ -128,7 +128,7 @@ def problem_of(exc: Exception) -> ProblemError:
 
 
 def failed_run(run_id: str, failure: RunFailure) -> ProblemError:
-    """The problem that the request of a failed run gets."""
+    """Returns the problem that the request of a failed run gets."""
     cause, path = problem_of(failure.cause()), f"/v1/runs/{run_id}"
     headers = {**(cause.headers or {}), "Content-Location": link(path)}
     detail = f"{cause.detail} POST {path}/resume continues the run."
@@ -147,7 +147,7 @@ LOCATED: dict[str, Any] = {
     "description": "The work continues, or waits for a person. Location is its address.",
     "headers": {"Location": {"description": "Its address.", "required": True, "schema": {"type": "string"}}},
 }
-"""The reply 202."""
+"""The description of the reply 202."""
 
 _JSON, _FORM = "application/json", "multipart/form-data"
 _LIST = "GET /openapi.json lists the calls."
@@ -172,7 +172,7 @@ def _refused(request: Request, exc: HTTPException) -> ProblemError:
     if exc.status_code == 405:
         detail = f"{request.url.path} does not support {request.method}. {_LIST}"
         return ProblemError(405, "method-not-allowed", detail, headers=exc.headers)
-    # FastAPI's error for a body that it cannot parse
+    # FastAPI raises this error for a body that it cannot parse.
     return _unreadable(f"cannot be read: {str(exc.__cause__ or exc.detail).partition(';')[0].rstrip('.')}")
 
 
@@ -191,7 +191,7 @@ def _unreadable(why: str) -> ProblemError:
 
 
 def _wrong_type(request: Request) -> ProblemError | None:
-    """The problem of a body whose media type the call does not read."""
+    """Returns the problem of a body whose media type the call does not read."""
     wanted = _FORM if request.url.path.rstrip("/").endswith("/files") else _JSON
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given == wanted or (wanted == _JSON and given.endswith("+json")):

@@ -1,4 +1,5 @@
-"""Runs for callers over HTTP and MCP: limits, owners of runs, and runs that an earlier server left."""
+"""Starts runs for callers over HTTP and MCP, within limits and by owner, and resumes runs that an earlier server
+left."""
 
 import asyncio
 import contextlib
@@ -38,7 +39,7 @@ _RETRY_SECONDS = 10  # usually enough for one of the active runs to end
 
 class ApiService:
     def __init__(self, runs: Runs, settings: Settings, in_thread: TableThread) -> None:
-        """`in_thread`: runs a function in the thread of the table of callers' runs."""
+        """`in_thread` runs a function in the thread that uses the table of callers' runs."""
         self.runs, self.settings = runs, settings
         self.jobs = Jobs(runs, settings.data_dir / "uploads")
         self._in_thread, self._caller_runs = in_thread, CallerRuns(runs.database)
@@ -63,8 +64,8 @@ class ApiService:
         thread: str | None = None,
         idempotency_key: str | None = None,
     ) -> str:
-        """Starts a run, or finds the run that the caller started with the same idempotency key. Returns its id. Raises
-        ProblemError beyond a limit, and errors of `Runs.start`."""
+        """Starts a run, or finds the run that the caller started with the same idempotency key. Returns the run's id.
+        Raises ProblemError beyond a limit, and errors of `Runs.start`."""
         key = caller
         async with self._beginning:
             known = idempotency_key and await self._in_thread(self._caller_runs.started_with, key, idempotency_key)
@@ -83,7 +84,7 @@ class ApiService:
         raise ProblemError(409, "idempotency-key-used", detail)
 
     def _check_room(self, caller: Caller) -> None:
-        """Raises ProblemError (429) if there are too many active and queued runs, in total or of the caller's key."""
+        """Raises ProblemError (429) if too many runs are active or queued, in total or for the caller's key."""
         self._begun_by = {run: key for run, key in self._begun_by.items() if run in self.runs.at_work}
         everybody, most = len(self.runs.at_work), self.settings.api_runs + self.settings.api_waiting
         if everybody >= most:
@@ -102,7 +103,7 @@ class ApiService:
         return Judged(judge=judge.name, threshold=judge.threshold, probabilities=probabilities)
 
     async def run(self, caller: Caller, run_id: str) -> RunRow:
-        """The caller's run with exactly this id. Raises UnknownRunError."""
+        """Returns the caller's run with exactly this id. Raises UnknownRunError."""
         with contextlib.suppress(UnknownRunError):
             row = await self.runs.run(run_id)
             own = not caller or await self._in_thread(self._caller_runs.owns, row.id, caller)
@@ -131,8 +132,8 @@ class ApiService:
         return without_hints(await self.runs.answer(run_id))
 
     async def wait(self, run_id: str, seconds: float | None = None) -> bool:
-        """Waits for the run. Returns whether it ended in time; a run that waits for a person did not. Raises
-        ProblemError if it failed."""
+        """Waits for the run. Returns whether the run ended in time: False for a run that waits for a person. Raises
+        ProblemError if the run failed."""
         try:
             async with asyncio.timeout(seconds):
                 async for _ in self.events(run_id):
@@ -157,12 +158,12 @@ class ApiService:
     async def listed(
         self, caller: Caller, limit: int, status: RunStatus | None, thread: str | None, after: Cursor | None
     ) -> RunList:
-        """A page of the caller's runs, newest first. `after`: the previous page's `next`."""
+        """Returns a page of the caller's runs, newest first. `after`: the previous page's `next`."""
         rows, cursor = await self._in_thread(self._caller_runs.listed, caller, limit, after, status, thread)
         return RunList(runs=await self._summaries(rows), next=cursor)
 
     async def answered(self, caller: Caller, limit: int) -> list[RunRow]:
-        """The caller's latest runs with an answer, newest first."""
+        """Returns the caller's latest runs with an answer, newest first."""
         rows, _ = await self._in_thread(self._caller_runs.listed, caller, limit, None, "done", None)
         return [row for row in rows if row.options.get("writing", True)]
 
@@ -175,7 +176,8 @@ class ApiService:
         ]
 
     async def resume(self, caller: Caller, run_id: str, sides: list[Side] | None) -> None:
-        """Raises ProblemError beyond a limit or in another state, and errors of `Runs.resume`."""
+        """Resumes the run. Raises ProblemError beyond a limit or if the run's state forbids it, and errors of
+        `Runs.resume`."""
         row = await self.run(caller, run_id)
         if sides is not None and row.status not in ("waiting", "cancelled"):
             detail = f"Run {run_id} is {row.status} and does not wait for sides. Resume it without a body."
@@ -186,8 +188,8 @@ class ApiService:
             self._begun_by[run_id] = caller
 
     async def resume_left(self) -> None:
-        """Resumes the runs in `left`. Tries for 20 seconds: a killed server counts as alive for ten. A run that was
-        killed again after it had been resumed may crash the server, so a caller has to resume it."""
+        """Resumes the runs in `left`. Tries for 20 seconds, because a killed server counts as alive for ten. A run that
+        was resumed and killed again may crash the server, so only a caller resumes such a run."""
         give_up = time.monotonic() + 2 * STALE_SECONDS
         try:
             while self.left and time.monotonic() < give_up:

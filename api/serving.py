@@ -1,4 +1,4 @@
-"""The application and its server.
+"""Builds the application and serves it.
 
 request ─▶ connection (tools/net/connections.py) ─▶ guard (api/guard.py) ─▶ routes (api/routes/) ─▶ service
         ─▶ the agent's service (agent/runs/service.py)
@@ -31,7 +31,7 @@ from tools.store.database import Database
 
 
 def create_app(settings: Settings, opening: OpenRuns) -> FastAPI:
-    """The application. It opens the agent with `opening` when it starts."""
+    """Builds the application. The application opens the agent with `opening` when it starts."""
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -57,7 +57,7 @@ def create_app(settings: Settings, opening: OpenRuns) -> FastAPI:
     for router in (runs.questions, runs.router, documents.router, documents.jobs, completions.router, server.router):
         app.include_router(router)
     app.state.mcp = mount(app, settings)
-    app.mount(server.ASSETS, StaticFiles(packages=[("fastapi_offline", "static")]))  # /docs loads no foreign file
+    app.mount(server.ASSETS, StaticFiles(packages=[("fastapi_offline", "static")]))  # /docs needs no foreign file
     app.add_middleware(Guard, settings=settings)
     return app
 

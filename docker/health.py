@@ -1,4 +1,4 @@
-"""Exit status 0 while the server for programs or the page answers in this container."""
+"""Exits with status 0 while the server for programs or the page answers in this container."""
 
 import sys
 from urllib.request import ProxyHandler, build_opener

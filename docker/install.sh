@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs Steelman into a folder, as the Dockerfile does: docker/install.sh [FOLDER, default /opt/steelman]
-# Everything fetched has its SHA-256 in a lock.
+# A lock file has the SHA-256 of everything that the script fetches.
 set -eu
 to=$(realpath -m "${1:-/opt/steelman}")
 python=${PYTHON:-python3}

@@ -1,1 +1,1 @@
-"""Measures the parts and the whole: `python -m evals SUITE`."""
+"""`python -m evals SUITE` measures the agent and its parts."""

@@ -1,4 +1,4 @@
-"""`python -m evals`: runs a suite. Its module is imported when it runs."""
+"""`python -m evals`: runs a suite and imports only that suite's module."""
 
 import argparse
 import importlib

@@ -1,4 +1,4 @@
-"""The suites' models: judges of pairs (the agent's, and the cosine) and encoders, with caches."""
+"""Opens the suites' models: judges of pairs (the agent's judges and the cosine) and encoders, with caches."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -21,17 +21,17 @@ from tools.models.judges.embedded import load_judge
 from tools.models.judges.judge import Judge, Pair
 
 CHOICES = ("settings", "embedded", "close", "cosine")
-_AT_ONCE = 256  # texts of a part
+_AT_ONCE = 256  # texts that the encoder gets in one call
 Floats = NDArray[np.float32]
 _encoder = cache(load_encoder)
 Score = Callable[[Sequence[Pair]], Floats]
-"""From pairs to shape (n,); NaN without a verdict. May raise ProviderError, ModelError."""
+"""Maps n pairs to an array of shape (n,), with NaN without a verdict. May raise ProviderError, ModelError."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairJudge:
-    """Scores pairs. threshold: None without one. probabilities: whether scores are probabilities. together: batch
-    size."""
+    """Scores pairs. threshold: the score from which a judge says Yes, or None. probabilities: whether scores are
+    probabilities. together: batch size."""
 
     name: str
     score: Score
@@ -45,8 +45,8 @@ def question_of(text: str) -> ParsedQuestion:
 
 
 def agent_judge(judge: Judge) -> PairJudge:
-    """A judge of the agent, without the agent's cache. A remote judge sends simultaneous requests itself; a killed run
-    loses at most one batch."""
+    """Returns a judge of the agent, without the agent's cache. A remote judge sends simultaneous requests itself. A
+    killed run loses at most one batch."""
 
     async def support(pairs: Sequence[Pair]) -> Floats:
         async with aclosing(judge):
@@ -57,7 +57,7 @@ def agent_judge(judge: Judge) -> PairJudge:
 
 
 def closer_reading(judge: Judge) -> PairJudge:
-    """A judge's closer reading of every pair, with threshold 0.5."""
+    """Returns a judge that reads every pair with its larger model (the closer reading), with threshold 0.5."""
 
     def score(pairs: Sequence[Pair]) -> Floats:
         return np.ascontiguousarray(asyncio.run(judge.stances(pairs, closely=True))[:, 0])
@@ -66,7 +66,7 @@ def closer_reading(judge: Judge) -> PairJudge:
 
 
 def cosine(encoder: Encoder) -> PairJudge:
-    """The cosine of statement and passage."""
+    """Returns a judge that scores a pair by the cosine of statement and passage."""
 
     def score(pairs: Sequence[Pair]) -> Floats:
         texts = list(dict.fromkeys(text for p in pairs for text in (p.statement, p.text)))
@@ -77,7 +77,7 @@ def cosine(encoder: Encoder) -> PairJudge:
 
 
 def open_judge(choice: str) -> PairJudge:
-    """The judge of that name. Raises SettingsError, ModelError."""
+    """Returns the judge of that name. Raises SettingsError, ModelError."""
     if choice == "cosine":
         return cosine(load_encoder())
     if choice in ("embedded", "close"):
@@ -90,7 +90,8 @@ def open_judge(choice: str) -> PairJudge:
 
 
 def cached_scores(judge: PairJudge, cache: VectorCache, pairs: Sequence[Pair]) -> Floats:
-    """The judge's probabilities, shape (n,), cached; NaN without a verdict. Raises ProviderError, ModelError."""
+    """Returns the judge's scores, shape (n,), from the cache if possible, with NaN without a verdict. Raises
+    ProviderError, ModelError."""
     space = f"{judge.name}:pairs"
     keys = [f"{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
     known = cache.known(space, keys)
@@ -103,13 +104,13 @@ def cached_scores(judge: PairJudge, cache: VectorCache, pairs: Sequence[Pair]) -
 
 
 def encoder_and_cache() -> tuple[Encoder, VectorCache]:
-    """The configured encoder, and the cache of vectors and verdicts. Raises SettingsError, ModelError."""
+    """Returns the configured encoder, and the cache of vectors and verdicts. Raises SettingsError, ModelError."""
     settings = load_settings()
     return build_encoder(settings, load_encoder()), VectorCache(settings.cache_dir / "retrieval.db")
 
 
 class CachedEncoder:
-    """An encoder with cached vectors, so that a corpus is encoded once and a killed run continues."""
+    """An encoder with cached vectors: it encodes a corpus only once, and a restarted run continues after a kill."""
 
     def __init__(self, encoder: Encoder, cache: VectorCache) -> None:
         self.name, self._encoder, self._cache = encoder.name, encoder, cache

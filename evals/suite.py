@@ -1,4 +1,4 @@
-"""The runner of all suites. A suite is a module of `evals/suites`, with a line in `evals/__main__.py`:
+"""Runs all suites. A suite is a module of `evals/suites`, with a line in `evals/__main__.py`. A suite has:
 
 add_arguments(parser)       its options, with `common_options`
 measure(args) -> Record     the result, one object for JSON
@@ -7,11 +7,11 @@ table(result) -> list[str]  its lines for people
 `run` adds the time, `--json` (null for undefined measures), and the list of failures. `evals/suites/ingest.py` is
 an example.
 
-An item has a `key`, by which `Records` finds its stored reply, so a stopped run continues. `ask_in_parts` asks in
-batches, `ask_each` with simultaneous coroutines; both show progress, and store a failure as a record with `failed`,
-which stays in every denominator. A metric (`evals/metrics`) is a `Ratio` or a `Figure` over rows that begin with their
-question, which the bootstrap resamples (`evals/metrics/measure.py`). `python -m evals report` compares `metrics`,
-`intervals`, `items` and `config`.
+`Records` finds an item's stored reply by the item's `key`, so a stopped run continues. `ask_in_parts` asks in batches.
+`ask_each` asks with simultaneous coroutines. Both functions show progress, and store a failure as a record with
+`failed`, which stays in every denominator. A metric (`evals/metrics`) is a `Ratio` or a `Figure` over rows. A row
+begins with its question, and the bootstrap resamples questions (`evals/metrics/measure.py`). `python -m evals report`
+compares `metrics`, `intervals`, `items` and `config`.
 """
 
 import argparse
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 def run(suite: ModuleType, args: argparse.Namespace) -> int:
-    """Measures and prints. Returns the exit status: the result's `status`, default 0."""
+    """Measures and prints. Returns the exit status: the result's `status`, or 0."""
     began = time.perf_counter()
     found = suite.measure(args)
     status = found.pop("status", 0)
@@ -71,12 +71,12 @@ def check_common(args: argparse.Namespace) -> None:
 
 
 def names(text: str) -> list[str]:
-    """Argument type: the distinct parts of a comma-separated list."""
+    """Parses a comma-separated list into its distinct parts, as an argument type."""
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 def numbers(text: str, kind: Callable[[str], _T], fits: Callable[[_T], bool], told: str) -> list[_T]:
-    """Argument type: the distinct numbers of a comma-separated list. told: which ones are valid."""
+    """Parses a comma-separated list into its distinct numbers, as an argument type. told: describes valid numbers."""
     with suppress(ValueError):
         found = list(map(kind, names(text)))
         if found and all(map(fits, found)):
@@ -85,7 +85,7 @@ def numbers(text: str, kind: Callable[[str], _T], fits: Callable[[_T], bool], to
 
 
 def cutoff_option(parser: argparse.ArgumentParser, what: str, usual: Sequence[int], most: float = math.inf) -> None:
-    """Adds --k, sorted ranks from 1 to `most`."""
+    """Adds --k: ranks from 1 to `most`, which the parser sorts."""
     within = "above 0" if most == math.inf else f"from 1 to {most}"
 
     def cutoffs(text: str) -> list[int]:
@@ -102,8 +102,8 @@ def check_known(chosen: Iterable[str], there: Collection[str], what: str) -> Non
 
 
 def shuffled(items: Sequence[_T], limit: int | None, seed: int) -> list[_T]:
-    """The first `limit` of a seeded shuffle, so that a larger limit includes a smaller one; without a limit all,
-    unshuffled."""
+    """Returns the first `limit` items of a seeded shuffle, so that a larger limit includes a smaller limit's items.
+    Without a limit, returns all items unshuffled."""
     drawn = list(items)
     if limit is not None:
         random.Random(seed).shuffle(drawn)
@@ -121,7 +121,7 @@ _Item = TypeVar("_Item", bound=Keyed)
 
 
 def progress(items: Iterable[Any] | None = None, **options: Any) -> "tqdm[Any]":
-    """A progress bar, silent if standard error is not a terminal."""
+    """Returns a progress bar, which is silent if standard error is not a terminal."""
     return tqdm(items, disable=not sys.stderr.isatty(), **options)
 
 
@@ -132,10 +132,10 @@ def ask_in_parts(
     size: int = 1,
     **options: Any,
 ) -> list[Record]:
-    """A record for each item, in order. `ask` gets batches of `size` items with at least one missing record.
+    """Returns a record for each item, in order. `ask` gets batches of `size` items with at least one missing record.
 
-    A batch that a kill interrupted is repeated whole, because replies may depend on the batch. ProviderReplyError fails
-    the batch's items, or is raised before the first usable reply.
+    A batch that a kill interrupted is repeated whole, because replies may depend on the batch. A ProviderReplyError
+    marks the batch's items as failed. Before the first usable reply, the function raises the error instead.
     """
     done = records.done
     with progress(total=len(items), initial=sum(i.key in done for i in items), **options) as bar:
@@ -162,8 +162,8 @@ async def ask_each(
     unit: str,
     fails: type[SteelmanError] = ProviderReplyError,
 ) -> dict[str, Record]:
-    """The record of each key, with `parallel` simultaneous calls. Errors of type `fails` are stored in `failed`. Raises
-    others, and ProviderDownError, so that the next run repeats the question."""
+    """Returns the record of each key, with `parallel` simultaneous calls. Stores errors of type `fails` in `failed`.
+    Raises other errors, and ProviderDownError, so that the next run repeats the question."""
     turn, done = asyncio.Semaphore(parallel), records.done
 
     async def one(key: str, ask: Callable[[], Awaitable[Record]]) -> tuple[str, Record]:
@@ -181,7 +181,7 @@ async def ask_each(
             for finished in asyncio.as_completed(tasks):
                 records.add(*await finished)
                 bar.update()
-        finally:  # after a stop, no new question while the service closes
+        finally:  # after a stop, no new question starts while the service closes
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -189,7 +189,7 @@ async def ask_each(
 
 
 def peak_memory() -> float:
-    """Peak memory of this process in megabytes, without its parent's (Linux)."""
+    """Returns the peak memory of this process in megabytes, without its parent's memory (Linux)."""
     status = Path("/proc/self/status")
     if status.exists() and (own := re.search(r"VmHWM:\s+(\d+)", status.read_text())):
         return int(own[1]) / (1 << 10)
@@ -203,7 +203,7 @@ def show(as_json: bool, result: Any, lines: Callable[[], Iterable[str]]) -> None
 
 
 def figure_lines(result: Record) -> list[str]:
-    """A line for each measure with an interval, with its number of items if known."""
+    """Returns a line for each measure that has an interval, with the number of items if known."""
     over = result.get("over", {})
     rows = {
         name: [number(result["metrics"][name], ends), *([f"{over[name]:.0f}"] if over else [])]

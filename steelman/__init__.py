@@ -1,7 +1,7 @@
 """Steelman for other programs: `ask` runs the installed command and returns its answer.
 
-This folder contains `agent`, `tools` and the other packages. A command puts it first on the path of its own process. A
-program that imports `steelman` keeps its path.
+This folder contains `agent`, `tools` and the other packages. A command puts this folder first on the path of its own
+process. A program that imports `steelman` keeps its path.
 """
 
 import os
@@ -19,7 +19,7 @@ _START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from agent.__main__ i
 
 
 class SteelmanError(Exception):
-    """The command returned no answer. The text is its message, `status` its exit status."""
+    """The command returned no answer. The text is the command's message, and `status` is its exit status."""
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
@@ -45,7 +45,7 @@ def ask(question: str, **options: "Any") -> "dict[str, Any]":
         done = subprocess.run(
             typed, env=environment, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace"
         )
-    except (OSError, ValueError) as exc:  # too long for a command, or with a zero byte
+    except (OSError, ValueError) as exc:  # the question is too long for a command or has a zero byte
         raise SteelmanError(f"the command could not be started: {exc}.", 2) from exc
     messages = done.stderr.strip().splitlines()
     if done.returncode not in (0, 3, 4):

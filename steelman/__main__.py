@@ -1,4 +1,4 @@
-"""The installed commands. Each runs a package's `main` with Steelman's own folder first on the path."""
+"""Defines the installed commands. Each command runs a package's `main` with Steelman's own folder first on the path."""
 
 import sys
 from functools import partial

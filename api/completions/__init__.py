@@ -1,1 +1,1 @@
-"""OpenAI's chat completions. OpenAI's clients only change their base address."""
+"""Serves OpenAI's chat completions. OpenAI's clients need only another base address."""

@@ -1,8 +1,8 @@
 """Reads the question of a conversation, the run that it follows up on, and the earlier questions.
 
 A client sends the whole conversation each time. The last line of a reply names its run, which identifies the thread.
-Members without an effect (temperature, seed, …) are accepted. Steelman's own options are in the member `steelman`
-(`extra_body` of OpenAI's client), so that misspelt ones can be refused.
+The server accepts members without an effect (temperature, seed, …). Steelman's own options are in the member `steelman`
+(`extra_body` of OpenAI's client), so that the server can refuse misspelt options.
 """
 
 import asyncio
@@ -49,7 +49,8 @@ Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("par
 
 
 class Message(OpenAIObject):
-    """A turn of the conversation. The user's last one is the question; `system` and `developer` have no effect."""
+    """A turn of the conversation. The user's last turn is the question. Turns of `system` and `developer` have no
+    effect."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: Content | None = None
@@ -72,8 +73,8 @@ class ResponseFormat(OpenAIObject):
 class CompletionRequest(OpenAIObject):
     """A conversation with the question as its last message.
 
-    The answer consists of verified claims, so options for a model's text have no effect. Options that an answer cannot
-    satisfy (several answers, tool calls, JSON by a schema, log-probabilities, sound) are refused.
+    The answer consists of verified claims, so options for a model's text have no effect. The server refuses options
+    that an answer cannot satisfy (several answers, tool calls, JSON by a schema, log-probabilities, sound).
     """
 
     model_config = ConfigDict(extra="allow")  # to find options in the wrong place
@@ -98,9 +99,9 @@ class CompletionRequest(OpenAIObject):
 async def begin_run(
     service: ApiService, caller: Caller, request: CompletionRequest, idempotency_key: str | None
 ) -> tuple[str, bool]:
-    """Returns the id of the question's run, and whether the app sent passages, which are not read. The thread comes
-    from the request or the last reply; without it the earlier messages are the context. Raises ProblemError for a
-    request without a question or with an impossible option, and errors of `begin`."""
+    """Returns the id of the question's run, and whether the app sent passages. The agent does not read such passages.
+    The request or the last reply names the thread. Without a thread, the earlier messages are the context. Raises
+    ProblemError for a request without a question or with an impossible option, and errors of `begin`."""
     if misplaced := {*SearchOptions.model_fields, "depth"} & (request.model_extra or {}).keys():
         where = "put options of Steelman within 'steelman'; the model sets the depth"
         raise _impossible(min(misplaced), f"{where}: {', '.join(MODELS)}")
@@ -133,13 +134,13 @@ def _impossible(member: str, wrong: str) -> ProblemError:
 
 
 async def _last_run(service: ApiService, caller: Caller, before: Sequence[Message]) -> RunRow | None:
-    """The caller's latest run that a reply of the conversation names."""
+    """Returns the caller's latest run that a reply of the conversation names."""
     for message in reversed(before):
         named = _RUN.findall(message.text) if message.role == "assistant" else []
         if named:
             try:
                 return await service.run(caller, named[-1])
-            except UnknownRunError:  # another server's or caller's, or deleted
+            except UnknownRunError:  # the run belongs to another server or caller, or is deleted
                 continue
     return None
 
@@ -159,7 +160,7 @@ _CLOSING = re.compile(r"</([a-z][\w.:-]{0,40})\s*>", re.I)
 
 
 class TaggedText(NamedTuple):
-    """The text between a tag and its last closing tag."""
+    """The text between an opening tag and the last closing tag of the same name."""
 
     name: str
     start: int
@@ -168,7 +169,7 @@ class TaggedText(NamedTuple):
 
 
 def tagged_texts(text: str) -> Iterator[TaggedText]:
-    """The outermost tags that contain context, a chat's history or the question."""
+    """Yields the outermost tags that contain context, a chat's history or the question."""
     last = {m[1].casefold(): m for m in _CLOSING.finditer(text)}
     at = 0
     for opening in _OPENING.finditer(text):

@@ -1,8 +1,8 @@
-"""The answer as a completion: Markdown with an annotation for each citation, whole or in chunks.
+"""Sends the answer as a completion: Markdown with an annotation for each citation, whole or in chunks.
 
-A stream sends the answer when the run is done, because numbers and claims may change until then. Progress, including
-verified claims, is in `reasoning_content`, as with DeepSeek and other servers. Empty chunks keep a quiet stream alive:
-LangChain closes a stream without a chunk for two minutes, and ignores comments.
+A stream sends the answer when the run is done, because numbers and claims may change until then. The member
+`reasoning_content` has the progress, including verified claims, as with DeepSeek and other servers. Empty chunks keep a
+quiet stream alive, because LangChain ignores comments and closes a stream after two minutes without a chunk.
 """
 
 import json
@@ -26,7 +26,7 @@ from api.service import ApiService
 from tools.errors import RunCancelledError, RunError, SteelmanError
 
 _NUMBER = re.compile(r"\[(\d+)\]")
-"""A citation. In other text both brackets are escaped."""
+"""Matches a citation. Other text has escaped brackets."""
 _NOT_READ = (
     "> Steelman did not read the documents and search results that your app sent. It quotes its own collections and "
     "searches. Add documents to a collection to have them cited.\n\n"
@@ -34,8 +34,8 @@ _NOT_READ = (
 
 
 class Completion:
-    """The reply of a run, or the `text` that answers a task. `base`: this server's address, for sources without their
-    own. `aside`: the app sent passages."""
+    """The reply of a run, or the `text` that answers a task. `base`: this server's address, for sources without an
+    address. `aside`: whether the app sent passages."""
 
     def __init__(self, model: str, run: RunRow | None, text: str = "", base: str = "", *, aside: bool = False) -> None:
         self._run, self._text, self._base, self._aside = run, text, base, aside
@@ -45,7 +45,7 @@ class Completion:
         self._about = about or None
 
     async def whole(self, service: ApiService) -> dict[str, Any]:
-        """Raises ProblemError if the run has no answer."""
+        """Returns the completion in one object. Raises ProblemError if the run has no answer."""
         try:
             message, usage = await self._reply(service)
         except SteelmanError as exc:
@@ -59,7 +59,7 @@ class Completion:
         return sse_response(self._chunks(service, include_usage), self._run.id if self._run else "", quiet)
 
     async def _chunks(self, service: ApiService, include_usage: bool) -> AsyncIterator[dict[str, str]]:
-        """An error ends them if the run has no answer."""
+        """Yields the chunks, with an error instead of the answer if the run has none."""
         yield self._chunk({"role": "assistant", "content": ""})
         try:
             async for thought in self._thoughts(service):
@@ -68,7 +68,7 @@ class Completion:
         except SteelmanError as exc:
             yield {"data": json.dumps({"error": self._failed(exc).openai_error()})}
         else:
-            yield self._chunk(message)  # annotations in one chunk: clients concatenate chunks
+            yield self._chunk(message)  # one chunk has all annotations: clients concatenate chunks
             yield self._chunk({}, "stop")
             if include_usage:
                 yield self._chunk(None, usage=usage)
@@ -88,7 +88,7 @@ class Completion:
         return {"data": json.dumps(chunk, ensure_ascii=False)}
 
     async def _reply(self, service: ApiService) -> tuple[dict[str, Any], dict[str, int]]:
-        """The message and its tokens of chat models. Embedded providers use none."""
+        """Returns the message, and the numbers of tokens that chat models used. Embedded providers use no tokens."""
         if not self._run:
             return {"content": self._text, "annotations": []}, _usage(0, 0)
         answer = await service.answer(self._run.id)
@@ -103,7 +103,7 @@ class Completion:
         return {"content": content, "annotations": annotations}
 
     def _failed(self, exc: SteelmanError) -> ProblemError:
-        """The problem of a run without an answer. For OpenAI's clients it is a server error instead of a conflict."""
+        """Returns the problem of a run without an answer. OpenAI's clients get a server error instead of a conflict."""
         if isinstance(exc, RunCancelledError) or not isinstance(exc, RunError) or not self._run:
             return problem_of(exc)
         detail = f"{exc.remote_text} POST /v1/runs/{self._run.id}/resume continues it."
@@ -115,7 +115,7 @@ def _usage(read: int, wrote: int) -> dict[str, int]:
 
 
 def _annotation(place: re.Match[str], source: Citation, here: str) -> dict[str, Any]:
-    """`content[start_index:end_index]`, in Unicode code points, is the citation."""
+    """Returns an annotation. `content[start_index:end_index]`, in Unicode code points, is the citation."""
     address = strip_control_characters(source.url)
     own, named = address.startswith(("https://", "http://")), source.title or source.publisher or source.document_id
     cited = {

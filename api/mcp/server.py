@@ -2,7 +2,7 @@
 
 transport (its own process, or streamable HTTP at /mcp) ─▶ tools.py, answers as resources ─▶ service
 
-It uses the package's low-level server, because resources differ by caller.
+This module uses the package's low-level server, because resources differ by caller.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ async def list_resources(ctx: Context, _: PaginatedRequestParams | None) -> List
 
 
 async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-    """Raises MCPError if the address is invalid, or the caller has no such answer."""
+    """Returns an answer. Raises MCPError if the address is invalid, or the caller has no such answer."""
     uri = str(params.uri)
     address = _ADDRESS.fullmatch(uri)
     if address is None:
@@ -90,7 +90,7 @@ async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> Read
 
 
 def build_server(service: ApiService | None = None) -> Server[ApiService | None]:
-    """Builds the server over the service, or without one over that of the HTTP application."""
+    """Builds the server. Without a service, the server uses the HTTP application's service."""
     return Server(
         "steelman",
         version="1.0",
@@ -108,9 +108,9 @@ def build_server(service: ApiService | None = None) -> Server[ApiService | None]
 def mount(app: FastAPI, settings: Settings) -> StreamableHTTPSessionManager:
     """Adds the routes of MCP over HTTP. The returned manager must run while the application does.
 
-    There are no sessions, so a restart loses none. Both paths are routes, because some clients follow no redirect.
+    The server has no sessions, so a restart loses none. Both paths are routes, because some clients follow no redirect.
     """
-    logging.getLogger("mcp").setLevel(logging.WARNING)  # otherwise it logs two lines a request
+    logging.getLogger("mcp").setLevel(logging.WARNING)  # its INFO level logs two lines a request
     server = build_server()
     mounted = server.streamable_http_app(
         stateless_http=True,

@@ -1,4 +1,4 @@
-"""The tools ask, retrieve and judge: their descriptions for models, and their results as Markdown with citations."""
+"""Describes the tools ask, retrieve and judge for models, and returns their results as Markdown with citations."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ _Input = TypeVar("_Input", bound=BaseModel)
 _LISTS = ("collections", "domains", "pairs")
 SCHEME = "steelman://answers/"
 _SHOWN = 5
-"""Most passages of a side in the text. The structured result has them all."""
+"""The largest number of passages of a side in the text. The structured result has all passages."""
 _USE = (
     "Keep the numbers in square brackets and the list of sources when you pass this on. A side without quotations may "
     "still have good arguments."
@@ -67,7 +67,7 @@ def service_in(ctx: Context) -> ApiService:
 
 
 def caller_in(ctx: Context) -> Caller:
-    """The caller that the guard identified, or the owner of the process without HTTP."""
+    """Returns the caller that the guard identified. Without HTTP, the caller is the owner of the process."""
     return caller_of(ctx.request) if ctx.request else ""
 
 
@@ -97,7 +97,7 @@ async def _judge(ctx: Context, arguments: Mapping[str, Any]) -> CallToolResult:
 
 
 async def _run(ctx: Context, arguments: Mapping[str, Any], *, writing: bool) -> str:
-    """Starts a run and sends its progress until it ends. Returns its id."""
+    """Starts a run and sends progress until the run ends. Returns the run's id."""
     service = service_in(ctx)
     run_id = await service.start(caller_in(ctx), _read(QuestionRequest, arguments), writing=writing)
     progress = RunProgress()
@@ -106,15 +106,15 @@ async def _run(ctx: Context, arguments: Mapping[str, Any], *, writing: bool) -> 
             if now := progress.step(event):
                 await ctx.session.report_progress(now[0], COMPLETE, now[1])
     except asyncio.CancelledError:
-        if ctx.request is None:  # over HTTP it may be a lost connection, and the run continues
+        if ctx.request is None:  # over HTTP the connection may be lost, and the run continues
             await asyncio.shield(service.runs.cancel(run_id))
         raise
     return run_id
 
 
 def _read(model: type[_Input], arguments: Mapping[str, Any]) -> _Input:
-    """Parses the arguments. Some assistants send a list as JSON text or as its only entry, and null for omitted ones.
-    Raises ProblemError that names the fields."""
+    """Parses the arguments. Some assistants send a list as JSON text, one entry instead of a list, or null instead of
+    nothing. Raises ProblemError that names the invalid fields."""
     given = {name: value for name, value in arguments.items() if value not in (None, "null", "", "[]", [])}
     for name in given.keys() & _LISTS:
         sent = given[name]
@@ -159,7 +159,7 @@ TOOL_FUNCTIONS = {"ask": _ask, "retrieve": _retrieve, "judge": _judge}
 
 
 def answer_text(answer: Answer) -> str:
-    """The answer, how to cite it and how to follow up."""
+    """Returns the answer, with instructions on how to cite the answer and how to follow up."""
     nothing = _NOTHING if search_completed({note.kind for note in answer.notes}) else _UNDONE
     use = _USE if answer.citations else nothing
     return f"{to_markdown(answer, remote=True)}\n{use} {_ON.format(run=answer.run_id)}\n"
@@ -200,5 +200,5 @@ def _passage(passage: RetrievedPassage) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Foreign text on one line without invisible characters and Markdown."""
+    """Returns foreign text on one line, without invisible characters and Markdown."""
     return escape_markdown(strip_control_characters(text))

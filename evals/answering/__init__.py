@@ -1,1 +1,1 @@
-"""Asks the agent over documents of known sides, reads other agents' answers, and checks claims."""
+"""Asks the agent over documents of known sides, and reads other agents' answers."""

@@ -24,7 +24,8 @@ from tools.passages import SourceDocument
 from tools.store.store import Store
 
 DEADLINE = 300.0
-"""Seconds for an answer without a configured deadline, so that a busy machine does not change the measures."""
+"""Seconds for an answer if the settings name no deadline. The limit is high, so that a busy machine does not change the
+measures."""
 Build = Callable[[Settings, Store], Providers]
 _IN_FORCE = (
     *("provider", "model", "model_expand", "model_queries", "model_write", "temperature"),
@@ -34,13 +35,13 @@ _COLLECTION = "documents"
 
 
 def in_force(settings: Settings) -> Record:
-    """The settings that determine answers. The web is off, because the sides of its pages are unknown."""
+    """Returns the settings that determine answers. The web is off, because the sides of web pages are unknown."""
     return {name: getattr(settings, name) for name in _IN_FORCE} | {"web": "off"}
 
 
 @asynccontextmanager
 async def isolated_runs(settings: Settings, build: Build = build_providers) -> AsyncIterator[Runs]:
-    """The agent in a temporary data folder that has the usual caches, without the web and without servers."""
+    """Opens the agent in a temporary data folder that has the usual caches, without the web and without servers."""
     values: dict[str, Any] = {name: getattr(settings, name) for name in Settings.model_fields}
     settings.cache_dir.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="steelman-evals-", ignore_cleanup_errors=True) as folder:
@@ -53,7 +54,7 @@ async def isolated_runs(settings: Settings, build: Build = build_providers) -> A
 async def ask_all(
     runs: Runs, cases: Sequence[Case], documents: Sequence[SourceDocument], records: Records, parallel: int
 ) -> None:
-    """Adds the missing records: the answer with its cited texts, or the failure."""
+    """Adds the missing records. A record has the answer with its cited texts, or the failure."""
     if waiting := [case for case in cases if case.key not in records.done]:
         await asyncio.to_thread(_ingest, runs, documents)
         asked = {case.key: partial(_answer, runs, case.question) for case in waiting}
@@ -61,7 +62,7 @@ async def ask_all(
 
 
 async def _answer(runs: Runs, question: str) -> Record:
-    """The answer, and the text of each cited passage by its id."""
+    """Returns the answer, and the text of each cited passage by id."""
     options = default_options(runs, collections=(_COLLECTION,), deadline_seconds=runs.settings.deadline or DEADLINE)
     answer = await runs.answer(await runs.start(question, options))
     ids = {i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}

@@ -29,8 +29,9 @@ class _Line(Shape, extra="allow"):
 
 
 def read_answers(path: Path, cases: Iterable[Case], documents: Sequence[SourceDocument]) -> dict[str, Record]:
-    """A record for each question, as if asked here; a question without a line failed. Raises InputError with file, line
-    and field, also for an unknown or repeated question and an unknown document."""
+    """Returns a record for each question, as if this suite had asked the question. A question without a line failed.
+    Raises InputError with file, line and field, for example for an unknown or repeated question or an unknown
+    document."""
     texts, empty = {d.external_id: d.text for d in documents}, f"{path.name} has no line for it"
     found: dict[str, Record] = {c.question: {"case": c.key, "failed": empty} for c in cases}
     for row in json_rows(path):

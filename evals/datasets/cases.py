@@ -20,7 +20,7 @@ _DENIED_FIRST = frozenset(
     "Entertainment_27 living_14 living_41 living_56 living_64 living_74 sports_7 sports_9 politics_20 "
     "businessandtechnology_1".split()
 )
-"""Questions of theperspective (numbered sides) whose side 1 says no, by reading both statements."""
+"""Questions of the set theperspective (numbered sides) whose side 1 says no. A person read both statements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Case:
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """The sides with gold documents."""
+        """Returns the sides with gold documents."""
         return tuple(side for side in SIDES if self.gold[side])
 
 
 @dataclass(frozen=True, slots=True)
 class CaseSet:
-    """Questions and their collection. unsided: the number of questions excluded because their sides are unknown."""
+    """Questions and their documents. unsided: the number of questions excluded because their sides are unknown."""
 
     name: str
     cases: list[Case]
@@ -47,13 +47,13 @@ class CaseSet:
     unsided: int = 0
 
     def drawn(self, limit: int | None, seed: int) -> list[Case]:
-        """The first cases of a seeded random order; all of them without a limit."""
+        """Returns the first cases of a seeded random order. Without a limit, returns all cases."""
         return shuffled(self.cases, len(self.cases) if limit is None else limit, seed)
 
 
 def load_cases(folder: Path | None, name: str) -> CaseSet:
-    """The samples, a file of questions over them, or the questions with known sides of a set in the folder.
-    Raises InputError with file, line and field."""
+    """Loads the samples, a file of questions about the samples, or a set in the folder without its questions of unknown
+    sides. Raises InputError with file, line and field."""
     if name == SAMPLES_SET:
         return load_samples()
     if name.endswith(".jsonl"):
@@ -73,7 +73,7 @@ def load_cases(folder: Path | None, name: str) -> CaseSet:
 
 
 def _gold(known: Iterable[tuple[str, Iterable[str]]] = ()) -> Gold:
-    """The documents of each side, from pairs of side and documents. Other sides are excluded."""
+    """Returns the documents of each side, from pairs of side and documents. Excludes other sides."""
     pairs = list(known)
     return {side: frozenset(i for found, ids in pairs if found == side for i in ids) for side in SIDES}
 
@@ -83,7 +83,7 @@ def _turned(gold: Gold) -> Gold:
 
 
 def load_samples() -> CaseSet:
-    """The sample questions with the side of each passage."""
+    """Loads the sample questions with the side of each passage."""
     from agent.samples import sample_documents
 
     documents, cases, unsided = sample_documents(), [], 0
@@ -96,5 +96,5 @@ def load_samples() -> CaseSet:
 
 
 def is_own(name: str) -> bool:
-    """Whether the questions are asked over the samples."""
+    """Returns whether the questions are about the samples."""
     return name == SAMPLES_SET or name.endswith(".jsonl")

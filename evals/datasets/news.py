@@ -35,8 +35,8 @@ _ARTICLE = re.compile(r"(?:.+?_)?([a-z]+://.+)_p\d+|(.+_.+)_p\d+")
 
 @dataclass(frozen=True, slots=True)
 class NewsParagraph:
-    """source: host of the article's address, or empty. label: relevant to the event's headline, None without
-    annotation."""
+    """source: host of the article's address, or empty. label: whether people marked the paragraph as relevant to the
+    event's headline; None without annotation."""
 
     id: str
     text: str
@@ -45,7 +45,7 @@ class NewsParagraph:
 
     @property
     def article(self) -> str:
-        """The common part of an article's paragraph ids: its address, or EVENT_ARTICLE; else the id."""
+        """Returns the common part of an article's paragraph ids: the address or EVENT_ARTICLE. Other ids stay whole."""
         shared = _ARTICLE.fullmatch(self.id)
         return shared[1] or shared[2] if shared else self.id
 
@@ -60,12 +60,12 @@ class NewsEvent:
 
     @property
     def annotated(self) -> frozenset[str]:
-        """Annotated paragraphs, relevant or not."""
+        """Returns the ids of annotated paragraphs, relevant or not."""
         return frozenset(p.id for p in self.paragraphs if p.label is not None)
 
     @property
     def positives(self) -> tuple[NewsParagraph, ...]:
-        """Relevant paragraphs."""
+        """Returns the relevant paragraphs."""
         return tuple(p for p in self.paragraphs if p.label)
 
 
@@ -79,12 +79,12 @@ class NewsSet:
 
     @property
     def measured(self) -> list[NewsEvent]:
-        """Events with annotations."""
+        """Returns the events with annotations."""
         return [e for e in self.events if e.annotated]
 
     @cached_property
     def corpus(self) -> list[SourceDocument]:
-        """The paragraphs of all events."""
+        """Returns the paragraphs of all events."""
         return [SourceDocument(p.id, p.text, publisher=p.source) for e in self.events for p in e.paragraphs]
 
     @property
@@ -95,7 +95,7 @@ class NewsSet:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of headlines, paragraphs and labels; equal for a zip and its unpacked folder."""
+        """Returns a hash of headlines, paragraphs and labels. A zip and its unpacked folder have equal hashes."""
         return hashlib.sha256(json.dumps([asdict(e) for e in self.events]).encode()).hexdigest()[:12]
 
 
@@ -116,7 +116,7 @@ def load_news(data: Path) -> NewsSet:
 
 
 def _root(data: Place) -> Place:
-    """The folder with the headlines: the given one, or the first one in it."""
+    """Returns the folder with the headlines: the given folder, or its first folder with headlines."""
     inside = sorted((p for p in data.iterdir() if p.is_dir()), key=lambda p: p.name)
     found = [p for p in (data, *inside) if (p / _HEADLINES).is_file()]
     if not found:
@@ -155,7 +155,7 @@ def _event(folder: Place, annotated: Place, event: str, headline: str) -> NewsEv
 
 
 def _object(kind: type[_T], place: Place) -> _T:
-    """A file's JSON object. Raises InputError."""
+    """Reads a file's JSON object. Raises InputError."""
     try:
         return read_json(kind, place.read_bytes(), place)
     except (OSError, EOFError, RuntimeError, KeyError, zipfile.BadZipFile, zlib.error) as exc:  # RuntimeError: password

@@ -1,7 +1,8 @@
-"""Questions, statements and passages of evaluation data, which must not be in the judge's training data.
+"""Reads questions, statements and passages of evaluation data, which must not be in the judge's training data.
 
-These are the labelled development pairs, the retrieval sets with their gold passages, LocalNews and PIR. The shipped
-judges were trained before the last two were excluded: on no text of LocalNews, and on a few texts of PIR.
+The evaluation data are the labelled development pairs, the retrieval sets with their gold passages, LocalNews and PIR.
+The shipped judges are older than the exclusion of LocalNews and PIR. Their training data have no text of LocalNews, and
+a few texts of PIR.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ _PIR = Path("pir") / "demo_pir_dataset.json.gz"
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Questions and statements, and passages, of an evaluation file."""
+    """The texts of an evaluation file: questions with statements, and passages."""
 
     name: str
     asked: frozenset[str]
@@ -28,7 +29,7 @@ class Evaluated:
 
 
 def read_evaluated(data: Path) -> Iterator[Evaluated]:
-    """The evaluation files under `data`; only the pairs are required. Raises InputError."""
+    """Reads the evaluation files under `data`. Only the labelled pairs must exist. Raises InputError."""
     pairs = load_pairs(data / _PAIRS)
     asked = frozenset(text for p in pairs for text in (p.question, p.perspective))
     yield Evaluated(_PAIRS.stem, asked, frozenset(p.document for p in pairs))

@@ -1,4 +1,4 @@
-"""Labelled pairs of passage and perspective, from the published tsv or jsonl."""
+"""Reads labelled pairs of passage and perspective from the published tsv or jsonl."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -14,7 +14,8 @@ _LABELS = {**dict.fromkeys(("1", "support"), True), **dict.fromkeys(("0", "oppos
 
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
-    """Does the document support the perspective? label: people's verdict. line: its place in the file."""
+    """A document and a perspective. label: whether people say that the document supports the perspective. line: the
+    pair's place in the file."""
 
     line: int
     question: str
@@ -32,8 +33,8 @@ class LabelledPair:
 
 
 def load_pairs(path: Path) -> list[LabelledPair]:
-    """The pairs of a file in order: `.tsv` by position, `.jsonl` by name, plain or `.gz`. Raises InputError with file,
-    line and field."""
+    """Reads the pairs of a file in order, plain or `.gz`. Columns of `.tsv` have fixed positions; fields of `.jsonl`
+    have names. Raises InputError with file, line and field."""
     name = path.name.removesuffix(".gz")
     if name.endswith(".tsv"):
         rows = enumerate(tsv_rows(path, _COLUMNS))
@@ -48,7 +49,7 @@ def load_pairs(path: Path) -> list[LabelledPair]:
 
 
 def contraries(pairs: Iterable[LabelledPair]) -> dict[tuple[str, str], str]:
-    """(question, perspective) to the other perspective, for questions with exactly two."""
+    """Maps (question, perspective) to the opposing perspective, for questions with exactly two perspectives."""
     found: dict[str, dict[str, None]] = {}
     for pair in pairs:
         found.setdefault(pair.question, {})[pair.perspective] = None
@@ -57,8 +58,8 @@ def contraries(pairs: Iterable[LabelledPair]) -> dict[tuple[str, str], str]:
 
 
 def answering(pairs: Iterable[LabelledPair]) -> list[LabelledPair]:
-    """The pairs with the word that answers the question instead of the perspective ('Yes: …?', 'No: …?'), for questions
-    with two opposing perspectives."""
+    """Replaces each perspective by the question with the answering word ('Yes: …?', 'No: …?'). Only questions with two
+    opposing perspectives stay."""
     given = list(pairs)
     other = contraries(given)
     found = []

@@ -1,7 +1,7 @@
-"""Questions with their perspectives, such as BERDS', from files or from the Hugging Face hub.
+"""Reads questions with their perspectives, such as BERDS', from files or from the Hugging Face hub.
 
-A line has `question` and `perspectives`. Optional: `expansions`, a model's perspectives for query expansion; `ctxs`, a
-ranking.
+A line has `question` and `perspectives`. A line may have `expansions` (a model's perspectives for query expansion) and
+`ctxs` (a ranking).
 """
 
 import re
@@ -20,13 +20,13 @@ _ENDINGS = re.compile(r"(\.(dev|test|train|mistralpred|gpt4pred|jsonl|gz))+$")
 
 
 class Expansion(Shape):
-    """A model's perspective. Its name is not part of the query."""
+    """A model's perspective. The name is not part of the query."""
 
     text: Text
 
 
 class Context(Shape):
-    """A passage of a ranking; an empty place has no text."""
+    """A passage of a ranking. An empty place in the ranking has no text."""
 
     text: str
     title: str = ""
@@ -57,8 +57,8 @@ class GoldRow:
 
 
 def load_perspectives(places: Sequence[str], split: str = "test") -> dict[str, list[GoldRow]]:
-    """The sets by name, from files, folders, and the hub ('hub:NAME') with its split. Raises InputError, and
-    SettingsError without the hub's library."""
+    """Loads the sets by name from files, folders, and the hub ('hub:NAME'). `split`: the hub's split. Raises
+    InputError, and SettingsError without the hub's library."""
     sets: dict[str, list[GoldRow]] = {}
     for place in places:
         for path, rows in _hub(place, split) if place.startswith(_HUB) else _local(Path(place)):
@@ -71,7 +71,7 @@ def load_perspectives(places: Sequence[str], split: str = "test") -> dict[str, l
 
 
 def _local(path: Path) -> list[tuple[Path, Iterable[Row]]]:
-    """A file, or each `*.dev.jsonl` of a folder, or each `*.jsonl` if there is none."""
+    """Reads a file or a folder. Of a folder, reads each `*.dev.jsonl`, or each `*.jsonl` if no `*.dev.jsonl` exists."""
     files = sorted(path.glob("*.dev.jsonl")) or sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files:
         raise InputError(f"{path} has no *.jsonl with `question` and `perspectives`. Give another --data.")
@@ -79,7 +79,7 @@ def _local(path: Path) -> list[tuple[Path, Iterable[Row]]]:
 
 
 def _hub(place: str, split: str) -> list[tuple[Path, Iterable[Row]]]:
-    """A data set, read and cached by the library `datasets`; a folder works too."""
+    """Reads a data set of the hub, or a folder, with the library `datasets`, which caches the data."""
     try:
         import datasets
     except ImportError as exc:

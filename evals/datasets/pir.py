@@ -1,11 +1,12 @@
-"""The PIR data: root queries, queries that add a perspective, and their gold passages.
+"""Reads the PIR data: root queries, queries that add a perspective, and their gold passages.
 
-A file is one JSON object, plain or .gz: task name to `corpus` (passages), `source_queries` (roots), `queries` (root
-with perspective), `perspectives`, `query_labels` (stance, ideology), in one order, and `key_ref` (a query's number from
-0, as text, to positions of gold passages). Other fields are ignored.
+A file is one JSON object, plain or .gz, which maps a task's name to the task. A task has the passages `corpus`, and the
+lists `source_queries` (roots), `queries` (root with perspective), `perspectives` and `query_labels` (stance, ideology),
+all in the same order. `key_ref` maps a query's number (from 0, as text) to the positions of gold passages. The loader
+ignores other fields.
 
-Duplicates are merged, because p-Recall (PIR, §2.3) is over sets: lines with equal root, query and perspective are one
-perspective with the gold of all; copies of a text are one passage.
+p-Recall (PIR, §2.3) is defined over sets, so the loader merges duplicates. Lines with equal root, query and perspective
+become one perspective with the gold of all lines. Copies of a text become one passage.
 """
 
 from collections.abc import Sequence
@@ -22,8 +23,8 @@ from tools.passages import SourceDocument
 
 @dataclass(frozen=True, slots=True)
 class RootPerspective:
-    """A query that adds a perspective to a root query. text: the perspective alone; empty if missing or equal to the
-    query, as for AmbigQA. gold: distinct positions in the corpus, ascending. label: from `query_labels`."""
+    """A query that adds a perspective to a root query. text: the perspective alone; empty if the file has none or
+    repeats the query, as for AmbigQA. gold: distinct positions in the corpus, ascending. label: from `query_labels`."""
 
     query: str
     text: str
@@ -42,9 +43,9 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class PirTask:
-    """Root queries over one corpus. texts: all queries, once, in file order, also of excluded roots, so that a sample
-    is encoded with the same texts as the whole. alone: the number of roots with one perspective, which are excluded.
-    copies: the number of merged passages."""
+    """Root queries over one corpus. texts: all queries, once, in file order; excluded roots are included, so that a
+    sample has the same texts to encode as the whole task. alone: the number of excluded roots, which have only one
+    perspective. copies: the number of merged passages."""
 
     name: str
     roots: tuple[Root, ...]
@@ -77,13 +78,13 @@ class _Task(BaseModel):
         return self
 
     def own_text(self, number: int) -> str:
-        """The perspective of a query; empty if missing or equal to the query."""
+        """Returns the perspective of a query; empty if the file has none or repeats the query."""
         text = (self.perspectives[number] or "").strip() if self.perspectives else ""
         return "" if text == self.queries[number].strip() else text
 
 
 def load_tasks(path: Path, names: Sequence[str] = ()) -> list[PirTask]:
-    """The tasks of these names, or all in file order. Raises InputError with file, task and field."""
+    """Loads the tasks of these names, or all tasks in file order. Raises InputError with file, task and field."""
     tasks = read_json(dict[str, _Task], whole_text(path).encode(), path)
     if unknown := [name for name in names if name not in tasks]:
         raise InputError(f"{path} has no task '{unknown[0]}'. It has: {', '.join(tasks)}.")
@@ -104,7 +105,8 @@ def _task(path: Path, name: str, task: _Task) -> PirTask:
 
 
 def _roots(task: _Task, positions: Sequence[int]) -> list[Root]:
-    """The roots in the order of their first query. positions: of the file's passages in the corpus."""
+    """Returns the roots in the order of their first query. positions: the place in the corpus of each passage of the
+    file."""
     found: dict[str, dict[tuple[str, str, str], set[int]]] = {}
     keys: dict[str, str] = {}
     for number, (root, query) in enumerate(zip(task.source_queries, task.queries, strict=True)):

@@ -1,7 +1,7 @@
-"""Questions with perspectives, and a corpus with gold passages for each.
+"""Reads questions with perspectives, and a corpus with gold passages for each perspective.
 
-Layouts: `NAME.queries.jsonl` with `CORPUS.corpus.jsonl[.gz]`, CORPUS being NAME up to the first '_'; or a folder with
-`queries.jsonl` and `corpus.jsonl[.gz]`.
+A folder has either `queries.jsonl` and `corpus.jsonl[.gz]`, or several sets. The set NAME has `NAME.queries.jsonl` and
+`CORPUS.corpus.jsonl[.gz]`: CORPUS is NAME up to the first '_'.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from tools.passages import SourceDocument
 
 Stance = Literal["supports", "opposes", ""]
 
-# In a set with numbered sides the first affirms.
+# In a set with numbered sides, side 1 affirms the question.
 _STANCES: dict[str, Stance] = {
     **dict.fromkeys(("pro", "support", "supports", "supporting", "for", "yes", "1"), "supports"),
     **dict.fromkeys(
@@ -28,7 +28,7 @@ _STANCES: dict[str, Stance] = {
 
 @dataclass(frozen=True, slots=True)
 class GoldPerspective:
-    """A perspective with its supporting passages' ids. side: as in the file (`stance` or `side`), or empty."""
+    """A perspective with the ids of its supporting passages. side: `stance` or `side` in the file, or empty."""
 
     statement: Text
     gold: Annotated[frozenset[Loose], Field(min_length=1)]
@@ -37,7 +37,7 @@ class GoldPerspective:
 
     @property
     def stance(self) -> Stance:
-        """The meaning of the side, or empty if unknown."""
+        """Returns the meaning of the side, or an empty text if the meaning is unknown."""
         return _STANCES.get((self.side or self.other).casefold(), "")
 
 
@@ -51,8 +51,8 @@ class GoldQuestion:
 
     @property
     def sides(self) -> tuple[GoldPerspective, GoldPerspective] | None:
-        """The supporting and the opposing perspective; None if the question has no such two. Without sides in the file
-        the first supports, as in BERDS."""
+        """Returns the supporting and the opposing perspective, or None if the question has no such pair. If the file
+        names no sides, the first perspective supports, as in BERDS."""
         if len(self.perspectives) != 2:
             return None
         first, second = self.perspectives
@@ -63,7 +63,7 @@ class GoldQuestion:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSet:
-    """Questions and their corpus. Sets with one corpus that are loaded together share the passages."""
+    """Questions and their corpus. Sets of the same corpus share the passages if one call loads them."""
 
     name: str
     questions: list[GoldQuestion]
@@ -72,8 +72,8 @@ class RetrievalSet:
 
 
 def load_sets(folder: Path, names: Sequence[str] = ()) -> list[RetrievalSet]:
-    """The sets of these names; a folder with one `queries.jsonl` needs no name. Raises InputError with file, line and
-    field, also for duplicate ids and questions and for unknown gold ids."""
+    """Loads the sets of these names. A folder with one `queries.jsonl` needs no name. Raises InputError with file, line
+    and field, for example for duplicate ids, duplicate questions and unknown gold ids."""
     corpora: dict[Path, list[SourceDocument]] = {}
     sets = []
     for name, queries, corpus in _files(folder, names):
@@ -86,7 +86,7 @@ def load_sets(folder: Path, names: Sequence[str] = ()) -> list[RetrievalSet]:
 
 
 def _files(folder: Path, names: Sequence[str]) -> list[tuple[str, Path, Path]]:
-    """(name, queries, corpus) of each set."""
+    """Returns (name, queries, corpus) for each set."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder. Name the folder with the queries and the corpus.")
     paths = {p.name.removesuffix(".queries.jsonl"): p for p in sorted(folder.glob("?*.queries.jsonl"))}
@@ -115,7 +115,7 @@ class _Passage(Shape):
 
 
 def read_corpus(path: Path) -> list[SourceDocument]:
-    """The passages of a file. Raises InputError with file, line and field, also for duplicate ids."""
+    """Reads the passages of a file. Raises InputError with file, line and field, for example for duplicate ids."""
     corpus, seen = list[SourceDocument](), dict[str, int]()
     for row in json_rows(path):
         found = row.read(_Passage)

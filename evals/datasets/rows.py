@@ -42,7 +42,7 @@ Text = Annotated[Loose, AfterValidator(_not_blank)]
 
 
 class Shape(BaseModel):
-    """The fields of a line. Numbers count as text; other fields are ignored."""
+    """The fields of a line. Numbers count as text, and other fields have no effect."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True, frozen=True)
 
@@ -56,11 +56,11 @@ class Row:
     values: dict[str, Any]
 
     def wrong(self, what: str) -> InputError:
-        """An error with file and line."""
+        """Returns an error that names file and line."""
         return InputError(f"{self.file} line {self.number}: {what}")
 
     def read(self, shape: type[_T]) -> _T:
-        """The line as this model or dataclass; null counts as missing. Raises InputError."""
+        """Parses the line as this model or dataclass. A null counts as missing. Raises InputError."""
         try:
             found: _T = _adapter(shape).validate_python(_without_nulls(self.values))
         except ValidationError as exc:
@@ -68,21 +68,21 @@ class Row:
         return found
 
     def once(self, field: str, value: str, seen: dict[str, int]) -> None:
-        """Raises InputError if an earlier row has the same value in the field. seen: value to line."""
+        """Raises InputError if an earlier row has the same value in the field. seen: maps a value to its line."""
         if (first := seen.setdefault(value, self.number)) != self.number:
             raise self.wrong(f"'{field}' is '{value}', as in line {first}. Remove one of them.")
 
 
 def problem(exc: ValidationError) -> str:
-    """The first error of a validation: "'perspectives' item 2 'gold': field required"."""
+    """Describes the first error of a validation: "'perspectives' item 2 'gold': field required"."""
     first = exc.errors()[0]
     places = (f"item {part + 1}" if isinstance(part, int) else f"'{part}'" for part in first["loc"])
-    said = re.sub("(?i)frozenset|tuple", "list", first["msg"].removeprefix("Value error, "))  # the file's words
+    said = re.sub("(?i)frozenset|tuple", "list", first["msg"].removeprefix("Value error, "))  # JSON has no tuples
     return f"{' '.join(places)}: {said}".removeprefix(": ")
 
 
 def read_json(kind: type[_T], content: bytes, where: object) -> _T:
-    """A JSON file as this type. Raises InputError."""
+    """Parses a JSON file as this type. Raises InputError."""
     try:
         return TypeAdapter(kind).validate_json(content)
     except ValidationError as exc:
@@ -90,12 +90,12 @@ def read_json(kind: type[_T], content: bytes, where: object) -> _T:
 
 
 def digest(path: Path) -> str:
-    """The first twelve digits of a file's SHA-256."""
+    """Returns the first twelve digits of a file's SHA-256."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
 def fingerprint(documents: Sequence[SourceDocument]) -> str:
-    """A hash of documents."""
+    """Returns a hash of the documents."""
     whole = hashlib.sha256()
     for document in documents:
         whole.update("\x1f".join((document.external_id, document.title, document.text, "\x1e")).encode())
@@ -103,13 +103,13 @@ def fingerprint(documents: Sequence[SourceDocument]) -> str:
 
 
 def whole_text(path: Path) -> str:
-    """The text of a file, plain or .gz. Raises InputError."""
+    """Reads the text of a file, plain or .gz. Raises InputError."""
     with _opened(path) as lines:
         return "".join(line for _, line in _numbered(path, lines))
 
 
 def json_rows(path: Path) -> Iterator[Row]:
-    """The objects of a `.jsonl` or `.jsonl.gz` file without empty lines. Raises InputError."""
+    """Yields the objects of a `.jsonl` or `.jsonl.gz` file and skips empty lines. Raises InputError."""
     with _opened(path) as lines:
         for number, line in _numbered(path, lines):
             if not line.strip():
@@ -129,7 +129,7 @@ class _Asked(Shape):
 
 
 def read_questions(path: Path) -> list[str]:
-    """The `question` of each line. Raises InputError, also for duplicates and for an empty file."""
+    """Reads the `question` of each line. Raises InputError, for example for duplicates and for an empty file."""
     seen = dict[str, int]()
     for row in json_rows(path):
         row.once("question", row.read(_Asked).question, seen)
@@ -139,7 +139,8 @@ def read_questions(path: Path) -> list[str]:
 
 
 def tsv_rows(path: Path, names: list[str]) -> Iterator[Row]:
-    """A tab-separated file as rows with these names by position, without empty lines. Raises InputError."""
+    """Yields the rows of a tab-separated file, with these names by position, and skips empty lines. Raises
+    InputError."""
     with _opened(path) as lines:
         reader = csv.reader((line for _, line in _numbered(path, lines)), delimiter="\t")
         try:
@@ -160,7 +161,7 @@ def _opened(path: Path) -> "gzip.GzipFile | IO[bytes]":
 
 
 def _numbered(path: Path, lines: "gzip.GzipFile | IO[bytes]") -> Iterator[tuple[int, str]]:
-    """The lines, each decoded separately, so that an error names its line."""
+    """Yields numbered lines. Each line is decoded separately, so that an error can name the line."""
     number = 0
     try:
         for number, line in enumerate(lines, start=1):

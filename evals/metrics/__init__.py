@@ -1,1 +1,2 @@
-"""The measures, one family a file. Docstrings say which reading is used if papers and code disagree."""
+"""The measures, one family a file. If a paper and its code disagree, the docstring says which of them the measure
+follows."""

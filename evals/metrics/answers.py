@@ -1,7 +1,7 @@
 """Measures of stored answers to questions with two sides and known documents.
 
-A reply without an answer failed: it counts in every mean over questions, and has no claims or citations. The two sides
-of a choice ('X or Y?') have no for and against: they count only in measures that need two sides.
+A reply without an answer failed. A failed reply counts in every mean over questions, and has no claims or citations.
+The two sides of a choice ('X or Y?') are not for and against, so they count only in measures of two sides.
 """
 
 from collections import Counter
@@ -19,8 +19,8 @@ VERDICTS = ("right", "wrong", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class AgentReply:
-    """The agent's reply to a question. answer: None if it failed. gold: documents by side. passages: the cited texts by
-    id."""
+    """The agent's reply to a question. answer: None if the reply failed. gold: documents by side. passages: the cited
+    texts by id."""
 
     question: str
     gold: dict[str, frozenset[str]]
@@ -37,7 +37,8 @@ class AgentReply:
 
 
 def answer_measures(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """The measures that need neither judge nor encoder. answered: answers with at least one side / questions."""
+    """Computes the measures that need neither judge nor encoder. answered: answers with at least one side /
+    questions."""
     answered = _share(replies, lambda r: r.answered)
     return {"answered": answered, **both_sides_known(replies), **citations(replies), **one_sided(replies)}
 
@@ -47,11 +48,12 @@ def _share(replies: Iterable[AgentReply], holds: Callable[[AgentReply], float]) 
 
 
 def citations(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """The side of cited documents, over (claim, citation) pairs. No paper's measure.
+    """Compares the cited document's side with the claim's side, over (claim, citation) pairs. Not in a paper.
 
-    right: the document is gold for the claim's side. wrong: for the other side only. unknown: for neither; gold is not
-    exhaustive. citations_X = X / all citations on a for or against side. wrong_of_known = wrong / (right + wrong). A
-    sentence may argue against its document's side, so wrong is overestimated.
+    right: the document is gold for the claim's side. wrong: the document is gold for the other side only. unknown: the
+    document is gold for neither side, since gold is not exhaustive. citations_X = X / all citations on a for or against
+    side. wrong_of_known = wrong / (right + wrong). A sentence may argue against its document's side, so `wrong` is
+    overestimated.
     """
     found = [(r.question, list(judged_citations(r))) for r in replies]
     counts = [(q, Counter(verdict for verdict, _ in cited)) for q, cited in found]
@@ -61,7 +63,7 @@ def citations(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
 
 
 def judged_citations(reply: AgentReply) -> Iterator[tuple[str, str]]:
-    """The verdict on each citation of a for or against side, and the side."""
+    """Yields the verdict on each citation of a for or against side, with the side."""
     documents = {c.number: c.document_id for c in reply.answer.citations} if reply.answer else {}
     for side in reply.sides:
         if side.stance == "other":
@@ -74,8 +76,8 @@ def judged_citations(reply: AgentReply) -> Iterator[tuple[str, str]]:
 
 
 def both_sides_known(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """both_sides_known: questions whose two sides each quote a document that is gold for it / questions with gold on
-    both sides. No paper's measure. The sides of a choice may match in either order."""
+    """Computes both_sides_known: questions where each side quotes a document that is gold for that side / questions
+    with gold on both sides. No paper has this measure. The sides of a choice may match in either order."""
     both = [r for r in replies if all(r.gold[side] for side in SIDES)]
     return {"both_sides_known": _share(both, _both_known)}
 
@@ -92,11 +94,12 @@ def _both_known(reply: AgentReply) -> bool:
 
 
 def one_sided(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """DeepTRACE's one-sided answers: without an agreeing or without a disagreeing core statement (a side's claim).
+    """Computes DeepTRACE's one-sided answers: answers that lack claims (core statements) that agree, or that disagree.
 
-    one_sided: such answers / questions; failed and empty answers count. one_sided_of_answered: the same / answers with
-    content. smaller_side_share: mean of min(for, against) / (for + against) claims, 0 without claims, at best 0.5,
-    because one token sentence avoids one_sided.
+    one_sided: one-sided answers / questions. Failed and empty answers count as one-sided. one_sided_of_answered:
+    one-sided answers with content / answers with content. smaller_side_share: mean of min(for, against) / (for +
+    against) claims, at best 0.5, and 0 without claims. An answer avoids one_sided with a single token sentence, but
+    then has a low smaller_side_share.
     """
     return {
         "one_sided": _share(replies, lambda r: min(_rooms(r)) == 0),
@@ -106,12 +109,12 @@ def one_sided(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
 
 
 def _rooms(reply: AgentReply) -> list[int]:
-    """The number of claims of each of the two sides."""
+    """Returns the number of claims of each of the two sides."""
     return [*(len(side.claims) for side in _two_sides(reply)), 0, 0][:2]
 
 
 def _two_sides(reply: AgentReply) -> list[AnswerPerspective]:
-    """For and against, or the two alternatives of a choice."""
+    """Returns the sides for and against, or the two alternatives of a choice."""
     by_id, stances = {s.id: s for s in reply.sides}, {s.stance: s for s in reversed(reply.sides)}
     if found := [stances[stance] for stance in SIDES if stance in stances]:
         return found
@@ -119,12 +122,12 @@ def _two_sides(reply: AgentReply) -> list[AnswerPerspective]:
 
 
 def supported(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """Claims that their citations contain (citation recall and precision of ALCE, Gao et al. 2023, with other checks,
-    which are independent of the agent's own verification).
+    """Computes claims that their citations contain: citation recall and precision of ALCE (Gao et al. 2023).
 
-    claims_supported: claims that a citation contains / claims. citations_supporting: citations that contain their claim
-    / citations. A quoted claim must occur verbatim in a passage of the citation. The words of another claim must not
-    contradict the passages of one citation, or of all citations together.
+    The checks differ from ALCE's, and do not depend on the agent's own verification. claims_supported: claims that a
+    citation contains / claims. citations_supporting: citations that contain their claim / citations. A quoted claim
+    must occur verbatim in a passage of the citation. A claim in the agent's words must not contradict the passages of
+    one citation, or of all citations together.
     """
     checked: list[tuple[str, list[list[bool]]]] = []
     for reply, answer in ((r, r.answer) for r in replies if r.answer is not None):
@@ -138,7 +141,7 @@ def supported(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
 
 
 def _contained(claim: AnswerClaim, cited: Sequence[Citation], reply: AgentReply) -> list[bool]:
-    """Whether each citation contains the claim."""
+    """Returns for each citation whether the citation contains the claim."""
     ids = [(c.passage_id, *(q.passage_id for q in c.more)) for c in cited]
     texts = [[reply.passages[i] for i in dict.fromkeys(of) if i in reply.passages] for of in ids]
     if claim.quoted:
@@ -151,6 +154,6 @@ def _contained(claim: AnswerClaim, cited: Sequence[Citation], reply: AgentReply)
 
 
 def stands(claim: str, passage: str) -> bool:
-    """Whether the passage contains the claim verbatim, apart from white space."""
+    """Returns whether the passage contains the claim verbatim, apart from white space."""
     words = claim.split()
     return bool(words) and " ".join(words) in " ".join(passage.split())

@@ -1,8 +1,8 @@
 """Measures of a judge of pairs: verdicts, ranking and calibration.
 
-Arrays have shape (n,) over pairs; `labels` and `accepted` are booleans, higher `scores` are surer. Undefined measures
-are NaN. The code does not call scikit-learn, whose input checks take longer than the measures: intervals call them
-thousands of times. Tests compare both.
+Arrays have shape (n,) over pairs. `labels` and `accepted` are booleans. Higher `scores` are surer. Undefined measures
+are NaN. The code does not call scikit-learn: intervals compute a measure thousands of times, and scikit-learn's input
+checks take longer than the measure. Tests compare the results with scikit-learn's.
 """
 
 from collections.abc import Hashable, Sequence
@@ -24,9 +24,9 @@ SUPPORT, OPPOSE, NONE = 0, 1, 2
 def yes_or_no(labels: Flags, accepted: Flags, questions: Sequence[str] | None = None) -> dict[str, Ratio]:
     """Measures of the positive class, with intervals clustered by question.
 
-    accuracy (TP + TN) / n. f1 2·TP / (2·TP + FP + FN), which rises with the share of positives: compare it only on the
-    same pairs. precision TP / (TP + FP). recall TP / (TP + FN). positive_share: accepted / n ('% Pos' of BERDS table
-    4).
+    accuracy: (TP + TN) / n. precision: TP / (TP + FP). recall: TP / (TP + FN). f1: 2·TP / (2·TP + FP + FN). F1 rises
+    with the share of positives, so compare it only on the same pairs. positive_share: accepted / n ('% Pos' of BERDS
+    table 4).
     """
     both, every = labels & accepted, np.ones(len(labels))
     parts: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {
@@ -44,16 +44,16 @@ def yes_or_no(labels: Flags, accepted: Flags, questions: Sequence[str] | None = 
 
 
 def roc_auc(labels: Flags, scores: Floats) -> float:
-    """Area under the ROC curve: the probability that a positive scores above a negative, ties counting half (Fawcett
-    2006). NaN without both kinds."""
+    """Returns the area under the ROC curve: the probability that a positive scores above a negative. Ties count half
+    (Fawcett 2006). NaN without a positive or without a negative."""
     negatives = np.sort(scores[~labels])
     below = np.searchsorted(negatives, scores[labels], "left") + np.searchsorted(negatives, scores[labels], "right")
     return _ratio(np.sum(below) / 2, len(negatives) * np.sum(labels))
 
 
 def average_precision(labels: Flags, scores: Floats) -> float:
-    """Σ (Rₙ − Rₙ₋₁)·Pₙ over the distinct scores, highest first, without interpolation (scikit-learn's definition). NaN
-    without a positive."""
+    """Returns Σ (Rₙ − Rₙ₋₁)·Pₙ over the distinct scores, highest first, without interpolation (scikit-learn's
+    definition). NaN without a positive."""
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.diff(scores[order], append=np.nan))  # the last of equal scores
     hits = np.cumsum(labels[order])[ends]
@@ -61,11 +61,12 @@ def average_precision(labels: Flags, scores: Floats) -> float:
 
 
 def expected_calibration_error(labels: Flags, probabilities: Floats, bins: int = BINS) -> float:
-    """Σ over bins of (pairs / n)·|mean probability − share of positives|, bins of equal width, which
-    include their lower bound; the last also includes 1.
+    """Returns Σ over bins of (pairs / n)·|mean probability − share of positives|. Bins have equal width and include
+    their lower bound. The last bin includes 1.
 
-    The one-class definition (Naeini et al. 2015), on the probability of support; Guo et al. (2017) use the confidence
-    in the predicted class. NaN without pairs. Biased upwards on few pairs, and so are percentile intervals.
+    This is the one-class definition (Naeini et al. 2015), on the probability of support. Guo et al. (2017) use the
+    confidence in the predicted class. NaN without pairs. On few pairs, the error and its percentile intervals are
+    biased upwards.
     """
     places = np.minimum((np.asarray(probabilities, float) * bins).astype(int), bins - 1)
     return _ratio(np.abs(np.bincount(places, probabilities - labels)).sum(), len(labels))
@@ -74,11 +75,11 @@ def expected_calibration_error(labels: Flags, probabilities: Floats, bins: int =
 def contrast_outcomes(
     passages: Sequence[tuple[Hashable, Hashable, str]], accepted: Flags, contrary: Sequence[str]
 ) -> tuple[list[bool], list[Hashable], int]:
-    """Contrast consistency: among passages judged against both sides with at least one accepted, are both accepted? The
-    measure is the mean of the outcomes; lower is better.
+    """Computes contrast consistency: does the judge accept a passage for both sides?
 
-    passages: question, passage and statement of each pair. contrary: the opposing statement, or ''. Returns the
-    outcomes, their questions, and the number of passages judged against both sides.
+    Returns the outcomes, their questions, and the number of passages judged for both sides. A passage has an outcome if
+    the judge accepts it for at least one side. The measure is the mean of the outcomes; lower is better. passages:
+    question, passage and statement of each pair. contrary: the opposing statement, or ''.
     """
     verdicts: dict[tuple[Hashable, Hashable], dict[str, bool]] = {}
     opposite: dict[tuple[Hashable, str], str] = {}
@@ -95,8 +96,8 @@ def contrast_outcomes(
 
 
 def best_f(positive: Flags, score: Floats, beta: float = 1.0) -> tuple[float, float]:
-    """The highest F-beta over thresholds, (1 + b²) · hits / (accepted + b² · positives), and its threshold. Optimistic:
-    both use the same pairs."""
+    """Returns the highest F-beta over thresholds, (1 + b²) · hits / (accepted + b² · positives), and the threshold. The
+    value is optimistic, because the threshold is fitted on the same pairs."""
     order = np.argsort(-score)
     hits, accepted = np.cumsum(positive[order]), np.arange(1, len(order) + 1)
     values = (1 + beta**2) * hits / (accepted + beta**2 * positive.sum())
@@ -105,7 +106,7 @@ def best_f(positive: Flags, score: Floats, beta: float = 1.0) -> tuple[float, fl
 
 
 def stance_accuracy(labels: NDArray[np.integer[Any]], probabilities: Floats) -> float:
-    """How often the likelier of support and oppose is right, over pairs with one of these labels."""
+    """Returns how often the likelier of support and oppose is right, over pairs with one of these labels."""
     taken = labels != NONE
     lead = probabilities[taken, SUPPORT] - probabilities[taken, OPPOSE]
     right = (lead > 0) == (labels[taken] == SUPPORT)

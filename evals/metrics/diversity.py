@@ -1,7 +1,8 @@
 """Relevance and diversity of the paragraphs retrieved for a news event (NEWSCOPE, §6.2).
 
-P, R and F1 have two definitions. Strict: by the label, relevant to the headline or not. Published (the released code):
-every annotated paragraph of the event is a hit, whatever its label. Undefined measures are NaN.
+P, R and F1 have two definitions. Under the strict definition, a paragraph is a hit if its label says that the paragraph
+is relevant to the headline. Under the published definition (the released code), every annotated paragraph of the event
+is a hit. Undefined measures are NaN.
 """
 
 import math
@@ -18,24 +19,24 @@ from evals.retrievers.published_selections import NOISE, Clustered
 
 
 def precision(ranked: Sequence[str], relevant: AbstractSet[str], k: int) -> float:
-    """Relevant paragraphs in the top k / k. Missing ranks count as misses."""
+    """Returns relevant paragraphs in the top k / k. Missing ranks count as misses."""
     return hits(ranked, relevant, k) / k
 
 
 def recall(ranked: Sequence[str], relevant: AbstractSet[str], k: int) -> float:
-    """Relevant paragraphs in the top k / relevant paragraphs. NaN without any."""
+    """Returns relevant paragraphs in the top k / relevant paragraphs. NaN without relevant paragraphs."""
     return hits(ranked, relevant, k) / len(relevant) if relevant else math.nan
 
 
 def f1(precision: float, recall: float) -> float:
-    """2PR / (P + R) of the mean P and the mean R over events, as in the paper; 0 if both are 0."""
+    """Returns 2PR / (P + R) of the mean P and the mean R over events, as in the paper. 0 if P and R are 0."""
     both = precision + recall
     return 0.0 if both == 0 else 2 * precision * recall / both
 
 
 def distance(vectors: NDArray[np.floating]) -> float:
-    """D: 2 / (k(k − 1)) · Σ over pairs i < j of 1 − cos(pᵢ, pⱼ). vectors: unit, shape (k, dimensions). NaN for fewer
-    than two."""
+    """Returns D: 2 / (k(k − 1)) · Σ over pairs i < j of 1 − cos(pᵢ, pⱼ). vectors: unit, shape (k, dimensions). NaN for
+    fewer than two vectors."""
     if len(vectors) < 2:
         return math.nan
     first, second = np.triu_indices(len(vectors), 1)
@@ -43,20 +44,20 @@ def distance(vectors: NDArray[np.floating]) -> float:
 
 
 def density(clusters: Clustered, chosen: Sequence[int]) -> float:
-    """I: distinct clusters / clustered sentences of the chosen paragraphs.
+    """Returns I: distinct clusters / clustered sentences of the chosen paragraphs.
 
-    Sentences without a cluster count together as one cluster, as in the released code; sentences of non-candidates
-    count in none. NaN without sentences.
+    All sentences without a cluster count as one cluster, as in the released code. Sentences of non-candidates count in
+    no cluster. NaN without sentences.
     """
     labels = _labels(clusters, chosen)
     return len(np.unique(labels[labels != OUTSIDE])) / len(labels) if len(labels) else math.nan
 
 
 def coverage(clusters: Clustered, chosen: Sequence[int], noise: bool = True) -> float:
-    """C: clusters of the event's relevant paragraphs that the chosen cover / all of them.
+    """Returns C: clusters that the chosen paragraphs cover / clusters of the event's relevant paragraphs.
 
-    chosen: retrieved relevant paragraphs. noise: sentences without a cluster are one cluster. The paper's script was
-    not released. NaN without clusters.
+    chosen: the retrieved relevant paragraphs. noise: whether sentences without a cluster count as one cluster. The
+    paper's script was not released. NaN without clusters.
     """
     every, covered = (set(found.tolist()) for found in (clusters.label, _labels(clusters, chosen)))
     left_out = set[int]() if noise else {NOISE}
@@ -64,7 +65,7 @@ def coverage(clusters: Clustered, chosen: Sequence[int], noise: bool = True) -> 
 
 
 def figures(ready: EventCandidates, chosen: list[int], k: int) -> dict[str, float]:
-    """Measure to value for the candidates at these positions, at most k."""
+    """Returns measure to value for the candidates at these positions, at most k."""
     ids, relevant = [ready.ids[i] for i in chosen], ready.place.keys()
     found = [ready.place[i] for i in ids if i in relevant]
     return {
@@ -81,8 +82,8 @@ def figures(ready: EventCandidates, chosen: list[int], k: int) -> dict[str, floa
 
 
 def measures(rows: Mapping[str, Values], cutoffs: Sequence[int], events: Sequence[str]) -> dict[str, Figure]:
-    """The mean of each row over events, and F1 of the mean P and R. rows: measure to values, shape (events,), NaN for
-    events that do not count."""
+    """Returns the mean of each row over events, and F1 of the mean P and R. rows: measure to values, shape (events,),
+    with NaN for events that do not count."""
     means = {name: mean(values, events) for name, values in rows.items()}
 
     def harmonic(precisions: Figure, recalls: Figure) -> Figure:

@@ -1,8 +1,8 @@
 """Which labels (stances, ideologies) does a neutral query favour (PIR, §2.5, table 3)?
 
-The measure is each label's share of the gold passages that root queries retrieve. The paper compares shares with each
-other, because its passages are balanced. A release may not be, so each share is compared with an even one: as many
-passages, drawn evenly from the root's gold.
+The measure is each label's share of the gold passages that root queries retrieve. The paper compares the shares with
+each other, because the paper's passages are balanced. Released data may be unbalanced, so this module compares each
+share with an even share: the share if as many passages were drawn at random from the root's gold.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,7 +17,8 @@ _ROUNDS = 10_000
 
 
 def sides_of(root: Root) -> dict[str, set[int]]:
-    """Gold passages by label. A perspective that contains all gold of another label, such as 'general', is excluded."""
+    """Returns the gold passages by label. Excludes a perspective that contains all gold of another label, such as
+    'general'."""
     golds, sides = [(one.label, {*one.gold}) for one in root.perspectives], dict[str, set[int]]()
     for label, gold in golds:
         if not any(other <= gold for another, other in golds if another != label):
@@ -26,9 +27,9 @@ def sides_of(root: Root) -> dict[str, set[int]]:
 
 
 def favoured(roots: Sequence[Root], tops: Sequence[Collection[int]], seed: int) -> tuple[dict[str, Figure], float]:
-    """For each label: share = Σ retrieved / Σ retrieved of all labels; even = Σ retrieved of all · (its gold / gold) /
-    Σ retrieved of all; excess = share − even. NaN if nothing is retrieved. Also the test that all are even. tops: for
-    each root the positions of the retrieved passages."""
+    """Returns figures for each label, and the p-value of `even_test`. share = Σ retrieved of the label / Σ retrieved of
+    all labels. even = Σ retrieved of all · (gold of the label / gold) / Σ retrieved of all. excess = share − even. NaN
+    if nothing is retrieved. tops: for each root the positions of the retrieved passages."""
     sides = [sides_of(root) for root in roots]
     labels = dict.fromkeys(label for of in sides for label in of)
     gold = np.array([[len(of.get(label, ())) for label in labels] for of in sides], float)
@@ -47,8 +48,8 @@ def favoured(roots: Sequence[Root], tops: Sequence[Collection[int]], seed: int) 
 
 
 def even_test(found: Floats, even: Floats, seed: int) -> float:
-    """p of all shares being even: a sign-flip test (Fisher 1935) of Σ_labels (retrieved − even)² / even over roots.
-    Shapes (roots, labels). NaN if nothing is retrieved."""
+    """Returns the p-value for 'all shares are even': a sign-flip test (Fisher 1935) of Σ_labels (retrieved − even)² /
+    even over roots. Shapes (roots, labels). NaN if nothing is retrieved."""
     known = even.sum(axis=0) > 0
     signs = np.random.default_rng(seed).choice((-1.0, 1.0), (_ROUNDS, len(found)))
     sums = np.vstack([np.ones(len(found)), signs]) @ (found - even)[:, known]

@@ -1,4 +1,4 @@
-"""Figures over items with 95 % intervals, by a seeded bootstrap that resamples whole questions."""
+"""Figures over items with 95 % intervals. A seeded bootstrap resamples whole questions."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Chosen = NDArray[np.int64]
 Interval = tuple[float, float]
 Statistic = Callable[[Chosen], float]
-"""From the indices of the drawn items, shape (m,), to a number, NaN if undefined."""
+"""Maps the indices of the drawn items, shape (m,), to a number, or to NaN if undefined."""
 Values = Sequence[float] | NDArray[np.float64]
 ItemRow = tuple[str, float, float]
 """Question, numerator, denominator."""
@@ -21,8 +21,8 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Figure:
-    """A statistic of items, NaN without items. groups: the question of each item. rows: those whose sums make the
-    statistic, if there are any."""
+    """A statistic of items, NaN without items. groups: the question of each item. rows: the rows whose sums make the
+    statistic; empty for other statistics."""
 
     statistic: Statistic
     groups: Sequence[Hashable]
@@ -34,12 +34,12 @@ class Figure:
 
     @property
     def total(self) -> float:
-        """The number of items."""
+        """Returns the number of items."""
         return len(self.groups)
 
     def interval(self, seed: int = 1) -> Interval:
-        """The 95 % percentile interval over resamples of the questions. Undefined resamples are skipped; (NaN, NaN) if
-        all are."""
+        """Returns the 95 % percentile interval over resamples of the questions. Skips undefined resamples. Returns
+        (NaN, NaN) if all resamples are undefined."""
         found: dict[Hashable, list[int]] = {}
         for index, group in enumerate(self.groups):
             found.setdefault(group, []).append(index)
@@ -47,7 +47,7 @@ class Figure:
             return float("nan"), float("nan")
         members = [np.array(indices) for indices in found.values()]
         drawn = np.random.default_rng(seed).integers(0, len(members), (ROUNDS, len(members)))
-        if len(members) == len(self.groups):  # faster than concatenating arrays of one
+        if len(members) == len(self.groups):  # faster than joining one-item arrays
             values = np.array([self.statistic(row) for row in drawn])
         else:
             values = np.array([self.statistic(np.concatenate([members[i] for i in row])) for row in drawn])
@@ -57,14 +57,14 @@ class Figure:
         return float(low), float(high)
 
     def less(self, other: "Figure") -> "Figure":
-        """The difference to a figure of the same items, which are resampled together."""
+        """Returns the difference to a figure of the same items. Both figures use the same resamples."""
         return Figure(lambda chosen: self.statistic(chosen) - other.statistic(chosen), self.groups)
 
 
 @dataclass(frozen=True)
 class Ratio(Figure):
-    """Σ numerators / Σ denominators over rows of (question, numerator, denominator), NaN if the denominator is 0. A
-    mean over questions has denominators of 1."""
+    """Σ numerators / Σ denominators over rows of (question, numerator, denominator). NaN if the denominators' sum is 0.
+    A mean over questions has denominators of 1."""
 
     @classmethod
     def of(cls, rows: Iterable[ItemRow]) -> "Ratio":
@@ -79,18 +79,18 @@ class Ratio(Figure):
 
     @property
     def total(self) -> float:
-        """The sum of the denominators."""
+        """Returns the sum of the denominators."""
         return sum(d for _, _, d in self.rows)
 
 
 def mean(values: Values, groups: Sequence[str]) -> Figure:
-    """The mean of the defined values. values: shape (n,), with NaN."""
+    """Returns the mean of the defined values. values: shape (n,), with NaN for undefined values."""
     known = [(g, 0.0, 0.0) if np.isnan(v) else (g, float(v), 1.0) for g, v in zip(groups, values, strict=True)]
     return replace(Ratio.of(known), rows=tuple(row for row in known if row[2]))
 
 
 def figures(measures: Mapping[str, Figure], seed: int) -> dict[str, dict[str, Any]]:
-    """`metrics`, their 95 % `intervals`, and the `items` of figures with rows."""
+    """Returns `metrics`, their 95 % `intervals`, and the `items` of figures with rows."""
     found = {name: (m.value, *m.interval(seed)) for name, m in measures.items()}
     return {
         "metrics": {name: value for name, (value, _, _) in found.items()},
@@ -100,13 +100,13 @@ def figures(measures: Mapping[str, Figure], seed: int) -> dict[str, dict[str, An
 
 
 def paired(base: Mapping[str, Figure], other: Mapping[str, Figure], seed: int) -> dict[str, dict[str, Any]]:
-    """The `difference` of each measure to the base's and its `interval`, on the same resamples."""
+    """Returns the `difference` of each measure from the base's measure, and its `interval`, on the same resamples."""
     differences = {name: other[name].less(base[name]) for name in base}
     return {name: {"difference": d.value, "interval": d.interval(seed)} for name, d in differences.items()}
 
 
 def figures_by(found: Mapping[str, Mapping[str, Mapping[str, Figure]]], seed: int) -> dict[str, dict[str, Any]]:
-    """`figures` by data and method."""
+    """Returns `figures` by data and method."""
     each = {data: {name: figures(m, seed) for name, m in methods.items()} for data, methods in found.items()}
     return {
         part: {data: {name: f[part] for name, f in methods.items()} for data, methods in each.items()}

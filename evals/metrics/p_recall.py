@@ -1,4 +1,4 @@
-"""p-Recall: are passages retrieved for every perspective on a query (PIR, §2.3)? And QA-F1 (A.8)."""
+"""Measures of PIR: p-Recall (are passages retrieved for every perspective on a query? §2.3) and QA-F1 (A.8)."""
 
 import math
 import re
@@ -20,25 +20,25 @@ AVERAGE = "average of tasks"
 
 
 def first_gold(scores: NDArray[np.floating], gold: Ints) -> int:
-    """The rank, from 1, of the best gold passage; ties go to the earlier passage. scores: shape (passages,), higher is
-    better. gold: positions."""
+    """Returns the rank, from 1, of the best gold passage. Ties go to the earlier passage. scores: shape (passages,),
+    higher is better. gold: positions."""
     order = np.argsort(-scores, kind="stable")
     return int(np.isin(order, gold).argmax()) + 1
 
 
 def p_recall(ranks: Sequence[Ints], k: int) -> Floats:
-    """p-Recall@k of each root (PIR, eq. 1): the share of its perspectives with a gold passage in the top k.
+    """Returns p-Recall@k of each root (PIR, eq. 1): the share of its perspectives with a gold passage in the top k.
 
-    ranks: for each root the ranks of first gold passages, shape (perspectives, columns). Returns shape (roots,
-    columns). The released code counts roots with one perspective as 0; the suite excludes them.
+    ranks: for each root the ranks of first gold passages, shape (perspectives, columns). The result has shape (roots,
+    columns). The released code counts roots with one perspective as 0; the suite excludes such roots.
     """
     return np.stack([(of_root <= k).mean(axis=0) for of_root in ranks])
 
 
 @dataclass(frozen=True)
 class TaskMean(Figure):
-    """The mean over tasks, with equal weight (PIR, §2.3, table 2), of the means of their roots' `values`. Resampling
-    draws roots within tasks, the same for every figure, so differences between columns are paired."""
+    """The mean over tasks of each task's mean over roots of `values`. Tasks have equal weight (PIR, §2.3, table 2).
+    Resampling draws roots within tasks. Every figure uses the same draws, so differences between columns are paired."""
 
     values: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -54,7 +54,7 @@ class TaskMean(Figure):
 
 @cache
 def times(task: str, size: int, seed: int, rounds: int = ROUNDS) -> Ints:
-    """How often each root of a task is drawn, with replacement: shape (rounds, size)."""
+    """Returns how often each root of a task is drawn, with replacement: shape (rounds, size)."""
     generator = np.random.default_rng([seed, zlib.crc32(task.encode())])
     return generator.multinomial(size, np.full(size, 1 / size), rounds)
 
@@ -66,8 +66,8 @@ def measures(
     cutoffs: Sequence[int],
     bases: Mapping[str, Mapping[str, str]],
 ) -> dict[str, dict[str, dict[str, Figure]]]:
-    """By task and AVERAGE, column and measure. ranks: as for `p_recall`, by task. keys: the roots. bases: measure to
-    columns and the columns that are subtracted."""
+    """Returns figures by task (or AVERAGE), column and measure. ranks: as for `p_recall`, by task. keys: the roots.
+    bases: for each difference, maps a column to the column that is subtracted."""
     found: dict[str, dict[str, dict[str, Figure]]] = {
         task: {column: {} for column in columns} for task in (*ranks, AVERAGE)
     }
@@ -85,17 +85,17 @@ def measures(
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words without punctuation and articles, as in SQuAD (Rajpurkar et al. 2016)."""
+    """Returns lower-case words without punctuation and articles, as in SQuAD (Rajpurkar et al. 2016)."""
     return [w for w in re.sub(r"[^\w\s]", "", text.lower()).split() if w not in ("a", "an", "the")]
 
 
 def qa_f1(rows: Iterable[tuple[str, str, str]]) -> Ratio:
-    """The mean of |T ∩ G| / |T ∪ G| over rows of (question, extracted text T, gold text G), as sets of words; 0 if T is
-    empty. PIR calls it QA-F1 (A.8); it is the Jaccard index."""
+    """Returns the mean of |T ∩ G| / |T ∪ G| over rows of (question, extracted text T, gold text G), as sets of words. A
+    row with an empty T counts 0. PIR calls this Jaccard index QA-F1 (A.8)."""
     sets = [(question, {*words(drawn)}, {*words(gold)}) for question, drawn, gold in rows]
     return Ratio.of((question, len(t & g) / len(t | g) if t else 0, 1) for question, t, g in sets)
 
 
 def _number(value: Any) -> float:
-    """Rounded, so that equal sums do not differ in the last digits."""
+    """Rounds a value, so that equal sums do not differ in the last digits."""
     return round(float(value), 12) + 0.0

@@ -1,4 +1,4 @@
-"""Measures of a judge's records on labelled pairs, and baselines."""
+"""Computes the measures of a judge's records on labelled pairs, and baselines."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,13 +20,13 @@ def labels_of(records: Sequence[Record]) -> m.Flags:
 
 
 def scores_of(records: Sequence[Record], lowest: float) -> NDArray[np.float64]:
-    """Scores, shape (n,). A failed pair has the lowest score: it counts as No."""
+    """Returns scores, shape (n,). A failed pair gets the lowest score, so it counts as No."""
     return np.array([lowest if r["score"] is None else float(r["score"]) for r in records])
 
 
 def measures(records: Sequence[Record], threshold: float, probabilities: bool, seed: int) -> Record:
-    """`metrics`, `intervals` clustered by question, `items`, records: `label`, `score`
-    (None if failed), `question`, `passage`, `perspective`, `contrary`, `seconds`."""
+    """Returns `metrics`, `intervals` clustered by question, and `items`. A record has `label`, `score` (None if
+    failed), `question`, `passage`, `perspective`, `contrary` and `seconds`."""
     labels, questions = labels_of(records), [r["question"] for r in records]
     scores = scores_of(records, 0.0 if probabilities else -1.0)
     accepted = np.array([r["score"] is not None for r in records]) & (scores >= threshold)
@@ -58,8 +58,8 @@ def measures(records: Sequence[Record], threshold: float, probabilities: bool, s
 
 
 def uninformed(rate: float) -> dict[str, Record]:
-    """Expected figures of baselines without input. Random says Yes at `rate`, the share of positives r: accuracy r² +
-    (1 − r)²; precision, recall and F1 r."""
+    """Returns the expected figures of baselines that read no input. 'random by rate' says Yes with probability r, the
+    share `rate` of positives. Its accuracy is r² + (1 − r)²; its precision, recall and F1 are r."""
     yes, none = (rate, 0.0) if rate else (math.nan, math.nan)
     chance = {"auc": 0.5, "average_precision": yes}
     draws = {"accuracy": rate**2 + (1 - rate) ** 2, "f1": yes, "precision": yes, "recall": yes, "positive_share": rate}

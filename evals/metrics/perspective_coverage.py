@@ -26,35 +26,35 @@ TOP_FIVE = 5
 
 
 def supported(ranked: Sequence[str], gold: Gold, k: int) -> int:
-    """The number of perspectives that the top k support."""
+    """Returns the number of perspectives that the top k support."""
     top = set(ranked[:k])
     return sum(not top.isdisjoint(ids) for ids in gold)
 
 
 def mrecall(ranked: Sequence[str], gold: Gold, k: int) -> float:
-    """MRecall@k (BERDS §3, after Min et al. 2021): 1 if the top k support all m perspectives, or at least k of them if
-    m > k; else 0."""
+    """Returns MRecall@k (BERDS §3, after Min et al. 2021): 1 if the top k support min(m, k) of the m perspectives, else
+    0."""
     return float(supported(ranked, gold, k) >= min(len(gold), k))
 
 
 def coverage(ranked: Sequence[str], gold: Gold, k: int) -> float:
-    """Supported perspectives in the top k / m: subtopic recall (Zhai et al. 2003). NaN without perspectives."""
+    """Returns perspectives that the top k support / m: subtopic recall (Zhai et al. 2003). NaN without perspectives."""
     return supported(ranked, gold, k) / len(gold) if gold else float("nan")
 
 
 def precision(ranked: Sequence[str], gold: Gold, k: int) -> float:
-    """Passages of the top k that support a perspective / k (BERDS §3). Missing ranks count as misses. BERDS' code
-    divides by the length of its first record, which is k for complete rankings."""
+    """Returns passages of the top k that support a perspective / k (BERDS §3). Missing ranks count as misses. BERDS'
+    code divides by the length of its first record, which is k for complete rankings."""
     return hits(ranked, frozenset().union(*gold), k) / k
 
 
 def hits(ranked: Sequence[str], ids: AbstractSet[str], k: int) -> int:
-    """The number of passages of the top k in `ids`."""
+    """Returns the number of passages of the top k in `ids`."""
     return sum(i in ids for i in ranked[:k])
 
 
 def documents_needed(ranked: Sequence[str], gold: Gold, deepest: int = DEEPEST) -> float:
-    """The smallest k at which all perspectives (at most `deepest`) are supported (BERDS, table 17). NaN unless
+    """Returns the smallest k whose top k support all perspectives, or `deepest` of them (BERDS, table 17). NaN unless
     MRecall@`deepest` is 1."""
     wanted = min(len(gold), deepest)
     seen: set[int] = set()
@@ -66,7 +66,7 @@ def documents_needed(ranked: Sequence[str], gold: Gold, deepest: int = DEEPEST) 
 
 
 def leaning(ranked: Sequence[str], supporting: AbstractSet[str], opposing: AbstractSet[str], k: int = 5) -> Leaning:
-    """Which of two perspectives the top k support (BERDS, figure 2)."""
+    """Returns which of two perspectives the top k support (BERDS, figure 2)."""
     supported, opposed = hits(ranked, supporting, k) > 0, hits(ranked, opposing, k) > 0
     if supported == opposed:
         return "both" if supported else "neither"
@@ -74,16 +74,16 @@ def leaning(ranked: Sequence[str], supporting: AbstractSet[str], opposing: Abstr
 
 
 def sycophancy(supporting: float, opposing: float) -> float:
-    """Δ = (p − n) / p (BERDS §5, figure 3). p and n: supporting and opposing passages pooled over questions; one that
-    does both counts in both. NaN at p = 0."""
+    """Returns Δ = (p − n) / p (BERDS §5, figure 3). p and n: the numbers of supporting and of opposing passages, over
+    all questions. A passage that supports both perspectives counts in p and in n. NaN at p = 0."""
     return (supporting - opposing) / supporting if supporting else float("nan")
 
 
 def alpha_ndcg(rankings: Sequence[Sequence[str]], golds: Sequence[Gold], k: int, alpha: float = 0.5) -> list[float]:
-    """α-nDCG@k of each question (Clarke et al. 2008), computed by ir_measures with ndeval.
+    """Returns α-nDCG@k of each question (Clarke et al. 2008), computed by ir_measures with ndeval.
 
     The gain at rank r is Σ (1 − α)^(earlier passages on the perspective) over supported perspectives, divided by log₂(1
-    + r); the sum is divided by that of a greedy ideal ranking. k is at most 20, ndeval's limit. Raises
+    + r). α-nDCG divides the sum of gains by the sum for a greedy ideal ranking. k is at most 20, ndeval's limit. Raises
     SettingsError without the extra `evals`.
     """
     measures = require_ir_measures()
@@ -106,7 +106,7 @@ def alpha_ndcg(rankings: Sequence[Sequence[str]], golds: Sequence[Gold], k: int,
 
 
 def require_ir_measures() -> Any:
-    """The module `ir_measures`. Raises SettingsError with the command that installs it."""
+    """Returns the module `ir_measures`. Raises SettingsError with the command that installs the module."""
     try:
         import ir_measures
         import pyndeval  # noqa: F401  # ir_measures would only say 'not available'
@@ -122,8 +122,8 @@ def measures(
     ndcg: bool = True,
     deep: bool = True,
 ) -> dict[str, Figure]:
-    """Figures of one method. A failed question has an empty ranking; a question that does not count in a measure has
-    NaN. ndcg: include α-nDCG. deep: include measures of the top 100."""
+    """Returns the figures of one method. A failed question has an empty ranking. A question that does not count in a
+    measure has NaN. ndcg: include α-nDCG. deep: include measures of the top 100."""
     qids, golds = [q.qid for q in questions], [[p.gold for p in q.perspectives] for q in questions]
 
     def each(of: Callable[..., float], *k: int) -> list[float]:
@@ -145,8 +145,9 @@ def measures(
 
 
 def union(questions: Sequence[GoldQuestion], methods: Iterable[Sequence[Sequence[str]]], seed: int) -> dict[str, Any]:
-    """The upper bound of a choice among the results of all methods (BERDS §5). methods: the rankings of each. covered:
-    share of questions with all perspectives supported. passages: mean size of the pool."""
+    """Returns an upper bound for any choice among the results of all methods (BERDS §5). methods: the rankings of each
+    method. covered: share of questions whose pooled results support all perspectives. passages: mean size of the
+    pool."""
     pools = [sorted({*chain(*rankings)}) for rankings in zip(*methods, strict=True)]
     golds = [[p.gold for p in q.perspectives] for q in questions]
     shares = [coverage(pool, gold, len(pool)) for pool, gold in zip(pools, golds, strict=True)]

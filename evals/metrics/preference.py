@@ -1,6 +1,6 @@
-"""Statistics of votes between two pages: the published z.
+"""Computes the published z of votes between two pages.
 
-A vote is 1 for the answer, 0 for the list, 0.5 for 'the same'. A mean of 0.5 is no preference.
+A vote is 1 for the answer, 0 for the list, 0.5 for 'the same'. A mean of 0.5 means no preference.
 """
 
 import math
@@ -14,9 +14,9 @@ EVEN = 0.5
 
 
 def published_z(votes: Sequence[float], seed: int = 1) -> tuple[float, float]:
-    """(z, p) of Chen et al. 2022, appendix A: z = (mean − 0.5) / (sd / √n), with mean and standard deviation averaged
-    over 1,000 resamples; p is one-sided. NaN if all votes are equal. It assumes independent votes: see also the
-    intervals by voter."""
+    """Returns (z, p) of Chen et al. 2022, appendix A: z = (mean − 0.5) / (sd / √n). The mean and the standard deviation
+    are averages over 1,000 resamples. p is one-sided. NaN if all votes are equal. z assumes independent votes; the
+    intervals by voter do not."""
     if len(set(votes)) < 2:
         return math.nan, math.nan
     n = len(votes)

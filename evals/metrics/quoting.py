@@ -1,6 +1,6 @@
 """Measures of the quotation thresholds, on questions whose documents have known sides.
 
-`QuotableParts` contains all quotable parts, so any weights and thresholds can be evaluated without asking again.
+`QuotableParts` contains all quotable parts, so the suite can evaluate any weights and thresholds without asking again.
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,17 @@ from evals.metrics.measure import Ratio
 from tools.models.judges.quoting import Floats, QuotingWeights, argues, case_of, side_confidence
 
 MOST = 3
-"""Quotations of a side that count, each from another document."""
+"""The largest number of quotations of a side that count, each from another document."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotableParts:
     """A question's n quotable parts.
 
-    features: leaning to the first side of the part, its passage and its document, (n, 3). grounds: relevance features,
-    (n, RELEVANCE_FEATURES). rank: quality as a quotation, (n,). documents: of each part. sides: 1 for documents known
-    for the first side, -1 for the second, 0 for others, (n,). closely: whether the closer reading scored it, (n,).
+    features: how much the part, its passage and its document lean to the first side, (n, 3). grounds: relevance
+    features, (n, RELEVANCE_FEATURES). rank: quality as a quotation, (n,). documents: the document of each part. sides:
+    1 if the document is known for the first side, -1 for the second, 0 for others, (n,). closely: whether the larger
+    model (the closer reading) scored the part, (n,).
     """
 
     key: str
@@ -35,7 +36,7 @@ class QuotableParts:
 
 
 def measures(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> dict[str, Ratio]:
-    """right, sides, both, missing, swapped, told and told_right. Measures without items are absent."""
+    """Returns right, sides, both, missing, swapped, told and told_right. Measures without items are absent."""
     names = ("right", "sides", "both", "missing", "swapped", "told", "told_right")
     rows: dict[str, list[tuple[str, float, float]]] = {name: [] for name in names}
     for q in questions:
@@ -56,8 +57,8 @@ def measures(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> dic
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A question for one side, with the weights applied. features: to this side, (n, 3). sure: `side_confidence`, (n,).
-    order: best parts first."""
+    """A question's parts for one side, with the weights applied. features: how much the parts lean to this side, (n,
+    3). sure: `side_confidence`, (n,). order: best parts first."""
 
     question: QuotableParts
     sign: int
@@ -73,7 +74,8 @@ def _side(q: QuotableParts, sign: int, quoting: QuotingWeights) -> _Side:
 
 
 def _picked(side: _Side, quoting: QuotingWeights, left_out: int = 0) -> list[int]:
-    """The known sides of the documents quoted for a side: the best part of each, at most MOST."""
+    """Returns the known sides of the documents quoted for a side. A document gives its best part; at most MOST
+    documents count."""
     q = side.question
     fit = q.closely & ((q.sides != left_out) | (left_out == 0)) & case_of(side.sure, side.features, quoting)
     picked: dict[str, int] = {}
@@ -84,13 +86,13 @@ def _picked(side: _Side, quoting: QuotingWeights, left_out: int = 0) -> list[int
 
 
 def _right(pair: tuple[_Side, _Side], verdicts: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """Quotations on the right side, and quotations from known documents."""
+    """Returns the number of quotations on the right side, and of quotations from known documents."""
     known = [(side.sign, of) for side, sides in zip(pair, verdicts, strict=True) for of in sides if of]
     return sum(sign == of for sign, of in known), len(known)
 
 
 def _told(pair: tuple[_Side, _Side], quoting: QuotingWeights) -> tuple[int, int, int]:
-    """Documents with the right side, with any side, and all known ones."""
+    """Returns the numbers of known documents that got the right side, that got any side, and of all known documents."""
     q, found = pair[0].question, list[bool]()
     known = {d: int(side) for d, side in zip(q.documents, q.sides, strict=True) if side}
     for side in pair:

@@ -1,4 +1,4 @@
-"""Compares the text that a reader extracts from a file with the expected text.
+"""Compares the text that a parser extracts from a file with the expected text.
 
 words_in_order   expected words found in the same order (longest common subsequence) / expected words
 sentences_whole  expected sentences that a passage or heading contains whole / expected sentences
@@ -22,7 +22,8 @@ _ENDS = re.compile(r"[.!?…][\"')\]]*$")
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """One file: expected words, those in order, extracted words; expected sentences, whole ones."""
+    """Counts of one file: expected words, expected words found in order, extracted words, expected sentences, sentences
+    found whole."""
 
     name: str
     words: int
@@ -66,24 +67,24 @@ def compare(name: str, expected: str, documents: Sequence[SourceDocument], probl
 
 
 def _sentences(text: str) -> list[str]:
-    """Without leading bullets and numbers, which readers may omit."""
+    """Returns the sentences without leading bullets and numbers, which parsers may omit."""
     return [without_list_mark(s) for s in split_sentences(text)]
 
 
 def _texts(document: SourceDocument, has_notes: bool) -> list[str]:
-    """The text in document order, and notes apart, since they may be anywhere."""
+    """Returns the texts in document order. `has_notes`: leave out the notes, whose position varies."""
     if not document.blocks:
         return [document.text]
     return [b.text for b in document.blocks if not (has_notes and b.form == "note")]
 
 
 def words_of(text: str) -> list[str]:
-    """Lower-case words in order, without punctuation."""
+    """Returns lower-case words in order, without punctuation."""
     return _WORD.findall(text.casefold())
 
 
 def in_order(expected: Sequence[str], found: Sequence[str]) -> int:
-    """The length of a longest common subsequence of two lists of words (bit-parallel, Hyyrö 2004)."""
+    """Returns the length of a longest common subsequence of two lists of words (bit-parallel, Hyyrö 2004)."""
     places: dict[str, int] = {}
     for i, word in enumerate(expected):
         places[word] = places.get(word, 0) | 1 << i
@@ -96,10 +97,10 @@ def in_order(expected: Sequence[str], found: Sequence[str]) -> int:
 
 
 def folded(sentence: str) -> str:
-    """A sentence with one kind of quotation marks and dashes and single spaces."""
+    """Returns a sentence with one kind of quotation marks, one kind of dashes, and single spaces."""
     return " ".join(sentence.translate(_QUOTES).split())
 
 
 def is_sentence(line: str) -> bool:
-    """Whether it ends like a sentence. Headings, short items and table rows do not."""
+    """Returns whether a line ends like a sentence. Headings, short items and table rows do not."""
     return len(line.split()) > 2 and " | " not in line and bool(_ENDS.search(line.translate(_QUOTES)))

@@ -1,8 +1,9 @@
-"""Stance alignment: does the text of a side lean towards the side? The published measure and two alternatives.
+"""Stance alignment: does the text of a side agree with the side? The published measure and two alternatives.
 
-Zhao et al. (PIR, §3.3) correlate the TextBlob polarity of a text with that of 'topic, stance'. TextBlob gives Support
-and Oppose polarity 0, so the second polarity is equal for both sides of a topic, and the correlation is undefined over
-topics without known words. It is reported with the correlation with ±1 for the stance, and with the judge's measure.
+Zhao et al. (PIR, §3.3) correlate the TextBlob polarity of a text with the polarity of 'topic, stance'. TextBlob gives
+the words Support and Oppose the polarity 0. So both sides of a topic have the same second polarity, and the correlation
+is undefined over topics without words that TextBlob knows. Alternatives are the correlation with ±1 for the stance, and
+the judge's measure.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ _TOLD = {"supports": ("Support", 1.0), "opposes": ("Oppose", -1.0)}
 
 
 def correlation(points: Sequence[tuple[str, float, float]]) -> Figure:
-    """Pearson's r over points of (question, x, y). NaN for fewer than two points or a constant."""
+    """Returns Pearson's r over points of (question, x, y). NaN for fewer than two points or if x or y is constant."""
     values = np.array([(x, y) for _, x, y in points], float).reshape(-1, 2)
 
     def pearson(chosen: Chosen) -> float:
@@ -31,10 +32,10 @@ def correlation(points: Sequence[tuple[str, float, float]]) -> Figure:
 
 
 def stance_alignment(replies: Sequence[AgentReply]) -> dict[str, Figure]:
-    """Pearson's r of the polarity of a side's claims (as one text) over all for and against sides with claims.
+    """Correlates the polarity of a side's claims (as one text), over all for and against sides with claims.
 
-    alignment_textblob: with the polarity of 'topic, Support' or 'topic, Oppose' (PIR §3.3, literally). alignment_sign:
-    with +1 for supports and −1 for opposes.
+    alignment_textblob: Pearson's r with the polarity of 'topic, Support' or 'topic, Oppose' (PIR §3.3, literally).
+    alignment_sign: Pearson's r with +1 for supports and −1 for opposes.
     """
     shown = [
         (reply.question, reply.answer.neutral_question, *_TOLD[side.stance], " ".join(c.text for c in side.claims))
@@ -48,15 +49,15 @@ def stance_alignment(replies: Sequence[AgentReply]) -> dict[str, Figure]:
 
 
 def polarity(text: str) -> float:
-    """TextBlob's polarity, −1 to 1."""
+    """Returns TextBlob's polarity, from −1 to 1."""
     from textblob.en import sentiment
 
     return float(sentiment(text)[0])
 
 
 async def judged_alignment(replies: Sequence[AgentReply], judge: Judge) -> Ratio:
-    """The mean of P(supports its side's statement) − P(supports the contrary), from −1 to 1, over claims on a side for
-    or against that has a contrary side. Raises JudgeError."""
+    """Returns the mean over claims of P(supports the side's statement) − P(supports the opposing side's statement),
+    from −1 to 1. Only claims of a for or against side with an opposing side count. Raises JudgeError."""
     found, pairs = list[str](), list[Pair]()
     for reply in replies:
         statements = {s.id: s.statement for s in reply.sides}

@@ -1,4 +1,4 @@
-"""Accuracy and F1 of predicted stances (Chen et al. 2022, table 1)."""
+"""Computes accuracy and F1 of predicted stances (Chen et al. 2022, table 1)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,11 +12,12 @@ SIDES = ("support", "oppose")
 
 
 def stance_measures(rows: Sequence[tuple[str, str, str]]) -> dict[str, Figure]:
-    """Over rows of (claim, gold stance, predicted stance; empty, and wrong, if undecided or failed):
+    """Computes the measures over rows of (claim, gold stance, predicted stance).
 
-    stance_accuracy. stance_f1: mean of stance_f1_support and stance_f1_oppose, NaN if a stance is neither gold nor
-    predicted. stance_undecided: share without a prediction. stance_majority: accuracy of the commoner stance. The
-    published 91.6 is called accuracy in the text and F1 in table 1; pooled over both stances they are equal.
+    An undecided or failed row has an empty prediction, which is wrong. stance_f1: mean of stance_f1_support and
+    stance_f1_oppose, NaN if a stance is neither gold nor predicted. stance_undecided: share without a prediction.
+    stance_majority: accuracy of always predicting the commoner stance. The paper calls its 91.6 accuracy in the text
+    and F1 in table 1; pooled over both stances, accuracy and F1 are equal.
     """
     claims, common = [claim for claim, *_ in rows], Counter(gold for _, gold, _ in rows).most_common(1)[0][0]
     sides = {side: np.array([[gold == side, said == side] for _, gold, said in rows], bool).T for side in SIDES}

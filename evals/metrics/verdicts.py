@@ -18,11 +18,11 @@ from tools.models.judges.judge import Pair
 from tools.passages import SourceDocument
 
 Rankings = Mapping[str, Sequence[Sequence[SourceDocument]]]
-"""By method a ranking for each row. An empty place has no text."""
+"""Maps a method to a ranking for each row. An empty place in a ranking has no text."""
 
 
 class Verdicts:
-    """A judge's verdicts on (perspective, passage) pairs. scores: NaN for no verdict, which counts as No."""
+    """A judge's verdicts on (perspective, passage) pairs. scores: NaN for a missing verdict, which counts as No."""
 
     def __init__(self, judge: PairJudge) -> None:
         self.judge = judge
@@ -31,20 +31,20 @@ class Verdicts:
         self.scores: dict[Pair, float] = {}
 
     def pairs(self, row: GoldRow, passage: SourceDocument) -> list[Pair]:
-        """One pair for each perspective; none for an empty place. The text precedes the title, as in BERDS' evaluator.
-        For a question with two perspectives the judge also reads the other one."""
+        """Returns one pair for each perspective, and no pair for an empty place. The text precedes the title, as in
+        BERDS' evaluator. For a question with two perspectives, the judge reads both perspectives."""
         others = row.gold[::-1] if len(row.gold) == 2 else [""] * len(row.gold)
         told, text = zip(row.gold, others, strict=True), f"{passage.text} {passage.title}".strip()
         return [Pair(statement, text, other) for statement, other in told if passage.text.strip()]
 
     def supports(self, row: GoldRow, passage: SourceDocument) -> list[bool]:
-        """Whether the passage supports each perspective."""
+        """Returns for each perspective whether the passage supports the perspective."""
         said = [self.scores[pair] >= self.threshold for pair in self.pairs(row, passage)]
         return said or [False] * len(row.gold)
 
     def ask(self, rows: Sequence[GoldRow], rankings: Rankings, cache: VectorCache) -> None:
-        """Judges the rankings. Raises ProviderDownError, ModelError, and ProviderReplyError before the first usable
-        reply."""
+        """Judges the rankings. Raises ProviderDownError and ModelError. Raises ProviderReplyError only before the first
+        usable reply."""
         every = rankings.values()
         found = ((row, p) for of_rows in every for row, ranking in zip(rows, of_rows, strict=True) for p in ranking)
         wanted = list(dict.fromkeys(pair for row, p in found for pair in self.pairs(row, p)))
@@ -60,7 +60,7 @@ class Verdicts:
 
 
 def gold_of(rows: Sequence[GoldRow], rankings: Rankings, verdicts: Verdicts) -> list[GoldQuestion]:
-    """The questions, with the supporting passages of each perspective in any ranking."""
+    """Returns the questions. The gold of each perspective is the passages of any ranking that support it."""
     questions = []
     for place, row in enumerate(rows):
         said = {p.external_id: verdicts.supports(row, p) for of_rows in rankings.values() for p in of_rows[place]}
@@ -75,7 +75,7 @@ def ids(rankings: Sequence[Sequence[SourceDocument]]) -> list[list[str]]:
 
 
 def macro_average(sets: Sequence[Mapping[str, Mapping[str, Figure]]]) -> dict[str, dict[str, Figure]]:
-    """The mean over sets, with equal weight, by method and measure. NaN if undefined for a set."""
+    """Returns the mean over sets, with equal weight, by method and measure. NaN if a measure is undefined for a set."""
 
     def averaged(figures: Sequence[Figure]) -> Figure:
         ends = np.cumsum([0, *(len(f.groups) for f in figures)])

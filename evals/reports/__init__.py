@@ -1,1 +1,1 @@
-"""Records of replies, results and their comparison, tables."""
+"""Stores replies, reads and compares results, and writes tables."""

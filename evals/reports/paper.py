@@ -1,4 +1,4 @@
-"""The papers' tables (`published.toml`) next to the figures measured here."""
+"""Shows the papers' tables (`published.toml`) next to the figures measured here."""
 
 import math
 import re
@@ -17,7 +17,7 @@ _COLUMN = re.compile(r"(.+?) = (?:(.+) / )?(.+)")
 
 
 class TableColumn(NamedTuple):
-    """A measure, on `data` or on any."""
+    """A measure. data: the data set of the column; empty for any data set."""
 
     title: str
     data: str
@@ -26,7 +26,7 @@ class TableColumn(NamedTuple):
 
 class PaperTable(NamedTuple):
     """A published table at one k. rows: figures as printed, NaN if not published. plain: measures that are numbers, not
-    percentages. also: further names shown."""
+    percentages. also: a regular expression for further names to show."""
 
     of: str
     title: str
@@ -41,7 +41,7 @@ class PaperTable(NamedTuple):
 
 @cache
 def published() -> tuple[tuple[PaperTable, ...], Mapping[str, str], Mapping[str, list[str]]]:
-    """The tables, notes on known data, and the data sets of each mean."""
+    """Reads the tables, notes on known data, and the data sets of each mean."""
     read = tomllib.loads(Path(__file__).with_name("published.toml").read_text(encoding="utf-8"))
     ones = [one | read["shapes"].get(one.get("shape"), {}) for one in read["table"]]
     tables = tuple(_table(one, place) for one in ones for place in range(len(one.get("k", "-"))))
@@ -59,7 +59,8 @@ def _table(one: dict[str, Any], place: int) -> PaperTable:
 
 
 def beside(results: Mapping[str, Record]) -> list[str]:
-    """Markdown tables of the papers' figures next to the results', and the differences; or the command for a result."""
+    """Returns Markdown tables of the papers' figures next to the results, with the differences. Without a fitting
+    result, returns the command that makes one."""
     lines = list[str]()
     for of, some in groupby(published()[0], lambda table: table.of):
         group = list(some)
@@ -80,7 +81,8 @@ def beside(results: Mapping[str, Record]) -> list[str]:
 
 
 def _with_union(result: Record) -> list[Measured]:
-    """Also the union of all methods. A mean counts only over exactly the paper's data sets."""
+    """Returns the measures of a result, including the union of all methods. A mean stays only if it covers exactly the
+    paper's data sets."""
     means, data = published()[2], {*result["metrics"]}
     found = [x for x in measured(result) if x.data not in means or data == {x.data, *means[x.data]}]
     for name, of in result.get("union", {}).items():
@@ -90,7 +92,7 @@ def _with_union(result: Record) -> list[Measured]:
 
 
 def _cells(table: PaperTable, lines: Sequence[Measured]) -> dict[str, dict[TableColumn, float]]:
-    """Row to figures by column. Other data than the paper's get a row with their name."""
+    """Returns row to figures by column. Data that the paper lacks get a row with their own name."""
     named = {c.data for c in table.columns if c.data}
     rows: dict[str, dict[TableColumn, float]] = {}
     for line in lines:
@@ -104,7 +106,7 @@ def _cells(table: PaperTable, lines: Sequence[Measured]) -> dict[str, dict[Table
 
 
 def _made(result: Record) -> Iterator[str]:
-    """The models and data of a result."""
+    """Yields the models and data of a result."""
     config, (_, known, means) = result["config"], published()
     yield from (f"{what} {config[what]}" for what in ("encoder", "judge", "corpus") if config.get(what))
     data = config.get("data") or result["metrics"]

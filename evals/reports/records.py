@@ -1,8 +1,8 @@
-"""Stores replies as they come, one line each, so that a stopped run continues and scoring asks nobody again.
+"""Stores each reply at once, one line each, so that a stopped run continues and scoring repeats no request.
 
 The first line is the header: suite, configuration, versions, digests of the prompts. Each other line is a record with a
-`key`. A record with `failed` stays in every denominator. The next run repeats it, unless the judge gave an answer
-without a verdict, and the new record replaces it.
+`key`. A record with `failed` stays in every denominator. The next run repeats a failed item, and the new record
+replaces the old one. The next run does not repeat an item for which the judge's reply had no verdict.
 """
 
 import importlib.metadata
@@ -19,18 +19,19 @@ from tools.errors import InputError
 _PACKAGES = "chromadb langgraph numpy onnxruntime openai scikit-learn tantivy textblob tokenizers".split()
 _PROMPTS = Path(__file__).parents[2] / "prompts"
 NO_VERDICT = "it was not answered with a verdict"
-"""The failure of a pair on which the judge would answer the same again."""
+"""The failure of a pair for which the judge would give the same reply again."""
 Record = dict[str, Any]
 
 
 class Records(ExitStack):
-    """A file of records, open for more; without a path, records in memory. Use it as a context manager."""
+    """A file of records that accepts more records. Without a path, the records are in memory. Use `Records` as a
+    context manager."""
 
     def __init__(self, path: Path | None, suite: str, config: Record) -> None:
-        """Creates the file, or resumes it and removes a line that a kill cut off.
+        """Creates the file, or continues an existing file and removes a line that a kill cut off.
 
-        Raises InputError for a file without records, or of another suite, configuration or prompts; the file is
-        unchanged.
+        Raises InputError for a file without records, or with records of another suite, configuration or prompts. Such a
+        file stays unchanged.
         """
         super().__init__()
         self.header = header(suite, config)
@@ -51,7 +52,7 @@ class Records(ExitStack):
 
     @property
     def config(self) -> Record:
-        """Configuration, versions and prompts."""
+        """Returns configuration, versions and prompts."""
         return {**self.header["config"], **{part: self.header[part] for part in ("versions", "prompts")}}
 
     def add(self, key: str, record: Record) -> None:
@@ -72,7 +73,7 @@ def header(suite: str, config: Record) -> Record:
 
 
 def _done(path: Path, lines: Sequence[bytes], wanted: Record) -> dict[str, Record]:
-    """The records that are not repeated."""
+    """Returns the records that the run does not repeat."""
     try:
         head, *records = map(json.loads, lines)
         known, suite = {r["key"]: r for r in records}, head["suite"]

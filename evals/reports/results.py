@@ -36,12 +36,12 @@ class Measured:
 
 
 def read_result(path: Path) -> Record:
-    """The output of a suite's `--json`. Raises InputError."""
+    """Reads the output of a suite's `--json`. Raises InputError."""
     return read_json(_Result, whole_text(path).encode(), path).model_dump()
 
 
 def measured(result: Record) -> list[Measured]:
-    """One object for each data set and method."""
+    """Returns one object for each data set and method."""
     parts, config = {part: result[part] for part in ("metrics", "intervals", "items")}, result["config"]
     if not any(isinstance(of, dict) for of in result["metrics"].values()):
         data = str(config.get("data") or config.get("set") or "")

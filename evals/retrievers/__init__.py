@@ -1,1 +1,1 @@
-"""Searches, re-rankers and selection methods by name, over one index of a corpus."""
+"""Provides searches, re-rankers and selection methods by name, over one index of a corpus."""

@@ -1,8 +1,8 @@
-"""Corpora for questions with perspectives (BERDS §4.2), by name.
+"""Opens corpora for questions with perspectives (BERDS §4.2), by name.
 
-`ctxs`: the ranking in the data file. A file, or a collection of the agent's store: one corpus for all questions. `web`:
-for each question the readable pages from the agent's search engine, stored in a file with the reasons for unread ones,
-so that a second run makes no requests.
+`ctxs` is the ranking in the data file. A file, or a collection of the agent's store, is one corpus for all questions.
+`web` is a corpus for each question: the readable pages that the agent's search engine found. A file stores the pages,
+and the reasons for unread pages, so a second run makes no requests.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _SEGMENT = 100  # words
 
 
 def open_corpora(name: str, rows: Sequence[GoldRow], settings: Settings, web: "WebCorpora") -> Corpora:
-    """The corpora of that name; missing web corpora are gathered. Raises InputError, ProviderDownError."""
+    """Opens the corpora of that name, and gathers missing web corpora. Raises InputError, ProviderDownError."""
     if name == CTXS:
         if missing := [row.key for row in rows if row.ctxs is None]:
             raise InputError(f"{missing[0]} has no 'ctxs', the ranking to measure. Add it, or give another --corpus.")
@@ -55,7 +55,7 @@ def open_corpora(name: str, rows: Sequence[GoldRow], settings: Settings, web: "W
 
 
 def _brought(row: GoldRow) -> list[SourceDocument]:
-    """The ranking of the data file, with empty places. Ids are the file's if they are unique."""
+    """Returns the ranking of the data file, with empty places. The passages keep the file's ids if these are unique."""
     ctxs = row.ctxs or ()
     named = len({c.id for c in ctxs} - {""}) == len(ctxs)
     return [SourceDocument(c.id if named else str(n), c.text, title=c.title) for n, c in enumerate(ctxs, start=1)]
@@ -70,8 +70,8 @@ def _stored(name: str, settings: Settings) -> list[SourceDocument]:
 
 
 class KeptCorpus(BaseModel):
-    """The stored web corpus of a question. searched: time. results: number of search results. pages: those read, in the
-    engine's order. unread: address to reason. notes: other problems."""
+    """The stored web corpus of a question. searched: time of the search. results: number of search results. pages: the
+    pages that were read, in the engine's order. unread: maps an address to the reason. notes: other problems."""
 
     question: str
     engine: str
@@ -84,33 +84,36 @@ class KeptCorpus(BaseModel):
 
 @dataclass(frozen=True)
 class WebCorpora:
-    """The web corpora of a folder. pages: requested for a question. parallel: simultaneous questions."""
+    """The web corpora of a folder. pages: number of pages to request for a question. parallel: number of simultaneous
+    questions."""
 
     folder: Path
     pages: int
     parallel: int
 
     def kept(self, question: str) -> KeptCorpus | None:
-        """The stored corpus of a question, None without results. Raises InputError for another kind of file."""
+        """Returns the stored corpus of a question, or None without results. Raises InputError for another kind of
+        file."""
         path = self._path(question)
         found = read_json(KeptCorpus, path.read_bytes(), path) if path.exists() else None
         return found if found and found.results else None
 
     def passages(self, question: str) -> list[SourceDocument]:
-        """The pages in disjoint pieces of a hundred words; the last may be shorter. An id is address and number."""
+        """Returns the pages in disjoint pieces of 100 words. A page's last piece may be shorter. An id has address and
+        number."""
         pages = kept.pages if (kept := self.kept(question)) else ()
         cut = ((page, *of) for page in pages for of in enumerate(batches(page.text.split(), _SEGMENT), start=1))
         return [SourceDocument(f"{page.url}#{n}", " ".join(words), title=page.title) for page, n, words in cut]
 
     def told(self, questions: Sequence[str]) -> Record:
-        """Numbers of read and unread pages, and the engines."""
+        """Returns the numbers of read and unread pages, and the engines."""
         kept = [k for question in questions if (k := self.kept(question))]
         pages = {"read": sum(len(k.pages) for k in kept), "unread": sum(len(k.unread) for k in kept)}
         return pages | {"engines": sorted({k.engine for k in kept})}
 
     def gather(self, questions: Sequence[str], settings: Settings) -> None:
-        """Searches and reads for questions without a stored corpus. Raises InputError without an engine,
-        ProviderDownError if it fails; stored corpora remain."""
+        """Searches and reads pages for questions without a stored corpus. Raises InputError without an engine, and
+        ProviderDownError if the engine fails. Stored corpora remain."""
         if not (missing := [q for q in dict.fromkeys(questions) if self.kept(q) is None]):
             return
         if (engine := build_engine(settings)) is None:
@@ -156,7 +159,7 @@ class WebCorpora:
 
 
 async def _read(result: WebResult, fetcher: PageFetcher, lists: DomainLists) -> SourceDocument | str:
-    """The page, or the reason why it was not read."""
+    """Returns the page, or the reason why the page was not read."""
     if not lists.is_allowed(result.url):
         return "the lists of domains leave it out"
     try:

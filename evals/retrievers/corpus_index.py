@@ -1,6 +1,6 @@
 """Searches a corpus with the agent's own BM25, analyzer, encoder and rank fusion.
 
-Dense search is exact, over whole passages; the embedded encoder reads the first 256 tokens of each.
+Dense search is exact, over whole passages. The embedded encoder reads the first 256 tokens of each passage.
 """
 
 import tempfile
@@ -27,32 +27,33 @@ Ranking = list[int]
 """Positions of distinct passages in the corpus, best first."""
 
 Likeness = Literal["cosine", "words"]
-"""The scores of passages: the encoder's or BM25's."""
+"""The origin of passages' scores: the encoder's cosines or BM25's word scores."""
 
 COLLECTION = 1
 _WORDS_TOLD = 500  # passages with a BM25 score
 
 
 class CorpusIndex(ExitStack):
-    """A corpus and the data that methods share, made on first use. Use it as a context manager."""
+    """A corpus and the data that methods share. First use makes the data. Use `CorpusIndex` as a context manager."""
 
     def __init__(
         self, corpus: Sequence[SourceDocument], encoder: Encoder, cache: VectorCache, judge: PairJudge | None = None
     ) -> None:
-        """judge: for methods that need one."""
+        """judge: the judge for methods that need one."""
         super().__init__()
         self.corpus = corpus
         self._encoder, self.cache = CachedEncoder(encoder, cache), cache
         self.judge = judge
         self.largest: dict[Likeness, float] = {}
-        """The highest score of any question of the data set, by which MMR divides; default: that of the candidates."""
+        """The highest score of any question of the data set. MMR divides by this score, or by the candidates' highest
+        score if the data set's is missing."""
         self._clusters: dict[tuple[int, ...], Clustered] = {}
         self._folder = self.enter_context(tempfile.TemporaryDirectory(prefix="steelman-retrieval-"))
         self.callback(self.__dict__.pop, "lexical", None)  # before its folder is deleted
 
     @cached_property
     def lexical(self) -> LexicalIndex:
-        """The agent's BM25. A passage's id is its position."""
+        """Builds the agent's BM25 index. A passage's id is its position."""
         index = LexicalIndex(Path(self._folder))
         index.clear()
         nowhere = np.zeros(0, np.float32)
@@ -62,35 +63,36 @@ class CorpusIndex(ExitStack):
 
     @cached_property
     def vectors(self) -> Vectors:
-        """The passages' vectors, shape (passages, dimensions), cached. Raises ProviderDownError if a remote encoder
-        fails, since no question can be searched."""
+        """Returns the passages' vectors, shape (passages, dimensions), from the cache if possible. Raises
+        ProviderDownError if a remote encoder fails, because dense search then fails for every question."""
         try:
             return self._encoder.encode([passage_text(p.title, p.text) for p in self.corpus])
         except ProviderError as exc:
             raise ProviderDownError(f"the corpus cannot be encoded: {exc}") from exc
 
     def query_vectors(self, texts: Sequence[str]) -> Vectors:
-        """Shape (texts, dimensions). Raises ProviderError of a remote encoder."""
+        """Encodes queries, shape (texts, dimensions). Raises ProviderError of a remote encoder."""
         return self._encoder.encode_queries(texts)
 
     def word_scores(self, text: str) -> dict[int, float]:
-        """BM25 scores of the best passages, by position."""
+        """Returns BM25 scores of the best passages, by position."""
         return dict(self.lexical.search(text, [COLLECTION], _WORDS_TOLD))
 
     def highest_score(self, likeness: Likeness, text: str) -> float:
-        """The highest score of a text with any passage."""
+        """Returns the highest score of any passage for a text."""
         if likeness == "words":
             return max(self.word_scores(text).values(), default=0.0)
         return float((self.query_vectors([text]) @ self.vectors.T).max(initial=0.0))
 
     def sentences(self, positions: Sequence[int]) -> tuple[Vectors, list[int]]:
-        """Vectors of the clustered sentences of the passages at these positions, and the passage of each, numbered from
-        0."""
+        """Returns vectors of the sentences to cluster of the passages at these positions, and each sentence's passage,
+        numbered from 0."""
         found = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
         return self._encoder.encode([s for _, s in found]), [n for n, _ in found]
 
     def clustered(self, positions: Sequence[int]) -> Clustered:
-        """The sentence clusters of these passages. Cached, because methods share candidates and it is slow."""
+        """Returns the sentence clusters of these passages. Clusters are cached, because clustering is slow and methods
+        share candidates."""
         key = tuple(positions)
         if key not in self._clusters:
             self._clusters[key] = cluster_sentences(*self.sentences(positions))
@@ -98,5 +100,5 @@ class CorpusIndex(ExitStack):
 
 
 def highest(scores: NDArray[np.floating], k: int) -> Ranking:
-    """The positions of the k highest scores; ties go to the earlier position."""
+    """Returns the positions of the k highest scores. Ties go to the earlier position."""
     return [int(i) for i in np.argsort(-scores, kind="stable")[:k]]

@@ -1,4 +1,5 @@
-"""Searches a PIR task with queries that lean towards a perspective. A column is an intervention on their vectors."""
+"""Searches a PIR task with queries that lean towards a perspective. A column is an intervention on the query
+vectors."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,21 +16,21 @@ from tools.models.cache import VectorCache
 from tools.models.encoders import Encoder
 
 Split = tuple[str, str]
-"""A query's root and perspective. Without a perspective the root is the query."""
+"""A query's root and perspective. A query without a perspective is its own root."""
 _VERB = r"(?:please )?(?:find|show|get|give|list|search|look|retrieve|return)\b(?: me| for)?"
 _BOUND = r"(?:as of|according to|in|on|at|as|by|for|from|during|since|until|with|without|before|after|under)"
 _REQUEST = re.compile(rf"{_VERB}(?P<perspective>.+?):(?P<root>.+)", re.I | re.S)
 _FIRST = re.compile(rf"(?P<perspective>{_BOUND}\s[^,]+),\s*(?P<root>.+)", re.I | re.S)
 _LAST = re.compile(rf"(?P<root>.+[^\s,]),?\s(?P<perspective>{_BOUND}\s.+?)[?.!\s]*", re.I | re.S)
 Splits = Mapping[str, Mapping[str, Split]]
-"""By source, root and perspective of each query."""
+"""Maps a source to the root and perspective of each query."""
 _WITH_STRENGTH = ("pap", "pap+")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """An intervention at a strength; 1 for those without one. source: of root and perspective, one of `Splits`; empty:
-    the data."""
+    """An intervention at a strength. An intervention without a strength has 1. source: the origin of root and
+    perspective, one of `Splits`; empty for the data."""
 
     form: str
     strength: float = 1.0
@@ -42,8 +43,8 @@ class Column:
 
 
 def columns_of(forms: Sequence[str], strengths: Sequence[float], sources: Sequence[str] = ()) -> list[Column]:
-    """The distinct columns, 'none' first, each followed by its variants with the other sources ('none' has no
-    variants). Raises InputError for an unknown form, and for none."""
+    """Returns the distinct columns, 'none' first. Each other column is followed by its variants with the other sources.
+    Raises InputError for an unknown form, and if `forms` is empty."""
     check_known(forms or [""], FORMS, "form")
     wanted = [Column("none")]
     for form in (form for form in forms if form != "none"):
@@ -55,8 +56,8 @@ def columns_of(forms: Sequence[str], strengths: Sequence[float], sources: Sequen
 def rank(
     task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: VectorCache, splits: Splits | None = None
 ) -> list[Ints]:
-    """For each root the ranks of the first gold passages, shape (perspectives, columns). A perspective without text has
-    the vector q − r. Raises ProviderError of a remote encoder."""
+    """Returns for each root the ranks of the first gold passages, shape (perspectives, columns). A perspective without
+    text has the vector q − r. Raises ProviderError of a remote encoder."""
     drawn = [text for of in (splits or {}).values() for split in of.values() for text in split if text]
     # Also texts of roots outside the sample: a server's vector may depend on its batch, and figures must not depend on
     # an earlier smaller sample.
@@ -76,8 +77,9 @@ def rank(
 
 
 def split_by_rules(query: str) -> Split:
-    """'Find a claim that opposes: …': the text before the colon is the perspective, the rest the root. In a question, a
-    bounding phrase before its first comma or at its end is the perspective."""
+    """Splits a query into root and perspective. In 'Find a claim that opposes: …', the text before the colon is the
+    perspective, and the rest is the root. In a question, the perspective is a bounding phrase before the first comma or
+    at the end."""
     for form in (_REQUEST, _FIRST, _LAST):
         if found := form.fullmatch(query.strip()):
             return found["root"].strip(), found["perspective"].strip()

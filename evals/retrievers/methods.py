@@ -1,15 +1,15 @@
 """Retrieval methods by name, the papers' and our own: SEARCH[+QUERIES][+SELECTION[:NUMBER]].
 
 SEARCH       bm25, dense, hybrid
-QUERIES      default: the question. Else one query a side, with interleaved results:
+QUERIES      default: the question. The others send one query a side and interleave the results:
              expansion   the question with each word that answers it (BERDS §6)
              gold        the question with each gold perspective: an oracle
-             add, concat, cast, cast+, dual-sum, tri-sum, pap, pap+   expansion queries whose vectors lean to their
-                         side (PIR §3.1); dense only, the number is the strength
+             add, concat, cast, cast+, dual-sum, tri-sum, pap, pap+   expansion's queries, with vectors that lean to
+                        the side (PIR §3.1); for dense only, and the number is the strength
 SELECTION    re-ranks the 100 retrieved passages: mmr, dkmips, scs, scs-released, greedyplus, coverage
-             (`evals/retrievers/selections.py`); MMR uses the search's own scores (BERDS, A.6), hybrid the cosine
+             (`evals/retrievers/selections.py`); MMR uses BM25's scores after bm25, else the cosine (BERDS, A.6)
 
-`steelman` is hybrid+coverage with the judge, which scores the pairs of side and passage that can change the choice
+`steelman` is hybrid+coverage with the judge. The judge scores the pairs of side and passage that can change the choice
 most.
 """
 
@@ -34,39 +34,39 @@ from tools.selection import choose_by_coverage
 from tools.store.hybrid import fuse
 
 Search = Callable[[CorpusIndex, str, int], Ranking]
-"""From a text to up to k passages."""
+"""Maps a text to up to k passages."""
 
 
 def bm25(index: CorpusIndex, text: str, k: int) -> Ranking:
-    """The agent's lexical search."""
+    """Ranks by the agent's lexical search."""
     return [i for i, _ in index.lexical.search(text, [COLLECTION], k)]
 
 
 def dense(index: CorpusIndex, text: str, k: int) -> Ranking:
-    """By cosine."""
+    """Ranks by cosine."""
     return highest(index.query_vectors([text])[0] @ index.vectors.T, k)
 
 
 def hybrid(index: CorpusIndex, text: str, k: int) -> Ranking:
-    """The agent's fusion of both, each to depth k."""
+    """Ranks by the agent's fusion of lexical and dense search, each to depth k."""
     return [i for i, _ in fuse([dense(index, text, k), bm25(index, text, k)])][:k]
 
 
 def sides_of(question: GoldQuestion) -> list[str]:
-    """The statements of a question's sides: the question after each word that answers it, or after each of its
-    alternatives. Empty if it names no side."""
+    """Returns the statements of a question's sides: each answering word or alternative, followed by the question.
+    Returns an empty list if the question names no side."""
     read = question_of(question.question)
     return [f"{word}: {question.question}" for word in read.options or ANSWERS.get(read.kind, ())]
 
 
 def expanded_queries(question: GoldQuestion) -> list[str]:
-    """A query a side, worded like the gold queries; the question alone if it names no side."""
+    """Returns one query a side, worded like the gold queries. Returns the question alone if it names no side."""
     words = (side.partition(": ")[0] for side in sides_of(question))
     return [f"{question.question} {word}" for word in words] or [question.question]
 
 
 def leaning(index: CorpusIndex, question: GoldQuestion, form: str, strength: float, k: int) -> list[Ranking]:
-    """For each side up to k passages for the expanded query that leans to it (PIR §3.1)."""
+    """Returns for each side up to k passages for the expanded query that leans to the side (PIR §3.1)."""
     sides = sides_of(question)
     if not sides:
         return [dense(index, question.question, k)]
@@ -77,19 +77,19 @@ def leaning(index: CorpusIndex, question: GoldQuestion, form: str, strength: flo
 
 
 def gold_queries(question: GoldQuestion) -> list[str]:
-    """A query for each gold perspective, worded as in BERDS' code: question, space, statement."""
+    """Returns a query for each gold perspective, worded as in BERDS' code: question, space, statement."""
     return [f"{question.question} {p.statement}" for p in question.perspectives]
 
 
 Queries = Callable[[GoldQuestion], list[str]]
 Rank = Callable[[CorpusIndex, GoldQuestion, int], Ranking]
-"""From a question to up to k passages. May raise ProviderError."""
+"""Maps a question to up to k passages. May raise ProviderError."""
 
 OWN = "steelman"
 CANDIDATES = 100
 """Passages from which a selection chooses (BERDS, A.6)."""
 PAIRS = 80
-"""Judged (side, passage) pairs of a question."""
+"""Number of (side, passage) pairs of a question that the judge scores."""
 _FEW = 5  # passages for which pairs are chosen
 _PART = re.compile(r"\+(?=\w)")
 
@@ -102,7 +102,7 @@ STANDARD = (*SEARCHES, *(f"{search}+gold" for search in SEARCHES))
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A retriever. judged: whether it needs a judge. selection: its re-ranking."""
+    """A retriever. judged: whether the method needs a judge. selection: the name of its re-ranking."""
 
     rank: Rank
     judged: bool = False
@@ -110,14 +110,14 @@ class Method:
 
 
 def named(names: Sequence[str], queries: Mapping[str, Queries] = QUERIES) -> dict[str, Method]:
-    """The methods of these names. Raises InputError for an unknown name, and for none."""
+    """Returns the methods of these names. Raises InputError for an unknown name, and without a name."""
     if not names:
         raise InputError(f"name a method. {_there_are()}")
     return {name: method(name, queries) for name in names}
 
 
 def method(name: str, asked: Mapping[str, Queries] = QUERIES) -> Method:
-    """The method of that name. Raises InputError."""
+    """Returns the method of that name. Raises InputError."""
     if name == OWN:
         return Method(_covering, judged=True, selection=COVERAGE)
     search, *rest = _PART.split(name)
@@ -131,7 +131,7 @@ def method(name: str, asked: Mapping[str, Queries] = QUERIES) -> Method:
 
 
 def _finder(name: str, search: str, queries: str, asked: Mapping[str, Queries]) -> Rank:
-    """How a method retrieves candidates: by the question, by several queries, or by leaning queries."""
+    """Returns how a method retrieves candidates: by the question, by several queries, or by leaning queries."""
     if not queries:
         return lambda index, question, k: SEARCHES[search](index, question.question, k)
     if queries in asked:
@@ -157,7 +157,7 @@ def _there_are() -> str:
 
 
 def _selected(find: Rank, selection: str, by_words: bool = False) -> Rank:
-    """by_words: BM25 retrieves the passages, and MMR uses its scores."""
+    """Adds a selection to a search. by_words: BM25 retrieves the passages, and MMR uses BM25's scores."""
     by_words = by_words and selection.partition(":")[0] == "mmr"
     chosen, number = parse_selection(selection)  # an unknown name is an error before the search
 
@@ -172,7 +172,7 @@ def _selected(find: Rank, selection: str, by_words: bool = False) -> Rank:
 
 
 def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clustered: bool = False) -> ClusteredPool:
-    """The selections' input for the passages at these positions. clustered: include the sentence clusters."""
+    """Returns the selections' input for the passages at these positions. clustered: include the sentence clusters."""
     vectors = index.vectors[positions]
     words = index.word_scores(question.question)
     return ClusteredPool(
@@ -186,7 +186,7 @@ def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clus
 
 
 def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
-    # Only results for the question: those for its sides lowered MRecall@5.
+    # Candidates come from the question alone: queries for its sides lowered MRecall@5.
     sides, positions = sides_of(question), hybrid(index, question.question, CANDIDATES)
     pool = pool_of(index, question, positions)
     support = np.full((len(sides), pool.size), np.nan)
@@ -202,11 +202,11 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
 def pairs_to_judge(
     support: NDArray[np.floating], expected: NDArray[np.floating], budget: int, k: int
 ) -> list[tuple[int, int]]:
-    """At most `budget` (perspective, passage) pairs whose verdicts can change the choice of k most, best first.
+    """Returns at most `budget` (perspective, passage) pairs whose verdicts can change the choice of k most, best first.
 
-    support: known verdicts, else NaN. expected: a guess for each pair. Both of shape (perspectives, n). The priority of
-    a pair is missed[p] · expected[p, i]; each selected pair reduces `missed` by its expected contribution, so the
-    budget moves to perspectives without support.
+    support: known verdicts, else NaN. expected: a guess for each pair. Both arrays have shape (perspectives, n). The
+    priority of a pair is missed[p] · expected[p, i]. Each selected pair reduces `missed` by its expected contribution,
+    so the budget moves to perspectives without support.
     """
     left = np.isnan(support)
     missed = np.prod(1 - np.sort(np.where(left, 0.0, support), axis=1)[:, -k:], axis=1)

@@ -1,4 +1,5 @@
-"""Stage I of NEWSCOPE: the candidate paragraphs of a news event. Stage II: `evals/retrievers/news_methods.py`."""
+"""Stage I of NEWSCOPE finds the candidate paragraphs of a news event. Stage II is in
+`evals/retrievers/news_methods.py`."""
 
 import importlib
 import time
@@ -17,16 +18,17 @@ from tools.models.encoders import Encoder
 
 CANDIDATES = 100
 OUTSIDE = -2
-"""The label of sentences of non-candidates: without a cluster, as in the released code."""
+"""The label of sentences of non-candidates. They have no cluster, as in the released code."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventCandidates:
     """An event with its n candidates, best first.
 
-    ids, articles: of the candidates. vectors: shape (n, dimensions). cosine: to the headline, shape (n,). clusters: of
-    the candidates' sentences. positives: of the sentences of relevant paragraphs; place: their positions by paragraph.
-    seconds: of `search` and `clustering`. by_words: the same for BM25 in the whole corpus, if requested.
+    ids, articles: of the candidates. vectors: shape (n, dimensions). cosine: to the headline, shape (n,). clusters:
+    clusters of the candidates' sentences. positives: clusters of the sentences of relevant paragraphs. place: maps a
+    relevant paragraph to its position in `positives`. seconds: time of `search` and `clustering`. by_words: BM25's
+    candidates from the whole corpus, if requested.
     """
 
     event: NewsEvent
@@ -44,8 +46,8 @@ class EventCandidates:
 def with_candidates(
     news: NewsSet, events: Sequence[NewsEvent], encoder: Encoder, cache: VectorCache, words: bool = False
 ) -> Iterator[EventCandidates]:
-    """The events with candidates; words: also BM25's. Raises ProviderError of a remote encoder. Each headline is
-    encoded separately, as part of the search's seconds."""
+    """Yields the events with candidates. words: add BM25's candidates. Raises ProviderError of a remote encoder. Each
+    headline is encoded separately, and the search's seconds include the encoding."""
     importlib.import_module("sklearn.cluster")  # so that the first event's seconds exclude the import
     place = {p.external_id: i for i, p in enumerate(news.corpus)}
     articles = {p.id: p.article for e in news.events for p in e.paragraphs}

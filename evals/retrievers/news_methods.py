@@ -1,7 +1,8 @@
 """Methods that choose among an event's candidates (stage II of NEWSCOPE), by name: METHOD[:λ[:μ]][+RULE:SHARE].
 
-`python -m evals news --help` describes them. The choice of DkMIPS depends only on μ(1 − λ) / λ. Without a rule the
-greedy methods stop when all clusters are covered (the paper's condition is inverted: literally, it never stops at k).
+`python -m evals news --help` describes the methods. The choice of DkMIPS depends only on μ(1 − λ) / λ. Without a rule,
+the greedy methods cover all clusters and then fill up to k by similarity. The paper prints the stop condition inverted:
+read literally, the condition never stops at k.
 """
 
 import math
@@ -21,21 +22,21 @@ from evals.suite import check_known
 from tools.errors import InputError
 
 _SLOPE, _MIDPOINT = 23.6, 0.72
-"""Parameters of `similarity`, fitted on one half of LocalNews' events. Slope: logistic regression of 'relevant' on
-the cosine (Platt 1999). Midpoint: the median of those that reach published P 0.9 and 1.5 times dense retrieval's C
-and I."""
+"""Parameters of `similarity`, fitted on one half of LocalNews' events. The slope comes from a logistic regression of
+'relevant' on the cosine (Platt 1999). The midpoint is the median of the midpoints that reach a published P of 0.9 and
+1.5 times dense retrieval's C and I."""
 FITTED_ON = "LocalNews"
 
 
 def held_out(events: Sequence[NewsEvent]) -> set[str]:
-    """The events outside the fit: the second half of a seeded shuffle."""
+    """Returns the events outside the fit: the second half of a seeded shuffle."""
     drawn = list(events)
     Random(1).shuffle(drawn)
     return {e.id for e in drawn[(len(drawn) + 1) // 2 :]}
 
 
 def article_cosine(ready: EventCandidates) -> NDArray[np.float32]:
-    """The highest cosine of the candidate's article (MaxP, Dai and Callan 2019)."""
+    """Returns for each candidate the highest cosine in the candidate's article (MaxP, Dai and Callan 2019)."""
     best: dict[str, np.float32] = {}
     for article, cosine in zip(ready.articles, ready.cosine, strict=True):
         best.setdefault(article, cosine)  # candidates are in the order of their cosines
@@ -43,7 +44,7 @@ def article_cosine(ready: EventCandidates) -> NDArray[np.float32]:
 
 
 def similarity(cosine: NDArray[np.float32]) -> NDArray[np.float32]:
-    """1 / (1 + exp(−slope · (cosine − midpoint)))."""
+    """Returns 1 / (1 + exp(−slope · (cosine − midpoint)))."""
     halved = _SLOPE * (cosine - _MIDPOINT) / 2
     return np.asarray((1 + np.tanh(halved)) / 2, np.float32)  # the same, without exp's overflow
 
@@ -60,8 +61,8 @@ def _plus(ready: EventCandidates, near: NDArray[np.float32], k: int, enough: flo
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """choose: from event, k, sufficient share of clusters and numbers to positions, best first. usual: default λ and μ.
-    clustered: whether it uses clusters."""
+    """A kind of method. choose: maps event, k, sufficient share of clusters, λ and μ to positions, best first. usual:
+    default λ and μ. clustered: whether the method uses clusters."""
 
     choose: Callable[..., Ranking]
     usual: tuple[float, ...] = ()
@@ -71,20 +72,20 @@ class _Kind:
 _KINDS = {
     "bm25": _Kind(_first, clustered=False),
     "dense": _Kind(_first, clustered=False),
-    # not published: λ of MMR and DkMIPS, μ of DkMIPS
+    # NEWSCOPE does not publish λ of MMR and DkMIPS, nor μ of DkMIPS.
     "mmr": _Kind(lambda r, k, _, trade: mmr(r.cosine, r.vectors, k, trade, largest=1.0), (0.75,), False),
     "dkmips": _Kind(lambda r, k, _, trade, mu: dkmips(r.cosine, r.vectors, k, trade, mu), (0.75, 1.0), False),
     "scs": _Kind(lambda r, k, enough: greedy_scs(r.clusters, r.cosine, k, enough)),
     "scs-released": _Kind(lambda r, k, enough: greedy_scs(r.clusters, r.cosine, k, enough, released=True)),
     "greedyplus": _Kind(lambda r, k, enough, trade: _plus(r, r.cosine, k, enough, trade), (0.5,)),
-    # replaces a re-ranker's sigmoid
+    # The logistic function replaces a re-ranker's sigmoid.
     "greedyplus-calibrated": _Kind(
         lambda r, k, enough, trade: _plus(r, similarity(article_cosine(r)), k, enough, trade), (0.5,)
     ),
 }
 METHODS = tuple(_KINDS)
 
-# NEWSCOPE publishes these λ of GreedyPlus (table 8), and none of the others.
+# NEWSCOPE publishes figures for these λ of GreedyPlus (table 8), and no λ of the other methods.
 _PLUS = ("0.125", "0.25", "0.5", "1", "2", "4", "8")
 SWEEP = (
     *(f"mmr:{trade}" for trade in ("0.25", "0.5", "0.75", "0.9", "0.95", "0.99")),
@@ -101,7 +102,7 @@ _NAME = re.compile(r"([a-z0-9-]+)((?::(?:inf|\d+\.?\d*))*)(?:\+(enough|stop):(\d
 
 @dataclass(frozen=True, slots=True)
 class NewsMethod:
-    """A method with its numbers and stop rule. enough: sufficient share of clusters, None without a rule."""
+    """A method with its numbers and stop rule. enough: sufficient share of clusters, or None without a rule."""
 
     name: str
     numbers: tuple[float, ...]
@@ -117,18 +118,18 @@ class NewsMethod:
         return _KINDS[self.kind].clustered and not math.isinf(max(self.numbers, default=0.0))
 
     def choose(self, ready: EventCandidates, k: int) -> Ranking:
-        """Positions of up to k of the paragraphs of `of(ready)`, best first."""
+        """Returns positions of up to k paragraphs of `of(ready)`, best first."""
         share = 1.0 if self.enough is None else self.enough
         found = _KINDS[self.kind].choose(self.of(ready), k, share, *self.numbers)
         return found if self.fills else until(ready.clusters, found, share)
 
     def of(self, ready: EventCandidates) -> EventCandidates:
-        """The candidates; for bm25 those of BM25."""
+        """Returns the candidates of the method: BM25's candidates for bm25, else stage I's."""
         return (ready.by_words or ready) if self.kind == "bm25" else ready
 
 
 def until(clusters: Clustered, chosen: Sequence[int], enough: float) -> Ranking:
-    """The first chosen ones that cover that share of the clusters."""
+    """Returns the first chosen paragraphs that together cover the share `enough` of the clusters."""
     everything, covered = set(clusters.label.tolist()), set[int]()
     for count, one in enumerate(chosen):
         if len(covered) >= enough * len(everything):
@@ -138,7 +139,7 @@ def until(clusters: Clustered, chosen: Sequence[int], enough: float) -> Ranking:
 
 
 def named(names: Iterable[str]) -> dict[str, NewsMethod]:
-    """The methods of these names, dense first. Raises InputError for an unknown name."""
+    """Returns the methods of these names, dense first. Raises InputError for an unknown name."""
     return {name: _read(name) for name in dict.fromkeys(("dense", *names))}
 
 

@@ -1,4 +1,4 @@
-"""Query vectors that lean towards a perspective: PAP and the interventions compared with it (PIR, §3.1, table 4).
+"""Query vectors that lean towards a perspective: PAP, and the interventions that PIR compares with PAP (§3.1, table 4).
 
 r, p, q, c: vectors of the root query, the perspective, the query with both, and a passage.
 """
@@ -17,11 +17,11 @@ _LEAST = 1e-12  # smaller norms count as 0: the vector has no direction, and its
 def leaning_scores(
     form: str, root: Vector, perspective: Vector, query: Vector, passages: Vector, strength: float = 1.0
 ) -> NDArray[np.float32]:
-    """The passages' scores under an intervention, float32 of shape (n,).
+    """Returns the passages' scores under an intervention, float32 of shape (n,).
 
     none: cos(q, c). add: cos(r + p, c). concat: cos([r; p], [c; p]). cast: cos(q − p, c). cast+: cos(q − p, c − p).
-    dual-sum: cos(r, c) + cos(p, c). tri-sum: dual-sum + cos(q, c). pap: cos(q − s · proj, c), proj being q's component
-    along p. pap+: the same with c.
+    dual-sum: cos(r, c) + cos(p, c). tri-sum: dual-sum + cos(q, c). pap: cos(q − s · proj, c), where proj is q's
+    component along p. pap+: like pap, and c loses its component in the same way.
 
     root, perspective, query: shape (dimensions,). passages: shape (n, dimensions). strength: s of pap and pap+; 1
     removes the component, a negative value adds to it, as in the released code.
@@ -46,7 +46,7 @@ def leaning_scores(
 def without(
     vectors: NDArray[np.floating], direction: NDArray[np.floating], strength: float = 1.0
 ) -> NDArray[np.float64]:
-    """v − s · (v·p / ‖p‖²) p, for a vector or for rows; unchanged if p is 0."""
+    """Returns v − s · (v·p / ‖p‖²) p, for a vector or for rows, or v if p is 0."""
     length = float(direction @ direction)
     if length < _LEAST:
         return np.asarray(vectors, np.float64)
@@ -60,6 +60,6 @@ def _cosines(passages: NDArray[np.floating], vector: NDArray[np.floating]) -> ND
 
 
 def _norms(square: Any, squares: NDArray[np.floating]) -> NDArray[np.float64]:
-    """√(a · b), infinite if a norm is 0."""
+    """Returns √(a · b), or infinity if a norm is 0."""
     product = np.asarray(square * squares, np.float64)
     return np.where(product > _LEAST, np.sqrt(product), np.inf)

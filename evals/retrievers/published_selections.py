@@ -1,7 +1,7 @@
 """Published selections: maximal marginal relevance, diverse inner-product search, cluster coverage (NEWSCOPE, §4.2).
 
-All are greedy: each step adds the passage with the largest gain. A cluster of sentences is one statement; a paragraph
-covers the clusters of its sentences.
+All selections are greedy: each step adds the passage with the largest gain. A cluster of sentences stands for one
+statement. A paragraph covers the clusters of its sentences.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from tools.language.sentences import split_sentences
 
 LEAST_WORDS = 6  # of a clustered sentence: "more than five words"
 NOISE = -1
-"""The label of sentences without a cluster; together they count as one, as in the released code."""
+"""The label of sentences without a cluster. These sentences together count as one cluster, as in the released code."""
 _COUNTED = 0.04
 _MOST = 100  # sentences of a paragraph: time and memory are quadratic
 _ALIKE = 2  # sentences of the smallest cluster
@@ -22,13 +22,13 @@ _ALIKE = 2  # sentences of the smallest cluster
 
 @dataclass(frozen=True, slots=True)
 class Clustered:
-    """The paragraph and the cluster of each sentence, both of shape (sentences,)."""
+    """The paragraph and the cluster label of each sentence, both of shape (sentences,)."""
 
     paragraph: NDArray[np.int64]
     label: NDArray[np.int64]
 
     def of(self, paragraph: int) -> frozenset[int]:
-        """The clusters that a paragraph covers."""
+        """Returns the clusters that a paragraph covers."""
         return frozenset(int(c) for c in self.label[self.paragraph == paragraph])
 
 
@@ -36,13 +36,13 @@ UNCLUSTERED = Clustered(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def clustered_sentences(text: str) -> list[str]:
-    """The first hundred sentences of a paragraph that are long enough."""
+    """Returns the first hundred sentences of a paragraph that are long enough."""
     return [s for s in split_sentences(text) if len(s.split()) >= LEAST_WORDS][:_MOST]
 
 
 def cluster_sentences(vectors: NDArray[np.float32], paragraph: Sequence[int]) -> Clustered:
-    """OPTICS (Ankerst et al. 1999) on cosine distances of unit vectors of shape (sentences, dimensions). paragraph: of
-    each sentence."""
+    """Clusters sentences with OPTICS (Ankerst et al. 1999) on the cosine distances of unit vectors of shape (sentences,
+    dimensions). paragraph: the paragraph of each sentence."""
     of = np.asarray(paragraph, np.int64)
     if len(vectors) < _ALIKE:
         return Clustered(of, np.full(len(vectors), NOISE, np.int64))
@@ -53,7 +53,7 @@ def cluster_sentences(vectors: NDArray[np.float32], paragraph: Sequence[int]) ->
     distances = np.clip(1.0 - vectors @ vectors.T, 0.0, None).astype(np.float64)
     np.fill_diagonal(distances, 0.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # it divides by the distance 0 of equal sentences
+        warnings.simplefilter("ignore", RuntimeWarning)  # OPTICS divides by the distance 0 of equal sentences
         labels = OPTICS(metric="precomputed", min_samples=_ALIKE).fit(distances).labels_
     return Clustered(of, np.asarray(labels, np.int64))
 
@@ -61,10 +61,11 @@ def cluster_sentences(vectors: NDArray[np.float32], paragraph: Sequence[int]) ->
 def greedy_scs(
     clusters: Clustered, similarity: NDArray[np.floating], k: int, enough: float = 1.0, released: bool = False
 ) -> list[int]:
-    """Positions of up to k paragraphs, each with the most uncovered clusters (GreedySCS).
+    """Chooses up to k paragraphs: each step takes the paragraph with the most uncovered clusters (GreedySCS).
 
-    similarity: to the query, shape (paragraphs,). enough: the sufficient share of clusters; the rest of k is filled by
-    similarity. released: 0.04 · count + similarity, as in the released code; else similarity only breaks ties.
+    similarity: to the query, shape (paragraphs,). enough: the sufficient share of clusters; when it is covered,
+    similarity fills the rest of k. released: use the score 0.04 · count + similarity, as in the released code;
+    otherwise similarity only breaks ties.
     """
 
     def score(paragraph: int, fresh: frozenset[int]) -> tuple[float, float]:
@@ -78,10 +79,10 @@ def greedy_scs(
 def greedy_plus(
     clusters: Clustered, similarity: NDArray[np.floating], k: int, enough: float = 1.0, trade_off: float = 0.5
 ) -> list[int]:
-    """Positions of up to k paragraphs by Σ ClusterScore over uncovered clusters + λ · similarity (GreedyPlus).
+    """Chooses up to k paragraphs by Σ ClusterScore over uncovered clusters + λ · similarity (GreedyPlus).
 
-    A cluster's score is the mean similarity of its sentences' paragraphs. trade_off: λ, 0.5 in the paper. similarity,
-    enough: as in `greedy_scs`.
+    ClusterScore is the mean similarity of the paragraphs of a cluster's sentences. trade_off: λ, 0.5 in the paper.
+    similarity, enough: as in `greedy_scs`.
     """
     behind = similarity[clusters.paragraph]
     value = {int(c): float(behind[clusters.label == c].mean()) for c in np.unique(clusters.label)}
@@ -99,8 +100,8 @@ def _greedy_clusters(
     enough: float,
     score: Callable[[int, frozenset[int]], tuple[float, float]],
 ) -> list[int]:
-    """The best by `score` until k are chosen or `enough` is covered, then by similarity; ties go to fewer sentences,
-    then to the earlier one."""
+    """Chooses by `score` until k paragraphs are chosen or the share `enough` is covered, then by similarity. Ties go to
+    the paragraph with fewer sentences, then to the earlier paragraph."""
     size = len(similarity)
     covers = [clusters.of(i) for i in range(size)]
     sentences = np.bincount(clusters.paragraph, minlength=size)
@@ -121,11 +122,11 @@ Vectors = NDArray[np.float32]
 def mmr(
     relevance: NDArray[np.floating], vectors: Vectors, k: int, trade_off: float = 0.75, largest: float | None = None
 ) -> list[int]:
-    """Positions of up to k passages by maximal marginal relevance (Carbonell and Goldstein 1998), best first.
+    """Returns positions of up to k passages by maximal marginal relevance (Carbonell and Goldstein 1998), best first.
 
-    Each step maximises λ · relevance / largest − (1 − λ) · max cosine to chosen ones (BERDS, A.6). relevance: shape
-    (n,). vectors: unit, shape (n, dimensions). trade_off: λ, 0 to 1. largest: the data set's highest relevance;
-    default: that of these passages, as in BERDS' code.
+    Each step maximises λ · relevance / largest − (1 − λ) · max cosine to chosen passages (BERDS, A.6). relevance: shape
+    (n,). vectors: unit, shape (n, dimensions). trade_off: λ, 0 to 1. largest: the data set's highest relevance; the
+    default is the highest relevance of these passages, as in BERDS' code.
     """
     top = float(relevance.max(initial=0.0)) if largest is None else largest
     scaled = trade_off * relevance / (top if top > 0 else 1.0)
@@ -148,11 +149,12 @@ def dkmips(
     weight: float = 1.0,
     meant: int | None = None,
 ) -> list[int]:
-    """Positions of up to k passages by greedy diversity-aware k-maximum inner product search, best first.
+    """Returns positions of up to k passages by greedy diversity-aware k-maximum inner product search, best first.
 
-    It maximises λ · Σ relevance − 2μ(1 − λ) / (k(k − 1)) · Σ over pairs of the inner product (NEWSCOPE, appendix D).
-    relevance: inner products with the query, shape (n,). vectors: shape (n, dimensions). trade_off: λ. weight: μ.
-    meant: the k of the formula if more are ranked than used; for large k the second term vanishes.
+    The search maximises λ · Σ relevance − 2μ(1 − λ) / (k(k − 1)) · Σ over pairs of the inner product (NEWSCOPE,
+    appendix D). relevance: inner products with the query, shape (n,). vectors: shape (n, dimensions). trade_off: λ.
+    weight: μ. meant: the k of the formula if a caller ranks more passages than it uses; for a large k the second term
+    would vanish.
     """
     size = k if meant is None else meant
     first = trade_off * relevance
@@ -168,7 +170,7 @@ def dkmips(
 
 
 def _greedy(gain: Callable[[int | None], NDArray[np.float64]], size: int, k: int) -> list[int]:
-    """The best by `gain`, k times; `gain` gets the newest choice. Ties go to the earlier passage."""
+    """Chooses the best passage by `gain`, k times. `gain` gets the newest choice. Ties go to the earlier passage."""
     taken: list[int] = []
     left = np.ones(size, bool)
     while len(taken) < min(k, size):

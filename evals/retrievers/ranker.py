@@ -20,7 +20,7 @@ from tools.passages import SourceDocument
 
 @dataclass(frozen=True)
 class Corpora:
-    """The corpus of each question by qid. shared: the same for all."""
+    """The corpus of each question by qid. shared: whether all questions have the same corpus."""
 
     of: Callable[[str], Sequence[SourceDocument]]
     shared: bool = False
@@ -28,8 +28,8 @@ class Corpora:
 
 @dataclass(eq=False)
 class Ranker(ExitStack):
-    """The inputs of rankings, and `failed`: missing rankings with reasons. A context manager, which keeps the last
-    index open."""
+    """Ranks passages. failed: the missing rankings with reasons. Use `Ranker` as a context manager, which keeps the
+    last index open."""
 
     methods: dict[str, Method]
     encoder: Encoder
@@ -45,8 +45,9 @@ class Ranker(ExitStack):
     def rank(
         self, name: str, questions: Sequence[GoldQuestion], corpora: Corpora, depth: int
     ) -> dict[str, dict[str, list[str]]]:
-        """By method and qid the ids of up to `depth` passages, none if it failed. Stored rankings are not repeated;
-        their keys contain the judge, and the corpus if it is not shared. Raises ProviderDownError, ModelError."""
+        """Returns by method and qid the ids of up to `depth` passages, without ids for a failed ranking. Does not
+        repeat stored rankings. A ranking's key names the judge, and the corpus if questions have different corpora.
+        Raises ProviderDownError, ModelError."""
         done, keys = self.records.done, dict[Any, str]()
         for q in questions:
             corpus = "" if corpora.shared else f" in {fingerprint(corpora.of(q.qid))}"
@@ -60,7 +61,7 @@ class Ranker(ExitStack):
             for method in (m for m in self.methods if keys[m, q.qid] not in done):
                 try:
                     self.records.add(keys[method, q.qid], {"ids": self._found(index, method, q, depth)})
-                except ProviderReplyError as exc:  # the next run repeats it
+                except ProviderReplyError as exc:  # the next run repeats this ranking
                     self.failed.append(f"{name} {method} {q.qid}: {exc}")
         return {m: {q.qid: done.get(keys[m, q.qid], {}).get("ids", []) for q in questions} for m in self.methods}
 
@@ -71,14 +72,14 @@ class Ranker(ExitStack):
         return [index.corpus[i].external_id for i in ranking[:depth]]
 
     def _largest(self, questions: Sequence[GoldQuestion], corpora: Corpora) -> dict[Likeness, float]:
-        """The divisor of MMR: the highest score of any question of the set (BERDS, A.6)."""
+        """Returns the divisor of MMR: the highest score of any question of the set (BERDS, A.6)."""
         mmr = [name for name, method in self.methods.items() if method.selection.startswith("mmr")]
         found: dict[Likeness, float] = {"words" if name.startswith("bm25") else "cosine": 0.0 for name in mmr}
         for question, index in self._indexes(questions if mmr else [], corpora):
             for likeness in found if index.corpus else ():
                 try:
                     found[likeness] = max(found[likeness], index.highest_score(likeness, question.question))
-                except ProviderReplyError:  # its ranking fails too, with the reason
+                except ProviderReplyError:  # the question's ranking fails too, with the reason
                     continue
         return found
 

@@ -1,6 +1,6 @@
-"""Selections by name: which k of a question's retrieved passages come first.
+"""Selections by name. A selection chooses which k of a question's retrieved passages come first.
 
-'coverage' is the agent's (`tools/selection.py`); the others are in `published_selections`.
+'coverage' is the agent's selection (`tools/selection.py`). The other selections are in `published_selections`.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,8 @@ _LOOKED_AT = 5  # the k of DkMIPS: passages that a person reads
 
 @dataclass(frozen=True, slots=True)
 class ClusteredPool(Pool):
-    """A pool with the input of the published selections. clusters: of the passages' sentences, empty if not needed.
-    largest: the data set's highest cosine, by which MMR divides; default: the pool's."""
+    """A pool with the input of the published selections. clusters: clusters of the passages' sentences, empty if not
+    needed. largest: the data set's highest cosine, by which MMR divides. The default is the pool's highest cosine."""
 
     clusters: Clustered = UNCLUSTERED
     largest: float | None = None
@@ -28,15 +28,15 @@ class ClusteredPool(Pool):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """choose: from pool, k and number to positions of up to k passages, best first. usual: the default of the number,
-    which is from 0 to 1; None without one. clustered: whether it uses sentence clusters."""
+    """choose: maps pool, k and number to positions of up to k passages, best first. usual: the default number, from 0
+    to 1; None if the selection takes no number. clustered: whether the selection uses sentence clusters."""
 
     choose: Callable[[ClusteredPool, int, float], list[int]]
     usual: float | None = None
     clustered: bool = False
 
 
-# The number is the weight of relevance (λ), or the share of the clusters that is enough.
+# The number is the weight of relevance (λ), or the sufficient share of the clusters.
 SELECTIONS = {
     COVERAGE: Selection(lambda pool, k, _: choose_by_coverage(pool, k)),
     SEARCH_ORDER: Selection(lambda pool, k, _: list(range(min(k, pool.size)))),
@@ -51,7 +51,8 @@ SELECTIONS = {
 
 
 def parse_selection(name: str) -> tuple[Selection, float]:
-    """A selection and its number (0 if it has none) from 'NAME' or 'NAME:NUMBER'. Raises InputError."""
+    """Parses 'NAME' or 'NAME:NUMBER' into a selection and its number (0 if the selection has none). Raises
+    InputError."""
     method, colon, number = name.partition(":")
     check_known([method], SELECTIONS, "selection")
     selection = SELECTIONS[method]

@@ -1,1 +1,1 @@
-"""The suites of `python -m evals NAME`, one module each: `add_arguments`, `measure` and `table`."""
+"""The suites of `python -m evals NAME`. Each module has `add_arguments`, `measure` and `table`."""

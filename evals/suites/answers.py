@@ -1,6 +1,8 @@
-"""Whole answers over documents of known sides: sides shown (DeepTRACE, own), claims supported (ALCE), stance (PIR).
+"""Evaluates whole answers over documents of known sides.
 
-Answers are stored; a stopped run continues, and a complete one asks nobody. `evals/metrics/` defines the measures.
+The measures are the sides shown (DeepTRACE, own), the claims supported (ALCE), and the claims' stance (PIR). With
+`--out` the suite stores answers: the same command continues a stopped run, and repeats no answered question.
+`evals/metrics/` defines the measures.
 """
 
 import argparse
@@ -43,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Asks the questions without an answer, then scores all. Raises InputError."""
+    """Asks the questions that have no stored answer, then scores all answers. Raises InputError."""
     if bool(args.answers) == bool(args.out):
         raise InputError("give either --out, the file for the answers, or --answers, those of another agent.")
     if args.data and is_own(args.set):
@@ -52,7 +54,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = build_providers) -> Record:
-    """The suite with these settings. build: makes the providers."""
+    """Runs the suite with these settings. build: makes the providers."""
     chosen = load_cases(args.data, args.set)
     cases = {case.key: case for case in chosen.drawn(args.limit, args.seed)}
     config = {"set": chosen.name, "documents": fingerprint(chosen.documents), "seed": args.seed}
@@ -98,7 +100,7 @@ def table(result: Record) -> list[str]:
 
 
 def _reply(path: Path, record: Record, case: Case) -> AgentReply:
-    """Raises InputError for a record without answer and failure."""
+    """Returns the reply of a record. Raises InputError for a record with neither an answer nor a failure."""
     try:
         answer = None if "failed" in record else Answer.model_validate(record.get("answer"))
     except ValidationError as exc:
@@ -109,7 +111,7 @@ def _reply(path: Path, record: Record, case: Case) -> AgentReply:
 
 
 def _spent(answers: Sequence[Answer]) -> Record:
-    """Calls, tokens, cost (None with a model without a price) and seconds."""
+    """Returns calls, tokens, cost (None if a model has no price) and seconds."""
     costs = [a.usage.cost_usd for a in answers]
     seconds = [a.timings["total"] for a in answers if "total" in a.timings]
     return {

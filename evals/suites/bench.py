@@ -1,11 +1,11 @@
-"""Speed on this machine: the second `ask`, the judge, ingesting, an index of many passages.
+"""Measures speed on this machine: the second `ask`, the judge, ingesting, an index of many passages.
 
-ask     whole commands: the first `ask` indexes the samples, each later one asks a new question; with process start
-judge   the embedded judge: pairs per second of 160 tokens, of sample passages, of sentences; the closer reading
+ask     whole commands with process start: the first `ask` indexes the samples, each later `ask` has a new question
+judge   pairs per second: of 160 tokens, with sample passages, with sentences; sentences for the larger judge
 ingest  `agent ingest` of 100 text files into an empty collection: passages per second, with process start
-index   a store of --passages synthetic passages: filled, opened and searched, both indexes rebuilt from its vectors
+index   a store of --passages synthetic passages: filling, opening, searching, and rebuilding both indexes from vectors
 
-Each part runs in its own process. On a shared machine compare only figures of one run, and CPU seconds.
+Each part runs in its own process. On a shared machine compare only figures of one run, or CPU seconds.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """The figures of each part, printed as they come. Raises InputError."""
+    """Measures each part and prints its figures at once. Raises InputError."""
     check_known(args.parts, PARTS, "part")
     if args.rounds < 1 or args.passages < 1:
         raise InputError("--rounds and --passages must be 1 or more.")
@@ -69,7 +69,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """The machine. The parts are already printed."""
+    """Returns a line about the machine. `measure` has already printed the parts."""
     return [f"machine {json.dumps(result['machine'])}"]
 
 
@@ -81,7 +81,7 @@ def _machine() -> Record:
 
 
 def _in_own_process(work: Callable[..., Record], *arguments: object) -> Record:
-    """The result of a module's function in a new process, so that its memory is its own."""
+    """Runs a function of this module in a new process, so that other parts do not add to the memory of this part."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
 
@@ -115,7 +115,7 @@ def _ingest(_: int, __: int) -> Record:
 
 
 def _command(data: str, *command: str) -> tuple[float, float]:
-    """Wall-clock and CPU seconds of a command of the agent. Raises SteelmanError."""
+    """Runs a command of the agent. Returns wall-clock and CPU seconds. Raises SteelmanError."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "STEELMAN_DATA_DIR": data}
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run([sys.executable, "-P", "-m", "agent", *command], env=environment, capture_output=True)
@@ -127,7 +127,7 @@ def _command(data: str, *command: str) -> tuple[float, float]:
 
 
 def _peak_of_commands() -> int:
-    """Megabytes of the largest command (Linux)."""
+    """Returns the peak memory of the largest command in megabytes (Linux)."""
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
 
 
@@ -153,7 +153,7 @@ def _judge(rounds: int, _: int) -> Record:
 
 
 _WIDTH, _LATENT = 384, 32
-_GIVEN: Any = SimpleNamespace(name="synthetic", dimensions=_WIDTH)  # instead of the encoder: vectors are random
+_GIVEN: Any = SimpleNamespace(name="synthetic", dimensions=_WIDTH)  # replaces the encoder: vectors are random
 _BATCH, _A_DOCUMENT = 1_000, 10  # passages of a batch and of a document
 
 
@@ -174,7 +174,7 @@ def _fill(folder: Path, passages: int) -> Record:
 def _search(folder: Path, passages: int) -> Record:
     questions = [_question(number, passages) for number in range(201)]
     began, (_, search) = time.perf_counter(), _open(folder)
-    times = [1000 * _timed(partial(search.search, *q, ["bench"], 24)) for q in questions]  # hits as at normal depth
+    times = [1000 * _timed(partial(search.search, *q, ["bench"], 24)) for q in questions]  # 24 hits, as at normal depth
     first = time.perf_counter() - began - sum(times[1:]) / 1000
     median, p95 = (round(float(np.quantile(times[1:], q)), 1) for q in (0.5, 0.95))
     memory = {"peak_mb": round(peak_memory())}
@@ -198,10 +198,10 @@ def _open(folder: Path) -> tuple[Store, HybridSearch]:
 
 
 def _documents(batch: int, passages: int) -> list[PreparedDocument]:
-    """A batch's documents, from its own seed, so that each batch can be made separately.
+    """Returns a batch's documents. Each batch has its own seed, so that a process can make any batch separately.
 
-    Texts: 100 words by Zipf's law in Mandelbrot's form, p ~ 1 / (rank + 30). Vectors: real embeddings lie in clusters
-    on few dimensions, so these are points of 32 dimensions near one of 1,000 centres, mapped to the full width with
+    A text has 100 words, drawn by Zipf's law in Mandelbrot's form: p ~ 1 / (rank + 30). Real embeddings lie in clusters
+    on few dimensions. So a vector is a point of 32 dimensions near one of 1,000 centres, mapped to the full width with
     noise.
     """
     count, rng = min(_BATCH, passages - batch * _BATCH), np.random.default_rng([1, batch])
@@ -218,7 +218,8 @@ def _documents(batch: int, passages: int) -> list[PreparedDocument]:
 
 
 def _question(number: int, passages: int) -> tuple[str, NDArray[np.float32]]:
-    """Eight words of a passage, and a vector with cosine 0.7 to the passage's, as for real questions."""
+    """Returns eight words of a passage, and a vector whose cosine to the passage's vector is 0.7, as for real
+    questions."""
     rng = np.random.default_rng([2, number])
     batch, row = divmod(int(rng.integers(passages)), _BATCH)
     document = _documents(batch, passages)[row // _A_DOCUMENT]
@@ -232,7 +233,8 @@ def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
 
 @cache
 def _drawn_from() -> tuple[NDArray[Any], ...]:
-    """50,000 words of five letters, the commonest first; their probabilities; the centres; the map to full width."""
+    """Returns 50,000 words of five letters (the commonest first), their probabilities, the centres, and the map to full
+    width."""
     ranks, rng = np.arange(50_000), np.random.default_rng(3)
     words = [f"{rank:05}".translate(str.maketrans("0123456789", "abdegiklno")) for rank in ranks]
     chances, to_width = 1 / (ranks + 31), rng.standard_normal((_LATENT, _WIDTH)) / np.sqrt(_WIDTH)

@@ -1,13 +1,15 @@
-"""Coverage of the perspectives on contentious questions without labelled passages (BERDS).
+"""Measures the coverage of the perspectives on contentious questions without labelled passages (BERDS).
 
-A judge decides which perspectives each retrieved passage supports; MRecall@k, precision@k and coverage@k follow.
+A judge decides which perspectives each retrieved passage supports. The suite computes MRecall@k, precision@k and
+coverage@k from the verdicts.
 
-Corpora (--corpus): ctxs, the ranking in the data; a file of passages; collection:NAME of the agent's store; web, pages
-from the configured search engine for each question, stored in --keep. Methods: those of `python -m evals retrieval`,
-+expansion with the data's `expansions`, and ctxs, the corpus in its own order.
+`--corpus` is `ctxs` (the ranking in the data), a file of passages, `collection:NAME` of the agent's store, or `web`.
+`web` fetches pages from the configured search engine for each question and stores the pages in --keep. The methods are
+the methods of `python -m evals retrieval`, and `ctxs`, which keeps the corpus's order. `+expansion` uses the data's
+`expansions`.
 
-Rankings are stored in --out, vectors and verdicts in the cache: a stopped run continues, and a second run asks nobody.
-Intervals do not include the judge's errors.
+`--out` stores rankings, and the cache stores vectors and verdicts. So a stopped run continues, and a second run sends
+no requests. Intervals do not include the judge's errors.
 """
 
 import argparse
@@ -59,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Adds the missing corpora, rankings and verdicts, then scores all. Raises as its parts do."""
+    """Adds the missing corpora, rankings and verdicts, then scores all rankings. Raises the errors of these steps."""
     settings, loaded = load_settings(), load_perspectives(args.data, args.split)
     sets = {name: shuffled(rows, args.limit, args.seed) for name, rows in loaded.items()}
     every = [row for rows in sets.values() for row in rows]
@@ -87,8 +89,8 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def _methods_of(names: Sequence[str], rows: Sequence[GoldRow]) -> dict[str, Method]:
-    """The methods of these names; `ctxs` keeps the corpus's order. Raises InputError for an unknown name, and for
-    `expansion` if a row has no 'expansions'."""
+    """Returns the methods of these names. `ctxs` keeps the corpus's order. Raises InputError for an unknown name, and
+    for `expansion` if a row has no 'expansions'."""
     widened = {row.key: row.expansions for row in rows}
     found = {CTXS: Method(lambda index, _, k: list(range(len(index.corpus)))[:k])} if CTXS in names else {}
     if others := [name for name in names if name != CTXS]:
@@ -103,7 +105,7 @@ def _methods_of(names: Sequence[str], rows: Sequence[GoldRow]) -> dict[str, Meth
 def _ranked(
     ranker: Ranker, name: str, rows: Sequence[GoldRow], corpora: Corpora, depth: int
 ) -> dict[str, list[list[SourceDocument]]]:
-    """By method the passages of each row."""
+    """Returns by method the passages of each row."""
     nothing = frozenset[str]()
     asked = [GoldQuestion(r.key, r.question, tuple(GoldPerspective(p, nothing) for p in r.gold)) for r in rows]
     found = ranker.rank(name, asked, corpora, depth)
@@ -121,7 +123,7 @@ def _scored(
     found: Mapping[str, Rankings],
     verdicts: Verdicts,
 ) -> Record:
-    """The figures of each set and their average."""
+    """Returns the figures of each set and their average."""
     measured: dict[str, dict[str, dict[str, Figure]]] = {}
     ceiling, counts = dict[str, Record](), dict[str, Record]()
     for name, rows in sets.items():

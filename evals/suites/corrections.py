@@ -1,8 +1,9 @@
 """`python -m evals corrections --out FILE`: writes readers' corrections as labelled pairs for `judge-train`.
 
-A row is a side's statement and a quotation. Labels: 'support' for the side to which a reader moved the quotation,
-'oppose' for the contrary side, 'none' if the reader moved it to neither, 'unrelated' if the reader removed it.
-Claims in a model's words are only counted. `judge-train --data DATA` reads DATA/judge/train/corrections.jsonl.gz.
+A row is a side's statement and a quotation. The label is 'support' for the side to which a reader moved the quotation,
+and 'oppose' for the opposing side. The label is 'none' if the reader moved the quotation to neither side, and
+'unrelated' if the reader removed the quotation. The suite only counts claims in a model's words. `judge-train --data
+DATA` reads DATA/judge/train/corrections.jsonl.gz.
 """
 
 import argparse
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Writes the pairs and counts them. Raises StoreError, and InputError if the file exists."""
+    """Writes and counts the pairs. Raises StoreError, and InputError if the file exists."""
     moved, rows = list[MovedClaim](), list[Row]()
     with closing(Database(load_settings().database_path)) as database:
         corrections = Corrections(database)
@@ -60,7 +61,7 @@ def table(result: Record) -> list[str]:
 
 
 def _pairs(answer: Answer, move: MovedClaim) -> Iterator[Row]:
-    """The quotation with each side that the move labels."""
+    """Yields the quotation with each side that the move labels."""
     was, to = move.place.side, move.to.side
     labels = {was: "none"} | dict.fromkeys(_contrary(answer, to), "oppose") | {to: "support"}
     if to == ALSO:
@@ -79,8 +80,8 @@ def _contrary(answer: Answer, side: str) -> list[str]:
 
 
 def statement_of(side: AnswerPerspective) -> tuple[str, bool]:
-    """The side as an independent statement, and whether the side affirms it. If no rule makes a statement of the
-    question, 'No' denies the question."""
+    """Returns the side as an independent statement, and whether the side affirms this statement. If no rule turns the
+    question into a statement, a 'No' denies the question."""
     if not is_answer(side.name, side.statement):
         return side.statement, True
     yes = side.name in _AFFIRMING

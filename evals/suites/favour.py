@@ -1,8 +1,8 @@
 """Which labels do neutral queries favour? PIR's root queries name no perspective.
 
-The measure is the share of each label (`query_labels`: stances, ideologies) among the gold passages in the top k,
-compared with an even share, with a test that all are even (`evals/metrics/favour.py`). Roots with perspectives of one
-label are excluded.
+The measure is the share of each label (`query_labels`: stances, ideologies) among the gold passages in the top k. The
+suite compares each share with an even share, and tests whether all shares are even (`evals/metrics/favour.py`). The
+suite excludes roots whose perspectives have the same label.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Raises InputError, SettingsError, ModelError, ProviderError."""
+    """Measures all tasks. Raises InputError, SettingsError, ModelError, ProviderError."""
     encoder, cache = encoder_and_cache()
     result: Record = {"suite": "favour", "metrics": {}, "intervals": {}, "items": {}}
     for task in load_tasks(args.data, args.task):
@@ -49,7 +49,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """A block for each task and k."""
+    """Returns a block of lines for each task and k."""
     lines: list[str] = []
     for task, encoder in ((task, encoder) for task, of in result["metrics"].items() for encoder in of):
         metrics, ends, items = (result[part][task][encoder] for part in ("metrics", "intervals", "items"))

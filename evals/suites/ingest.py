@@ -1,9 +1,9 @@
-"""Compares the text that document readers extract with the expected text: words in order, whole sentences (own).
+"""Compares the text that document parsers extract with the expected text: words in order, whole sentences (own).
 
-`--data` is a folder with NAME.expected.txt next to each file: one line a paragraph, heading, list item or table row
-(cells separated by ` | `), without running headers, page numbers, navigation and code. Notes are at its end, each line
-with `NOTE: `, and count only as sentences, since their position varies. Default: the project's own files.
-`evals/metrics/reading.py` defines the measures.
+`--data` is a folder with NAME.expected.txt next to each file. An expected text has one line for each paragraph,
+heading, list item or table row (cells separated by ` | `). Leave out running headers, page numbers, navigation and
+code. Put notes at the end, each line with `NOTE: `. Notes count only as sentences, since their position varies. The
+default is the project's own files. `evals/metrics/reading.py` defines the measures.
 """
 
 import argparse
@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Exit status 1 if a file is unreadable. Raises InputError for a folder without expected texts."""
+    """Compares all files. The exit status is 1 if a file is unreadable. Raises InputError for a folder without expected
+    texts."""
     expected = sorted(p for p in args.data.rglob(f"*{_EXPECTED}") if p.is_file())
     files = [f for e in expected if (f := e.with_name(e.name.removesuffix(_EXPECTED))).is_file()]
     if not files:
@@ -59,7 +60,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def read_one(file: Path, folder: Path) -> FileRead:
-    """Compares the reader's text of a file with the expected one."""
+    """Compares the parser's text of a file with the expected text."""
     documents, problem = list[SourceDocument](), ""
     try:
         documents = list(read_in_process(file, file.name))
@@ -79,7 +80,7 @@ def _figures(read: Sequence[FileRead], seed: int) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """A row a format, then incomplete files."""
+    """Returns a row for each format, then the incomplete files."""
     weak = result["weak"]
     titles = ["files", "words in order", "sentences whole", "extra"]
     rows = {name: _cells(found) for name, found in (result["formats"] | {"all": result}).items()}

@@ -1,11 +1,12 @@
-"""A judge on labelled pairs: does the passage support the perspective (accuracy and F1: BERDS, perspective detection)?
+"""Measures a judge on labelled pairs: does the passage support the perspective (BERDS, perspective detection)?
 
-`--answers` replaces the perspective by the question with the word that answers it, which has its own calibration. A
-pair without a verdict counts as No and is named. Speed is the judge's, after a warm-up, in file order. F1 depends on
-the share of positives: compare it only on the same pairs.
+`--answers` replaces each perspective by the question with the answering word, such as 'Yes: …?'. The judge has a
+separate calibration for this form. A pair without a verdict counts as No, and the output names the pair. Speed is the
+judge's speed after a warm-up, in file order. F1 depends on the share of positives, so compare it only on the same
+pairs.
 
-The embedded judge's calibration and threshold were fitted on the development pairs among others, so its figures on them
-are optimistic, except the ranking (ROC-AUC, average precision).
+The calibration and threshold of the embedded judge were fitted partly on the development pairs. So its figures on these
+pairs are optimistic, except the ranking (ROC-AUC, average precision).
 """
 
 import argparse
@@ -33,7 +34,7 @@ from tools.errors import InputError, ProviderReplyError
 from tools.models.judges.judge import Pair, PairForm
 
 _USUAL_RATE = 0.168
-"""Share of positives of the published pairs (BERDS)."""
+"""The share of positives in the published pairs (BERDS)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Adds the missing scores, then scores all."""
+    """Scores the pairs without a stored score, then computes the measures."""
     pairs = answering(load_pairs(args.data)) if args.answers else load_pairs(args.data)
     if not pairs:
         raise InputError(f"{args.data} has no question whose two perspectives are yes and no.")
@@ -87,8 +88,9 @@ def judge_pairs(
     with_contrary: bool = False,
     form: PairForm = "statement",
 ) -> list[Record]:
-    """A record for each pair, in order. opposite: (question, perspective) to the contrary, which the judge reads if
-    `with_contrary`. Raises ProviderError if the judge is down or before its first usable reply; records remain."""
+    """Returns a record for each pair, in order. opposite: maps (question, perspective) to the opposing perspective,
+    which the judge reads if `with_contrary`. Raises ProviderError if the judge is down, or fails before its first
+    usable reply. Records remain."""
     told = opposite if with_contrary else {}
 
     def asked(part: Sequence[LabelledPair]) -> list[Pair]:
@@ -115,7 +117,7 @@ def _facts(pair: LabelledPair, opposite: dict[tuple[str, str], str]) -> Record:
         "passage": hashlib.sha256(pair.document.encode()).hexdigest()[:12],
         "label": int(pair.label),
         "score": None,
-        "seconds": 0.0,  # of one that failed
+        "seconds": 0.0,  # a failed pair
     }
 
 
@@ -128,8 +130,8 @@ def _threshold(records: Sequence[Record], judge: PairJudge, args: argparse.Names
 
 
 def fitted_elsewhere(judge: PairJudge, data: Path, with_contrary: bool, seed: int) -> tuple[float, str]:
-    """The threshold with the best F1 on held-out passages, sampled to the human-labelled pairs' share of positives, and
-    its origin. Raises InputError without such passages."""
+    """Returns the threshold with the best F1 on held-out passages, and the threshold's origin. The sample of passages
+    has the human-labelled pairs' share of positives. Raises InputError without such passages."""
     from evals.training.data import load_corpus
     from evals.training.pack import held_out_pairs
 
@@ -147,7 +149,7 @@ def fitted_elsewhere(judge: PairJudge, data: Path, with_contrary: bool, seed: in
 
 
 def _of_rate(truth: NDArray[np.bool_], rate: float, seed: int) -> list[int]:
-    """Positions with a share `rate` of true ones; as many as possible, the rest dropped at random."""
+    """Returns as many positions as possible with a share `rate` of true labels. Drops other positions at random."""
     rng = random.Random(seed)
     true, false = (list(np.flatnonzero(truth == value)) for value in (True, False))
     count = min(len(true), round(len(false) * rate / (1 - rate)))

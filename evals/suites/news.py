@@ -1,8 +1,8 @@
-"""Diverse news retrieval (NEWSCOPE): relevant and different paragraphs for an event's headline.
+"""Measures diverse news retrieval (NEWSCOPE): relevant and different paragraphs for an event's headline.
 
 Stage I retrieves the 100 paragraphs of the whole corpus with the highest cosine to the headline. Stage II chooses among
-them. The candidates' sentences are clustered once an event, for all methods and for I; those of relevant paragraphs for
-C.
+these candidates. For each event the suite clusters the candidates' sentences once, for all methods and for I. For C it
+clusters the sentences of relevant paragraphs.
 
 bm25                   the agent's BM25 in the whole corpus, instead of both stages
 dense                  stage I alone, the baseline of all others
@@ -13,14 +13,14 @@ scs-released           GreedySCS as in the code: 0.04 a cluster, and the cosine
 greedyplus             GreedyPlus, λ = 0.5, by the encoder's cosine
 greedyplus-calibrated  ours: GreedyPlus by a logistic function of the highest cosine in the paragraph's article
 
-The last was fitted on one half of LocalNews; figures of the other half follow those of all events. Names with
-parameters: mmr:0.9 (λ), dkmips:0.5:5 (λ and μ), greedyplus:0 (no similarity), greedyplus:inf (no clusters),
-greedyplus+enough:0.8 (by similarity once 80 % of the candidates' clusters are covered), greedyplus+stop:0.8 (stops
-there). `--sweep` and `--ablations` are lists of such names, in one table.
+We fitted greedyplus-calibrated on one half of LocalNews. Figures of the other half follow the figures of all events.
+A name may have parameters: mmr:0.9 (λ), dkmips:0.5:5 (λ and μ), greedyplus:0 (no similarity), greedyplus:inf (no
+clusters). greedyplus+enough:0.8 chooses by similarity once 80 % of the candidates' clusters are covered;
+greedyplus+stop:0.8 stops there. `--sweep` and `--ablations` are lists of such names, in one table.
 
-Only events with annotations are measured; other paragraphs stay in the corpus. Seconds: search with encoding of the
-headline, clustering if the method needs it, and the choice of the largest `--k`; the corpus's vectors come from the
-cache.
+The suite measures only events with annotations. Paragraphs of other events stay in the corpus. Seconds include the
+search with the headline's encoding, clustering if the method needs it, and the choice for the largest `--k`. The
+corpus's vectors come from the cache.
 """
 
 import argparse
@@ -46,7 +46,7 @@ _DIVERSITY = {"distance": "D", "density": "I", "coverage": "C"}
 _BLOCKS = (_COUNTED | _PUBLISHED, _DIVERSITY | {"coverage_without_noise": "C without noise"})
 _SHORT = (_PUBLISHED | _COUNTED | _DIVERSITY | {"chosen": "chosen"},)
 Rows = dict[str, list[float]]
-"""Of one method: measure to values, one an event, with the seconds of each stage."""
+"""Maps a measure of one method to its values, one for each event. The seconds of each stage are measures."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Raises InputError, and errors of a remote encoder."""
+    """Measures all methods. Raises InputError, and errors of a remote encoder."""
     listed = [*(args.methods or ()), *(SWEEP if args.sweep else ()), *(ABLATIONS if args.ablations else ())]
     methods, news = named(listed or METHODS), load_news(args.data)
     events = shuffled(news.measured, args.limit, args.seed)
@@ -78,7 +78,7 @@ def measured(
     cutoffs: Sequence[int],
     ready: Iterable[stages.EventCandidates],
 ) -> dict[str, Rows]:
-    """Measures each method's choice. The seconds are those of the largest k."""
+    """Measures each method's choice. The seconds are for the largest k."""
     found: dict[str, Rows] = {name: {} for name in methods}
     for event in progress(ready, total=len(events), unit="event"):
         for name, method in methods.items():
@@ -98,7 +98,7 @@ def measured(
 def scored(
     args: argparse.Namespace, news: NewsSet, events: Sequence[NewsEvent], found: Mapping[str, Rows], encoder: str
 ) -> Record:
-    """Metrics, intervals, differences to dense, items, configuration."""
+    """Returns metrics, intervals, differences from dense, items and configuration."""
     each, parts = {}, _parts(news, events, found)
     for data, chosen in parts.items():
         ids = [events[i].id for i in chosen]
@@ -124,7 +124,7 @@ def scored(
 
 
 def _parts(news: NewsSet, events: Sequence[NewsEvent], methods: Collection[str]) -> dict[str, list[int]]:
-    """All events, and those outside the fit of greedyplus-calibrated."""
+    """Returns all events, and the events outside the fit of greedyplus-calibrated."""
     parts = {news.name: list(range(len(events)))}
     if news.name == FITTED_ON and "greedyplus-calibrated" in methods:
         held = held_out(news.measured)
@@ -133,8 +133,8 @@ def _parts(news: NewsSet, events: Sequence[NewsEvent], methods: Collection[str])
 
 
 def table(result: Record) -> list[str]:
-    """Two blocks a k, in percent with 95 % intervals over events, then the seconds; with `one_table` one block a k
-    without intervals. The held-out events follow in the same form."""
+    """Returns two blocks for each k, in percent with 95 % intervals over events, then the seconds. `one_table` gives
+    one block for each k, without intervals. The held-out events follow in the same form."""
     config = result["config"]
     lines = [f"* the paired interval of the difference to dense, by event, {STAR}"]
     for data, size in config["sizes"].items():

@@ -1,11 +1,12 @@
-"""Perspective-aware retrieval (PIR): do queries with a perspective retrieve its passages, also with changed vectors?
+"""Measures perspective-aware retrieval (PIR): do queries with a perspective retrieve passages of that perspective?
 
-Each form of `evals/retrievers/projection.py` is a row, and 'none' is the baseline; 'pap' and 'pap+' have a row for each
-strength. Search is exact, over whole passages. A perspective without text has the vector q − r, query minus root.
+Each form of `evals/retrievers/projection.py` changes the queries' vectors and has a row. 'pap' and 'pap+' have a row
+for each strength. 'none' is the baseline. Search is exact, over whole passages. A perspective without text has the
+vector q − r, query minus root.
 
---perspectives rules adds rows with root and perspective extracted from the query by rules, compared with the data's.
-QA-F1 is the overlap of the extracted with the annotated perspective; without text, the words of the query that the root
-lacks replace the annotation.
+--perspectives rules adds rows where rules extract root and perspective from the query, and compares these rows with the
+data's root and perspective. QA-F1 is the overlap of the extracted and the annotated perspective. If the annotation has
+no text, the query's words that the root lacks replace the annotation.
 """
 
 import argparse
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def pir_options(parser: argparse.ArgumentParser) -> None:
-    """Options of the suites on this data: --data, --task, --k."""
+    """Adds the options of the suites on PIR's data: --data, --task, --k."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="the PIR data: one JSON object of tasks, plain or .gz")
     add("--task", type=names, default=[], metavar="NAME[,NAME…]", help="tasks (default: all)")
@@ -51,7 +52,7 @@ def pir_options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Raises InputError, SettingsError, ModelError, ProviderError; vectors are cached."""
+    """Measures all tasks, with cached vectors. Raises InputError, SettingsError, ModelError, ProviderError."""
     check_known(args.perspectives, ("rules",), "way to draw perspectives")
     columns = columns_of(args.forms, args.strength, args.perspectives)
     tasks = [
@@ -78,7 +79,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def _own(root: Root, one: RootPerspective) -> str:
-    """The annotated perspective, or the query's words that the root lacks."""
+    """Returns the annotated perspective, or the query's words that the root lacks."""
     known = {*words(root.text)}
     return one.text or " ".join(word for word in words(one.query) if word not in known)
 
@@ -92,7 +93,8 @@ def _sizes(task: PirTask) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """The data, then a block for each k: columns down, tasks across, in percent."""
+    """Returns lines about the data, then a block for each k in percent, with a row for each column and a column for
+    each task."""
     config, lines = result["config"], list[str]()
     for task, size in config["sizes"].items():
         facts = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in size.items() if n and what != "questions")

@@ -1,13 +1,13 @@
-"""Do people prefer the answer to a ranked list of its run's passages? (Chen et al. 2022, the user study.)
+"""Do people prefer the answer, or a ranked list of its run's passages? (Chen et al. 2022, the user study.)
 
 python -m evals preference --prepare               asks the agent 30 questions and stores a ballot for each
 make ui, then /?view=vote                          people vote there, under random names
 python -m evals preference                         counts the votes
 
-Ballots and votes are in the store (STEELMAN_DATA_DIR); a stopped --prepare continues. For each criterion: votes for the
-answer, 'the same' and the list; the share for the answer ('the same' counts half) with its 95 % interval clustered by
-voter (too narrow below about ten voters); the published z and p. Votes of models and scripts (voters 'model-…',
-'script-…') are counted separately.
+The store has ballots and votes (STEELMAN_DATA_DIR), so a stopped --prepare continues. For each criterion the suite
+counts the votes for the answer, for 'the same' and for the list. The share for the answer ('the same' counts half) has
+a 95 % interval clustered by voter, which is too narrow below about ten voters. The suite adds the published z and p.
+Votes of models and scripts (voters 'model-…', 'script-…') count separately.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Raises InputError, and errors of the agent or the chat model."""
+    """Prepares ballots or counts votes. Raises InputError, and errors of the agent or the chat model."""
     failed, settings = list[str](), load_settings()
     if args.prepare:
         questions = shuffled(read_questions(args.questions), args.limit, args.seed)
@@ -70,7 +70,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 async def prepare(questions: Sequence[str], settings: Settings, seed: int, parallel: int) -> list[str]:
-    """Asks the questions without a ballot, in the page's data folder. Returns the failed ones with reasons."""
+    """Asks the questions without a ballot, in the page's data folder. Returns the failed questions with reasons."""
     async with open_runs(settings) as runs:
         ballots = Ballots(runs.database)
 
@@ -92,10 +92,10 @@ async def prepare(questions: Sequence[str], settings: Settings, seed: int, paral
 
 
 def of_kind(votes: Sequence[Vote], seed: int) -> Record:
-    """Figures of one kind of voter. Incomplete votes are only counted."""
+    """Returns the figures of one kind of voter. Incomplete votes are counted, but do not change the figures."""
     whole = [vote for vote in votes if vote.complete]
     told: Record = figures({c: Ratio.of((v.voter, v.for_answer(c), 1) for v in whole) for c in CRITERIA}, seed)
-    if (voters := len({vote.voter for vote in whole})) < 2:  # no interval of one voter
+    if (voters := len({vote.voter for vote in whole})) < 2:  # one voter has no interval
         told["intervals"] = dict.fromkeys(CRITERIA, (math.nan, math.nan))
     values = {c: [vote.for_answer(c) for vote in whole] for c in CRITERIA}
     counted = {"answer": 1.0, "same": EVEN, "list": 0.0}
@@ -107,7 +107,7 @@ def of_kind(votes: Sequence[Vote], seed: int) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """A block for each kind of voter, people first."""
+    """Returns a block for each kind of voter, people first."""
     lines = [f"{result['config']['ballots']} ballots; answers by {'; '.join(result['config']['providers'])}"]
     titles = ["answer", "same", "list", "% for the answer, 95 % by voter", "published z", "p"]
     for kind, of in result["kinds"].items():

@@ -1,17 +1,17 @@
-"""Accuracy of the sides of quotations against the number of sides with quotations, by threshold (own).
+"""Compares, by threshold, how many quotations are on the right side with how many sides have quotations (own).
 
-Each question is asked as the agent asks it. All quotable parts are recorded with their three leanings
-(`tools/models/judges/quoting.py`) and their documents, some of known side. The measures follow for the threshold in use
-('case') and for others:
+The suite asks each question as the agent does. It records all quotable parts with their three leanings
+(`tools/models/judges/quoting.py`) and their documents, some of known side. Then it computes the measures for the
+threshold in use ('case') and for other thresholds:
 
 right     quotations from known documents on their document's side
 sides     sides with a quotation from a document known for that side
 both      questions with such a quotation on both sides
 missing   sides that would have a quotation without their known documents
-swapped   those of them with a quotation from a document known for the other side
+swapped   `missing` sides with a quotation from a document known for the other side
 
-A sentence may argue against its document's side, so `right` is underestimated. The weights were fitted on the samples
-and arguana_2way, whose figures are optimistic.
+A sentence may argue against its document's side, so `right` is underestimated. We fitted the weights on the samples and
+arguana_2way, so figures on these sets are optimistic.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Asks, then measures. Raises InputError."""
+    """Asks the questions, then computes the measures. Raises InputError."""
     read = {name: asyncio.run(_read(args, name, load_settings())) for name in names(args.set)}
     quoting = load_quoting_weights()
     found = figures_by({n: _curve(q, quoting) for n, q in read.items()}, args.seed)
@@ -60,13 +60,13 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def _curve(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> dict[str, dict[str, Ratio]]:
-    """The measures with the threshold in use, and with others."""
+    """Returns the measures with the threshold in use and with other thresholds."""
     others = {f"{least:g}": replace(quoting, case=least) for least in _LEAST}
     return {name: measures(questions, weights) for name, weights in {"case": quoting, **others}.items()}
 
 
 async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list[QuotableParts]:
-    """The quotable parts that the agent read for each question of the set."""
+    """Returns the quotable parts that the agent read for each question of the set."""
     chosen = load_cases(args.data, name)
     if not all(case.sides for case in chosen.cases):
         raise InputError(f"the sides of the documents are unknown for '{name}'. Use '{SAMPLES_SET}', or give --data.")
@@ -80,20 +80,21 @@ async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list
 
 
 def _recording(seen: dict[str, tuple[Brief, ...]], settings: Settings, store: Store) -> Providers:
-    """The usual providers, with a writer that records its input."""
+    """Returns the usual providers, with a writer that records its input."""
     providers = build_providers(settings, store)
     return replace(providers, write=partial(_recorded, providers.write, seen))
 
 
 async def _recorded(write: Writer, seen: dict[str, tuple[Brief, ...]], brief: Brief) -> list[Claim]:
-    """Writes, and records the input by run."""
+    """Writes the claims, and records the input by run."""
     run = str(get_config()["configurable"]["thread_id"])
     seen[run] = (*seen.get(run, ()), brief)
     return await write(brief)
 
 
 def _question(case: Case, briefs: Sequence[Brief]) -> QuotableParts:
-    """The parts read for the first of two contrary sides; empty without an answer or such sides."""
+    """Returns the parts that the agent read for the first of two opposing sides. Without an answer or such sides,
+    returns no parts."""
     brief = next((b for b in briefs if b.contrary and b.sentence_scores), None)
     if brief is None or brief.sentence_scores is None:
         none = np.zeros(0)
@@ -116,7 +117,7 @@ def _question(case: Case, briefs: Sequence[Brief]) -> QuotableParts:
 
 
 def table(result: Record) -> list[str]:
-    """The weights in use, and a block a set."""
+    """Returns the weights in use, and a block for each set."""
     lines = [", ".join(f"{name} {value:g}" for name, value in result["quoting"].items())]
     for name, curve in result["metrics"].items():
         rows = {

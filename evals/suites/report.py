@@ -1,4 +1,4 @@
-"""Shows results as Markdown tables, and compares two.
+"""Shows results as Markdown tables, and compares two results.
 
 python -m evals judge --data PAIRS --json > judge.json
 python -m evals report judge.json [MORE.json …]                 a table
@@ -49,15 +49,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rows(lines: Sequence[Measured]) -> Iterator[list[str]]:
-    """The measures that have an interval. Equal measures of one suite and data follow each other."""
+    """Yields the measures that have an interval. Equal measures of one suite and data follow each other."""
     for line in lines:
         for measure, ends in line.intervals.items():
             yield [line.suite, line.data, line.name, measure, number(line.metrics[measure], ends)]
 
 
 def compared(old: Sequence[Measured], new: Sequence[Measured]) -> list[list[str]]:
-    """The rows of measures of both results. Data and name must agree; the names may differ if both have only one on the
-    data, such as two judges. Raises InputError without a common question."""
+    """Returns rows of the measures that both results have. Data and name must agree. The names may differ if each
+    result has only one name on the data, such as two judges. Raises InputError without a common question."""
     rows = list[list[str]]()
     for second in new:
         same, others = ([x for x in of if (x.suite, x.data) == (second.suite, second.data)] for of in (old, new))
@@ -81,7 +81,7 @@ def _differences(first: Measured, second: Measured) -> Iterator[list[str]]:
 
 
 def _over(rows: Sequence[ItemRow], questions: Sequence[str]) -> Ratio:
-    """The ratio over these questions, each one item."""
+    """Returns the ratio over these questions. Each question is one item."""
     sums = {question: np.zeros(2) for question in questions}
     for question, *parts in rows:
         if question in sums:

@@ -1,8 +1,8 @@
-"""Accuracy of the stance of a text (multi-perspective search engine, Chen et al. 2022, table 1).
+"""Measures the accuracy of the predicted stance of a text (multi-perspective search engine, Chen et al. 2022, table 1).
 
-`--data` is a folder with stances.jsonl or stances.jsonl.gz: claim, text, label (support or oppose). The judge scores
-the claim and its contrary for each text; the likelier one is predicted. The published models were trained on the
-training split of the same data. A text without a verdict counts as wrong and is named.
+`--data` is a folder with stances.jsonl or stances.jsonl.gz: claim, text, label (support or oppose). For each text the
+judge scores the claim and the opposing claim. The likelier claim gives the predicted stance. The published models were
+trained on the training split of the same data. A text without a verdict counts as wrong, and the output names the text.
 """
 
 import argparse
@@ -66,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Adds the missing scores, then scores all. Raises InputError, SettingsError, ProviderError."""
+    """Scores the texts without a stored score, then computes the measures. Raises InputError, SettingsError,
+    ProviderError."""
     path = next((p for end in (".gz", "") if (p := args.data / f"stances.jsonl{end}").is_file()), None)
     if path is None:
         raise InputError(f"{args.data} has no stances.jsonl. Name another folder.")
@@ -78,7 +79,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def read_items(path: Path) -> list[StanceItem]:
-    """The rows of a file in order. Raises InputError with file, line and field."""
+    """Reads the rows of a file in order. Raises InputError with file, line and field."""
     found = []
     for row in json_rows(path):
         read = row.read(_Row)
@@ -91,12 +92,13 @@ def read_items(path: Path) -> list[StanceItem]:
 
 
 def ask(items: Sequence[StanceItem], judge: PairJudge, records: Records) -> list[Record]:
-    """The record of each item. Raises ProviderError if a model is down or before its first usable reply."""
+    """Returns the record of each item. Raises ProviderError if a model is down, or fails before its first usable
+    reply."""
     return ask_in_parts(items, partial(_said, judge), records, max(1, judge.together // 2), desc="stances")
 
 
 def _said(judge: PairJudge, batch: Sequence[StanceItem]) -> list[Record]:
-    """The probabilities of the claim and of its contrary for each text; the judge reads both."""
+    """Returns the probabilities of the claim and of the opposing claim for each text. The judge reads both claims."""
     yes, no = ANSWERS["claim"]
     sides = [(f"{yes}: {i.claim}", f"{no}: {i.claim}") for i in batch]
     pairs = [Pair(s, i.text, c, form="answer") for i, of in zip(batch, sides, strict=True) for s, c in (of, of[::-1])]
@@ -105,7 +107,7 @@ def _said(judge: PairJudge, batch: Sequence[StanceItem]) -> list[Record]:
 
 
 def reported(items: Sequence[StanceItem], records: Sequence[Record], config: Record, seed: int) -> Record:
-    """Metrics, intervals, items, failures, configuration."""
+    """Returns metrics, intervals, items, failures and configuration."""
     scores = [record.get("support", (0.0, 0.0)) for record in records]
     told = [SIDES[0] if p > q else SIDES[1] if q > p else "" for p, q in scores]
     found = figures(stance_measures([(i.claim, i.gold, t) for i, t in zip(items, told, strict=True)]), seed)
@@ -121,7 +123,7 @@ def reported(items: Sequence[StanceItem], records: Sequence[Record], config: Rec
 
 
 def table(result: Record) -> list[str]:
-    """The data, and the measures in percent, with 95 % intervals by claim."""
+    """Returns lines about the data, and the measures in percent, with 95 % intervals by claim."""
     metrics, config = result["metrics"], result["config"]
     failed = f", {metrics['stances_failed']} failed" if metrics["stances_failed"] else ""
     rows = {t: [percent(metrics[name], result["intervals"][name], digits=2)] for name, t in _TITLES.items()}

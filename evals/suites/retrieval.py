@@ -1,7 +1,7 @@
-"""Coverage of a question's perspectives by retrievers, with gold passages for each (MRecall@k: BERDS).
+"""Measures how retrievers cover a question's perspectives, with gold passages for each perspective (MRecall@k: BERDS).
 
-Rankings are stored, one record a set, method and question; scoring searches nothing again. `METHOD+gold` queries with
-the gold perspectives: an oracle. The union of the top 100 of all methods bounds any choice among their results.
+`--out` stores a record for each set, method and question, so scoring repeats no search. `METHOD+gold` is an oracle,
+which queries with the gold perspectives. The union of the top 100 of all methods bounds any choice among their results.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from evals.suite import FIRST, common_options, cutoff_option, names, peak_memory
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
 _DEEP = {"precision@1": "precision@1", "documents_needed": "documents needed", "documents_needed_share": "MRecall@100"}
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]
-"""By method and qid the ids of passages, best first."""
+"""Maps method and qid to the ids of passages, best first."""
 _PLAIN = ("documents_needed", f"sycophancy@{TOP_FIVE}", "passages")  # not shares
 
 
@@ -39,14 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Adds the missing rankings, then scores all. Raises InputError, SettingsError, ProviderDownError."""
-    require_ir_measures()  # an error before the work
+    """Adds the missing rankings, then scores all rankings. Raises InputError, SettingsError, ProviderDownError."""
+    require_ir_measures()  # a missing package is an error before the work
     methods = named(args.methods)
     sets = [replace(s, questions=shuffled(s.questions, args.limit, args.seed)) for s in load_sets(args.data, args.set)]
     judge = open_judge("settings") if any(m.judged for m in methods.values()) else None
     encoder, cache = encoder_and_cache()
     sample = None if args.limit is None else {"limit": args.limit, "seed": args.seed}
-    # Records with another configuration are refused. Methods may be added.
+    # `Records` refuses a file with another configuration. A later run may add methods.
     config: Record = {"sets": {s.name: s.digests for s in sets}, "sample": sample, "encoder": encoder.name}
     config["depth"] = DEEPEST
     with Records(args.out, "retrieval", config) as records, Ranker(methods, encoder, cache, judge, records) as ranker:
@@ -62,7 +62,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def scored(sets: Sequence[RetrievalSet], found: Mapping[str, Rankings], cutoffs: Sequence[int], seed: int) -> Record:
-    """Metrics, intervals, union, sizes. found: by set, as from `rank`."""
+    """Returns metrics, intervals, union and sizes. found: the results of `rank`, by set."""
     figured: dict[str, dict[str, dict[str, Figure]]] = {}
     ceiling, counts = dict[str, Record](), dict[str, Record]()
     for one in sets:
@@ -74,7 +74,7 @@ def scored(sets: Sequence[RetrievalSet], found: Mapping[str, Rankings], cutoffs:
 
 
 def sizes(questions: Sequence[GoldQuestion]) -> Record:
-    """The numbers of a set's questions and passages."""
+    """Returns the numbers of a set's questions and passages."""
     counts = [len(q.perspectives) for q in questions]
     return {
         "questions": len(counts),
@@ -84,14 +84,14 @@ def sizes(questions: Sequence[GoldQuestion]) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """A block a set; percentages with 95 % intervals over questions."""
+    """Returns a block for each set: percentages with 95 % intervals over questions."""
     lines = [line for name in result["metrics"] for line in set_lines(result, name)]
     seconds, memory = result["seconds"], result["machine"]["peak_memory_mb"]
     return [*lines, f"{seconds:.1f} s, at most {memory:.0f} MB; encoder {result['config']['encoder']}"]
 
 
 def set_lines(result: Record, name: str) -> list[str]:
-    """The lines of a set, or of the average, which has no sizes."""
+    """Returns the lines of a set, or of the average, which has no sizes."""
     config, metrics, lines = result["config"], result["metrics"][name], [name]
     columns = [{f"{m}@{k}": f"{t}@{k}" for m, t in _NAMES.items()} for k in config["k"]]
     columns.append(_DEEP | {f"sycophancy@{TOP_FIVE}": "sycophancy Δ"})

@@ -39,7 +39,7 @@ def write_encoder(source: Path) -> None:
 
 
 def write_sample_vectors() -> None:
-    """Writes the vectors of the samples' passages and sentences, in half precision as in the store."""
+    """Writes the vectors of the samples' passages and sentences, in half precision, as the store does."""
     from agent.samples import VECTORS, sample_documents, text_key
     from tools.documents.ingest import cut_document
     from tools.language.sentences import split_sentences
@@ -56,7 +56,8 @@ def write_sample_vectors() -> None:
 
 
 def fit_kinds() -> tuple[NDArray[np.float16], NDArray[np.float32]]:
-    """Weights and offsets of the classifier of questions: multinomial logistic regression on `kinds.jsonl.gz`."""
+    """Fits the classifier of questions, a multinomial logistic regression on `kinds.jsonl.gz`. Returns weights and
+    offsets."""
     from sklearn.linear_model import LogisticRegression
 
     from evals.datasets.rows import json_rows

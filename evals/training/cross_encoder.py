@@ -1,8 +1,9 @@
 """The training loop of the judges: AdamW on pairs from a mixture of data sets, with checkpoints.
 
-The learning rate rises over the first 3 % of the plan, then falls linearly to 0. The small judge also learns to predict
-the cosine of the encoder's vectors of statement and text, which keeps the topical knowledge of its base. Towards the
-end, inputs are rounded as int8 rounds them, and the exported weights are the mean of the last steps.
+The learning rate rises over the first 3 % of the plan, then falls linearly to 0. As a second task, the small judge
+learns to predict the cosine of the encoder's vectors of statement and text. This task keeps the topical knowledge of
+the base model. Towards the end, training rounds inputs as int8 does. The exported weights are the mean of the last
+steps.
 """
 
 import json
@@ -28,7 +29,7 @@ from evals.training.train import TrainingPlan
 from tools.models.encoders import Encoder, load_encoder
 from tools.models.judges.embedded import ANSWERS
 
-_CHUNK = 3072  # pairs that are sampled at once
+_CHUNK = 3072  # pairs that the sampler draws at once
 _AVERAGED = 20  # steps between two weights in the mean
 _SMOOTH = 0.03  # label smoothing
 _WARM_UP = 0.03
@@ -48,7 +49,7 @@ class Batch:
 
 @dataclass
 class TrainingRun:
-    """State of a training run. mean: torch's AveragedModel. read: tokens so far."""
+    """State of a training run. mean: torch's AveragedModel. read: number of tokens read so far."""
 
     plan: TrainingPlan
     model: Any
@@ -65,22 +66,22 @@ class TrainingRun:
 
     @property
     def progress(self) -> float:
-        """The completed share of the plan, 0 to 1."""
+        """Returns the completed share of the plan, 0 to 1."""
         return min(self.read / (self.plan.millions * 1e6), 1.0)
 
     @property
     def best(self) -> Any:
-        """The mean of the weights, or the weights before averaging starts."""
+        """Returns the mean of the weights, or the current weights before averaging starts."""
         return self.mean.module if int(self.mean.n_averaged) else self.model
 
     @property
     def rate(self) -> float:
-        """The learning rate now. It starts at a fiftieth of the highest."""
+        """Returns the current learning rate. The rate starts at a fiftieth of the highest rate."""
         return self.plan.rate * min(self.progress / _WARM_UP + 0.02, (1 - self.progress) / (1 - _WARM_UP))
 
 
 def _batches(run: TrainingRun) -> Iterator[Batch]:
-    """Endless batches of about `plan.tokens` tokens."""
+    """Yields endless batches of about `plan.tokens` tokens."""
     while True:
         if not run.queue:
             sets, whole = run.plan.mixture(run.progress)
@@ -137,7 +138,7 @@ def _save(run: TrainingRun) -> None:
 
 
 def _resume(run: TrainingRun) -> None:
-    """Loads the checkpoint, if there is one. The rest of the interrupted chunk is skipped."""
+    """Loads the checkpoint, if one exists. Training skips the rest of the interrupted chunk."""
     path = run.out / "checkpoint.pt"
     if path.exists():
         state = torch.load(path, weights_only=True, map_location=run.model["classifier"].weight.device)
@@ -148,7 +149,7 @@ def _resume(run: TrainingRun) -> None:
 
 
 def _export(run: TrainingRun) -> None:
-    """Writes a checkpoint, and the half-precision weights and the tokenizer to `weights/`."""
+    """Writes a checkpoint. Writes the half-precision weights and the tokenizer to `weights/`."""
     _save(run)
     folder = run.out / "weights"
     folder.mkdir(exist_ok=True)
@@ -158,7 +159,7 @@ def _export(run: TrainingRun) -> None:
 
 
 def start(plan: TrainingPlan, corpus: Corpus, out: Path) -> TrainingRun:
-    """A run with a new model, or from the checkpoint in `out`."""
+    """Starts a run with a new model, or continues from the checkpoint in `out`."""
     torch.manual_seed(plan.seed)
     model, tokenizer = build_model(Path(plan.base) if plan.base else None, plan.frozen)
     model.to("cuda" if torch.cuda.is_available() else "cpu")

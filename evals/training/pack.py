@@ -1,8 +1,8 @@
 """`python -m evals judge-pack`: writes a trained judge into `tools/weights` as an int8 graph with its calibration.
 
-The calibration is fitted on the int8 model, on held-out questions and development pairs. The printed figures belong in
-the model card. The weights decide which of the two judges is packed. The closer reading's calibration also weighs the
-small judge's logits, so pack it again after the small judge (docs/decisions/0017-a-closer-reading.md).
+We fit the calibration on the int8 model, with held-out questions and development pairs. The printed figures belong in
+the model card. The weights decide which of the two judges the command packs. The larger judge's calibration uses the
+small judge's logits, so pack the larger judge again after the small judge (docs/decisions/0017-a-closer-reading.md).
 """
 
 import argparse
@@ -35,10 +35,10 @@ Floats = NDArray[np.float32]
 Figures = dict[str, float]
 _BETA = 0.5  # a false positive harms more than a false negative
 _PER_SET = 600  # largest number of held-out examples of a data set
-_WATCHED = 300, 200  # texts on which the reach of channels is measured: small judge, closer reading
+_WATCHED = 300, 200  # texts to measure channels' reach: small judge, larger judge
 _SETS = "argkp_topic arguana arc_stance berds contrasts disputes procon20 read_sentences written".split()
 _QUESTION_SETS = ("berds", "contrasts", "disputes", "procon20")
-_ANSWER_WORDS = 100  # words of a text that is read under a question
+_ANSWER_WORDS = 100  # words of a text that the judge reads with a question
 _REFERENCE = (
     ("Nuclear power is safe.", "Reactors have many barriers, and a single fault cannot breach them all."),
     ("Nuclear power is safe.", "One accident can make a whole region unfit to live in for generations."),
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes `tools/weights/judge` or `close_judge`, once all files are complete, and prints the figures. Raises
+    """Writes `tools/weights/judge` or `close_judge` after all files are complete, and prints the figures. Raises
     InputError."""
     weights, tokenizer = read_trained(args.weights) if args.weights else ({}, Path())
     corpus = load_corpus(args.data, args.seed)
@@ -91,8 +91,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def read_trained(folders: Sequence[Path]) -> tuple[dict[str, Floats], Path]:
-    """The mean of the weights of runs of judge-train or of `tools/weights/close_judge`, and the last one's tokenizer.
-    Raises InputError."""
+    """Returns the mean weights of the folders, and the last folder's tokenizer. A folder is a run of judge-train or
+    `tools/weights/close_judge`. Raises InputError."""
     from safetensors import SafetensorError
 
     found = []
@@ -125,7 +125,7 @@ def _pack_small(weights: dict[str, Floats], corpus: Corpus) -> Figures:
 def _calibrate_small(
     model: Int8Model, developed: list[tuple[Pair, bool]], held: list[tuple[Pair, bool]]
 ) -> tuple[embedded.Calibration, Figures]:
-    """Both regressions, and the threshold with the best F-beta on all pairs."""
+    """Fits both regressions, and the threshold with the best F-beta on all pairs."""
     cases = [*developed, *held]
     truth = np.array([label for _, label in cases], bool)
     own = model.run([(pair.statement, judged_text(pair.text)) for pair, _ in cases])
@@ -147,7 +147,8 @@ def _calibrate_small(
 
 
 def held_out_pairs(corpus: Corpus) -> list[tuple[Pair, bool]]:
-    """Labelled passages of held-out questions, with both statements, and whether they support the first."""
+    """Returns labelled passages of held-out questions with both statements, and whether a passage supports the first
+    statement."""
     held = corpus.held_out.get("read_labels", [])
     statements: dict[str, set[str]] = {}
     for e in held:
@@ -176,10 +177,10 @@ def _pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> Figures:
 
 
 def _calibrate_close(corpus: Corpus, large: Int8Model) -> tuple[dict[str, tuple[float, ...]], Figures]:
-    """Regressions of both models' logits on held-out texts, and figures with two-fold cross-fitting by question.
+    """Fits regressions of both models' logits on held-out texts. Figures use two-fold cross-fitting by question.
 
-    close: for a statement and its contrary. answer_close: for a question (support is 'Yes'). answer: the same with the
-    small judge alone. Data sets have equal weight in the figures.
+    close: for a statement and the opposing statement. answer_close: for a question (support is 'Yes'). answer: for a
+    question, with the small judge alone. Data sets have equal weight in the figures.
     """
     fitted: dict[str, tuple[float, ...]] = {}
     figures: Figures = {}
@@ -201,7 +202,8 @@ def _calibrate_close(corpus: Corpus, large: Int8Model) -> tuple[dict[str, tuple[
 
 
 def _sentences(corpus: Corpus) -> Iterator[Example]:
-    """Held-out sentences of each set with both statements in alphabetical order, as the model reads them."""
+    """Yields held-out sentences of each set with both statements in alphabetical order, as the model reads the
+    statements."""
     for name in _SETS:
         known = [e for e in hard(corpus.held_out.get(name, ())) if e.is_sentence and not e.statement.endswith("?")]
         both = [replace(e, contrary=e.contrary or negated(e.statement)) for e in known]
@@ -210,7 +212,7 @@ def _sentences(corpus: Corpus) -> Iterator[Example]:
 
 
 def _answers(corpus: Corpus) -> Iterator[Example]:
-    """Held-out examples whose question is known. The question takes the place of the statement."""
+    """Yields held-out examples whose question is known. The question takes the place of the statement."""
     for name in _QUESTION_SETS:
         known = [e for e in hard(corpus.held_out.get(name, ())) if e.question]
         for e in random.Random(name).sample(known, min(_PER_SET, len(known))):
@@ -227,7 +229,8 @@ def _with_unrelated_texts(rows: Sequence[Example]) -> list[Example]:
 
 
 def _side_accuracy(name: str, labels: NDArray[np.int64], sets: NDArray[np.str_], scores: Floats) -> Figures:
-    """Accuracy of the side by data set, its mean over sets, and that of the surest quarter of local disputes."""
+    """Returns the accuracy of the side by data set, the mean over sets, and the accuracy on the surest quarter of local
+    disputes."""
     sided = labels < NONE
     found = {f"{name}_side_{s}": stance_accuracy(labels[sets == s], scores[sets == s]) for s in np.unique(sets[sided])}
     lead = np.where(sided & (sets == "disputes"), np.abs(scores[:, 0] - scores[:, 1]), -1)
@@ -237,10 +240,10 @@ def _side_accuracy(name: str, labels: NDArray[np.int64], sets: NDArray[np.str_],
 
 
 def fit(logits: Floats, truth: NDArray[np.bool_], signs: tuple[int, ...]) -> tuple[float, ...]:
-    """Weights and offset of a logistic regression; each weight has the given sign (1, -1) or is 0.
+    """Returns weights and offset of a logistic regression. Each weight has the given sign (1, -1) or is 0.
 
     Without this constraint the weight of 'opposes' becomes positive, because an opposing text is at least on the topic.
-    A text of the other side would then count for this one.
+    A text that opposes a side would then count for the side.
     """
     from scipy.optimize import minimize
 
@@ -260,8 +263,8 @@ def fit(logits: Floats, truth: NDArray[np.bool_], signs: tuple[int, ...]) -> tup
 
 
 def _fit_sides(logits: Floats, labels: NDArray[np.int64]) -> tuple[float, ...]:
-    """A weight for each model, and an offset. The ratio of the weights is fitted on sided texts, the scale and the
-    offset on all. logits: of both sides, shape (n, 2, models)."""
+    """Fits a weight for each model, and an offset. The ratio of the weights is fitted on texts with a side. The scale
+    and the offset are fitted on all texts. logits: of both sides, shape (n, 2, models)."""
     sided = labels < NONE
     signs = (1,) * logits.shape[2]
     weights = np.array(fit(logits[sided, 0] - logits[sided, 1], labels[sided] == SUPPORT, signs)[:-1])
@@ -271,7 +274,7 @@ def _fit_sides(logits: Floats, labels: NDArray[np.int64]) -> tuple[float, ...]:
 
 
 def _cross_fitted(logits: Floats, labels: NDArray[np.int64], groups: Sequence[str]) -> Floats:
-    """Probabilities of both sides, (n, 2): each half of the questions with the weights of the other half."""
+    """Returns probabilities of both sides, (n, 2). Each half of the questions uses the weights of the other half."""
     halves = np.array([random.Random(group).random() < 0.5 for group in groups], bool)
     scores = np.zeros((len(labels), 2), np.float32)
     for half in (halves, ~halves):
@@ -283,7 +286,8 @@ def _cross_fitted(logits: Floats, labels: NDArray[np.int64], groups: Sequence[st
 def _write(
     made: Path, weights: Weights, reader: Reader, watched: list[tuple[str, str]], reference: Sequence[tuple[str, str]]
 ) -> None:
-    """Writes the int8 graph, and the float model's probabilities, with which every load compares its own."""
+    """Writes the int8 graph and the float model's probabilities. Every load compares its probabilities with the float
+    model's."""
     write_int8(build_bert({**weights, **reaches(weights, reader, watched)}, reader.heads, "classifier"), made)
     session, tokenizer = as_float(weights, reader)
     rows = embedded.sigmoid(Int8Model(session, tokenizer, reader.max_length).run(list(reference)))
@@ -295,7 +299,8 @@ def _write(
 
 
 def reaches(weights: Weights, reader: Reader, texts: Iterable[tuple[str, str]]) -> dict[str, Floats]:
-    """The largest input of each channel of the feed-forward layers, as `NAME.reach`, for layers that exceed REACH."""
+    """Returns the largest input of each channel of the feed-forward layers, as `NAME.reach`, for layers that exceed
+    REACH."""
     layers = sum(name.endswith("intermediate.dense.weight") for name in weights)
     names = [f"encoder.layer.{n}.{part}.dense" for n in range(layers) for part in ("intermediate", "output")]
     session, tokenizer = as_float(weights, reader, names)
@@ -309,7 +314,7 @@ def reaches(weights: Weights, reader: Reader, texts: Iterable[tuple[str, str]]) 
 
 
 def as_float(weights: Weights, reader: Reader, shown_inputs: Sequence[str] = ()) -> tuple[Any, Any]:
-    """The model in float32 as a session of ONNX Runtime, and its tokenizer."""
+    """Returns the model in float32 as a session of ONNX Runtime, and the tokenizer."""
     import onnxruntime
     from tokenizers import Tokenizer
 
@@ -322,7 +327,7 @@ def as_float(weights: Weights, reader: Reader, shown_inputs: Sequence[str] = ())
 
 
 def _install(made: Path, folder: Path, fitted: dict[str, Any]) -> None:
-    """Replaces a shipped model's files, and these parts of the calibration."""
+    """Replaces a shipped model's files, and the fitted parts of its calibration."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("model*"):
         old.unlink()

@@ -1,4 +1,4 @@
-"""Draws training pairs from a mixture of data sets, in a seeded order, each pair varied at random."""
+"""Draws training pairs from a mixture of data sets in a seeded order, and varies each pair at random."""
 
 import random
 from dataclasses import dataclass, field, replace
@@ -10,8 +10,8 @@ from tools.models.judges.embedded import joint_statement
 
 _UNRELATED = 0.05
 _QUESTION = 0.3  # how often a statement of a joint pair is replaced by its question
-_WORDING = 0.75  # the same, if other wordings of the question are known
-_PLACED = 0.7  # how often a sentence is read in its context
+_WORDING = 0.75  # how often another wording of the question, if known, replaces the statement
+_PLACED = 0.7  # how often a sentence has its context
 _TWO_SIDED = ("arc_stance", "read_labels", "readings", "read_sentences", "written", "arguana", "theperspective")
 
 
@@ -24,8 +24,8 @@ class Sampler:
     state: dict[str, int] = field(default_factory=dict)
 
     def draw(self, mixture: dict[str, float], count: int, whole: float, joint: float = 0.0) -> list[Example]:
-        """`count` pairs. whole: probability that a passage stays whole. joint: probability that the statement is read
-        with the contrary one, or is replaced by its question; 0 for the small judge, which reads statements."""
+        """Draws `count` pairs. whole: probability that a passage stays whole. joint: probability that the pair has the
+        statement with the opposing statement, or a question instead; 0 for the small judge, which reads statements."""
         chunk = self.state["chunk"] = self.state.get("chunk", 0) + 1
         rng = random.Random(f"{self.seed}/{chunk}")
         known = {name: weight for name, weight in mixture.items() if self.corpus.get(name)}
@@ -80,7 +80,8 @@ def _joint(e: Example, rng: random.Random, share: float) -> Example:
 
 
 def _part(e: Example, rng: random.Random, placed: bool) -> Example:
-    """The sentence that is closest to the statement, or three in a row, with a weaker label. placed: in its context."""
+    """Returns the sentence that shares most words with the statement, or three sentences in a row, with a weaker label.
+    placed: return the sentence in its context."""
     parts = [s for s in sentences(e.text) if 5 <= len(s.split()) <= 60]
     if len(parts) < 2:
         return e

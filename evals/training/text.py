@@ -1,6 +1,6 @@
 """Text functions for the training data: keys that identify copies, negated statements, questions and segments.
 
-`readings.jsonl.gz` has labels without text: `digest` identifies its questions and its texts (sentences and `segments`).
+`readings.jsonl.gz` has labels without text. `digest` identifies the questions and the texts (sentences and `segments`).
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _STOP = frozenset(
     "the a an of to in and or is are be should that for it this on as with by not we do does would will can have "
     "has their they than more from at was were which who what if but no so its his her our you i".split()
 )
-_SHINGLE = 12  # words in a run that two texts share only if one was copied from the other
+_SHINGLE = 12  # two texts share a run of so many words only if one is a copy
 _SEGMENT = 100  # words of a segment, as in the labelled pairs of BERDS
 _SHORTEST = 40  # words of the last segment of a text
 CUT = (  # data sets with passages long enough for segments
@@ -39,41 +39,41 @@ CUT = (  # data sets with passages long enough for segments
 
 
 def key(text: str) -> str:
-    """The words in lower case: equal for copies with another layout or punctuation."""
+    """Returns the words in lower case. Copies with another layout or punctuation have equal keys."""
     return " ".join(_WORD.findall(text.lower()))
 
 
 def digest(text: str) -> str:
-    """A hash of the words, 12 digits."""
+    """Returns a hash of the words, 12 digits."""
     return hashlib.sha1(key(text).encode()).hexdigest()[:12]
 
 
 def fraction(text: str, salt: str) -> float:
-    """A number in [0, 1) from the words of the text and the salt."""
+    """Returns a number in [0, 1) that depends on the words of the text and on the salt."""
     return int(hashlib.sha1(f"{salt}|{key(text)}".encode()).hexdigest()[:8], 16) / 16**8
 
 
 def shingles(text: str) -> Iterator[int]:
-    """Hashes of the runs of 12 words. A shorter text is one run."""
+    """Yields hashes of the runs of 12 words. A shorter text is one run."""
     words = _WORD.findall(text.lower())
     for start in range(max(len(words) - _SHINGLE, 0) + 1):
         yield hash(tuple(words[start : start + _SHINGLE]))
 
 
 def sentences(text: str) -> list[str]:
-    """A fast split, good enough for training."""
+    """Splits a text into sentences, fast and well enough for training."""
     return [s.strip() for s in _BREAK.split(text) if s.strip()]
 
 
 def words_in_common(statement: str, text: str) -> float:
-    """Share of the statement's content words (first five letters) that occur in the text."""
+    """Returns the share of the statement's content words (first five letters) that occur in the text."""
     wanted = {w[:5] for w in _WORD.findall(statement.lower()) if w not in _STOP}
     found = {w[:5] for w in _WORD.findall(text.lower())}
     return len(wanted & found) / max(len(wanted), 1)
 
 
 def negated(statement: str) -> str:
-    """The statement's negation by rule: add or remove 'not' after the first auxiliary."""
+    """Negates the statement by rule: adds or removes 'not' after the first auxiliary."""
     lowered = statement.lower()
     for opening in ("it is not true that ", "it is not the case that "):
         if lowered.startswith(opening):
@@ -93,7 +93,7 @@ def negated(statement: str) -> str:
 
 
 def claim(question: str) -> str:
-    """The statement that a yes to the question means. The question itself if no rule applies."""
+    """Returns the statement that 'Yes' to the question means, or the question if no rule applies."""
     if found := _CLAIM_QUESTION.match(question.strip()):
         verb, rest = found[1].lower(), found[2].strip()
         place = _PREDICATE.search(f"{rest} ")
@@ -107,7 +107,7 @@ def _capital(text: str) -> str:
 
 
 def segments(text: str) -> Iterator[str]:
-    """Consecutive runs of 100 words. The last one has at least 40."""
+    """Yields consecutive runs of 100 words. The last run has at least 40 words."""
     words = judged_text(text).split()
     for start in range(0, len(words), _SEGMENT):
         if len(part := words[start : start + _SEGMENT]) >= _SHORTEST:
@@ -123,7 +123,7 @@ class Asked(NamedTuple):
 
 
 def questions(berds: Iterable[Row], procon: Iterable[Row], arc: Iterable[Row]) -> list[Asked]:
-    """The two-sided questions of BERDS and ARC, and ProCon's yes/no questions with claim and negation."""
+    """Returns the two-sided questions of BERDS and ARC, and ProCon's yes/no questions with claim and negation."""
     found = {key(row["question"]): Asked(row["question"], *map(judged_text, row["perspectives"])) for row in berds}
     for question in sorted({row["statement"] for row in procon}):
         if (statement := claim(judged_text(question))) != judged_text(question):

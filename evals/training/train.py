@@ -1,9 +1,9 @@
 """`python -m evals judge-train`: trains a judge. Needs the extra `models` (torch, transformers).
 
-The embedded judge, from all-MiniLM-L6-v2:
+To train the embedded judge from all-MiniLM-L6-v2:
     python -m evals judge-train --data DIR --out RUN
     python -m evals judge-pack --weights RUN --data DIR
-The closer reading, from its shipped weights, on sentences in their context:
+To train the larger judge (the closer reading) from its shipped weights, on sentences in their context:
     python -m evals judge-train --data DIR --out RUN --encoder tools/weights/close_judge
     python -m evals judge-pack --weights RUN --data DIR
 
@@ -37,23 +37,23 @@ _CLOSE = _NEAR | {"contrasts": 60.0, "disputes": 180.0}
 
 @dataclass
 class TrainingPlan:
-    """Settings of a run. Progress is the share of `millions` of tokens that were read, padding included."""
+    """Settings of a run. Progress is the number of tokens read, with padding, as a share of `millions`."""
 
     millions: float = 14.0
     rate: float = 1.5e-4
     tokens: int = 3072  # of a batch
-    near_from: float = 0.3  # progress at which the mixture changes to the data sets that are closest to the use
-    mean_from: float = 0.5  # progress from which the exported mean of the weights is taken
-    coarse_from: float = 0.6  # progress from which inputs of products are rounded as int8 rounds them
+    near_from: float = 0.3  # progress at which the mixture changes to data sets like the agent's input
+    mean_from: float = 0.5  # progress from which steps count in the exported mean of weights
+    coarse_from: float = 0.6  # progress from which training rounds products' inputs as int8 does
     nearness: float = 0.3  # weight of the second task: predict the cosine of the encoder's vectors
-    joint: float = 0.0  # probability that a statement is read with its contrary, or is replaced by its question
+    joint: float = 0.0  # probability that the model reads both statements, or a question
     base: str = ""  # folder of the closer reading's weights; empty: train the small judge
     frozen: int = 0  # layers that stay unchanged, with the embeddings
     seed: int = 7
 
     def mixture(self, progress: float) -> tuple[dict[str, float], float]:
-        """Weights of the data sets, and the probability that a passage stays whole. The closer reading reads
-        sentences."""
+        """Returns the weights of the data sets, and the probability that a passage stays whole. The larger judge reads
+        mainly sentences."""
         if self.base:
             return _CLOSE, 0.15
         return (_NEAR, 0.7) if progress >= self.near_from else (_BROAD, 0.15)
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Raises InputError."""
+    """Checks the arguments. Raises InputError."""
     if args.encoder and not any((args.encoder / name).is_file() for name in ("model.onnx", "model.safetensors")):
         raise InputError(f"{args.encoder} has no weights of the closer reading. Use tools/weights/close_judge.")
     for name in ("rate", "millions"):
