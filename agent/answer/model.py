@@ -302,7 +302,8 @@ class Answer(AnswerModel):
             return stored
         unsure = [c for side in stored["perspectives"] for c in side["claims"] if c.get("tier") == "leaning"]
         sides = [{**s, "claims": [c for c in s["claims"] if c not in unsure]} for s in stored["perspectives"]]
-        also = [*stored.get("also", stored.get("plain", [])), *({**claim, "role": "also"} for claim in unsure)]
+        also = stored.get("also") or stored.get("plain") or []
+        also = [*also, *({**claim, "role": "also"} for claim in unsure)]
         return _with_current_names(stored | {"schema_version": SCHEMA_VERSION, "perspectives": sides, "also": also})
 
     @field_validator("perspectives")
