@@ -24,7 +24,7 @@ from agent.answer.model import (
     side_strength,
 )
 from agent.answer.retrieved import answer_documents, cited_passages, coverage_in, found_passages, group_same_texts
-from agent.answer.summary import notes_of, query_notes, summarise
+from agent.answer.summary import notes_of, query_notes, replaced_source_notes, summarise
 from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, stage_deadline
@@ -263,6 +263,7 @@ async def build_answer(
     quoted = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
     quoted |= cited_passages(state)
     passages = await asyncio.to_thread(providers.passages, found_passages(state) | quoted)
+    stored = await asyncio.to_thread(providers.store.passages, quoted)
     nearest, same = list[str](), originals_of(passages)
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
     within = Budget(deadline_at=stage_deadline(options, "verify"))
@@ -270,4 +271,6 @@ async def build_answer(
         same = await in_time(group_same_texts(providers.models, state, passages))
         if SAMPLES in options.collections and not state.get("claims"):
             nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))
-    return assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
+    answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
+    gone = [p for i, p in passages.items() if i in quoted and i not in stored]
+    return answer.model_copy(update={"notes": [*answer.notes, *replaced_source_notes(gone)]})
