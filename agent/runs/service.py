@@ -159,6 +159,8 @@ class Runs:
                 yield event
             if run.status != "running" and not run.interrupted:
                 return
+            if exc := self.executor.unrecorded.get(run.id):
+                raise exc
             if run.interrupted:
                 hint = f"Go on with it: `{resume_command(run.id)}`."
                 raise RunAbandonedError(f"the process that worked on run {run.id} is gone.", hint=hint)
