@@ -12,7 +12,7 @@ from agent.answer.model import Answer, Countered
 from agent.answer.outline import to_terminal
 from agent.answer.summary import documents_and_rows
 from agent.answer.words import side_heading, side_label
-from agent.state import FramingState, RunState
+from agent.state import DroppedClaim, FramingState, RunState
 
 
 def told(answer: Answer) -> dict[str, tuple[str, list[int], str]]:
@@ -98,6 +98,11 @@ def test_a_reply_answers_a_claim_that_begins_with_what_it_names() -> None:
     answer = toll_answer(toll_run(claims=[*CLAIMS[:2], *said, *CLAIMS[2:], own]))
     found = {reply: c.text for s in answer.perspectives for c in s.all_claims for reply in c.answered_by}
     assert [found.get(c["text"], "") for c in said] == [*met.values()]
+    lost = written("p2", "A claim that did not hold.", 14)
+    dropped = [DroppedClaim(perspective="p2", text=lost["text"], check="source")]
+    claims = [*CLAIMS[:2], *said, own]
+    answer = toll_answer(toll_run(claims=claims, drafts=[lost, *claims], dropped=dropped))
+    assert not any(c.answered_by for s in answer.perspectives for c in s.all_claims)
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "html", "docx", "remote"])

@@ -44,6 +44,8 @@ class CitationNumbering:
 
     passages: dict[int, Passage]
     claims: Sequence[Claim]
+    dropped: Sequence[Claim] = ()
+    """Claims that verification left out."""
     citations: dict[tuple[tuple[str, str], str], Citation] = field(default_factory=dict)
 
     def cite(self, claim: Claim, passage: int | None = None) -> list[int]:
@@ -63,10 +65,12 @@ class CitationNumbering:
 
     def _answered(self, claim: Claim) -> Claim | None:
         """Returns the opposing claim that this one answers: it cites the passage that the model named, if possible
-        as its first."""
+        as its first. None if that claim was dropped."""
         place, passage = _place(claim), claim.get("answers")
-        rivals = (c for c in self.claims if c["perspective"] and _place(c) != place and passage in c["passages"])
-        return min(rivals, key=lambda c: c["passages"][:1] != [passage], default=None)
+        written = [*self.claims, *self.dropped]
+        rivals = (c for c in written if c["perspective"] and _place(c) != place and passage in c["passages"])
+        met = min(rivals, key=lambda c: c["passages"][:1] != [passage], default=None)
+        return None if any(met is c for c in self.dropped) else met
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
         key = passage.document, speaker_of(passage, quote)
@@ -118,7 +122,9 @@ def assemble(
     `answer_documents`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
-    numbering = CitationNumbering(passages, claims)
+    lost = {(d["perspective"], d["text"]) for d in state.get("dropped", [])}
+    dropped = [c for c in state.get("drafts", []) if (c["perspective"], c["text"]) in lost]
+    numbering = CitationNumbering(passages, claims, dropped)
     framing, against = state["framing"], state.get("against")
     sides, also, crux = _numbered(state, claims, numbering)
     outcome, intervals = _outcome(state, sides, also), state.get("intervals", {}).items()
