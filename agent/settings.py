@@ -54,6 +54,22 @@ def split_list(value: str) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
+_HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
+_ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
+
+
+def checked_host_names(value: str) -> str:
+    if not all(map(_HOST_NAME.fullmatch, split_list(value))):
+        raise ValueError("it lists host names without https:// and port, such as api.example.org, other.example")
+    return value
+
+
+def checked_origins(value: str) -> str:
+    if not all(map(_ORIGIN.fullmatch, split_list(value))):
+        raise ValueError("it lists addresses of pages without a path, such as https://app.example.org")
+    return value
+
+
 def checked_judge(value: str) -> str:
     if value not in (known := ("auto", "embedded", "batch", "chat", "score")) and not value.startswith("hub:"):
         raise ValueError(f"it is one of {', '.join(known)}, or hub: and the name or folder of a model")
@@ -64,6 +80,13 @@ def checked_address(value: str) -> str:
     if value and not (value.startswith(("http://", "https://")) and is_address(value)):
         raise ValueError("an address is http:// or https:// with a host and, if need be, a port")
     return value.rstrip("/")
+
+
+def checked_public_address(value: str) -> str:
+    value = checked_address(value)
+    if value.endswith(("/v1", "/mcp", "/docs")) or "?" in value:  # people copy these from addresses of calls
+        raise ValueError("it is where callers reach the server, with the path before /v1: https://example.org/steelman")
+    return value
 
 
 def checked_ollama_address(value: str) -> str:
@@ -78,7 +101,8 @@ def checked_ollama_address(value: str) -> str:
 def checked_rates(value: str) -> str:
     from limits import parse_many
 
-    parse_many(value)
+    if not all(rate.amount for rate in parse_many(value)):
+        raise ValueError("a rate of 0 would refuse all requests")
     return value
 
 
@@ -228,11 +252,13 @@ class Settings(BaseSettings):
         "first: `python -m api keys make NAME`.",
     )
     api_port: int = Field(default=8000, ge=0, le=65535, description="The port; 0 takes a free one and says which.")
-    api_hosts: str = _text(
+    api_hosts: Annotated[str, AfterValidator(checked_host_names)] = _text(
         "Names under which callers reach it, and browsers the page, besides this machine's: api.example.org, ..."
     )
-    api_origins: str = _text("Web pages that may call it (CORS): https://app.example.org, ...; empty: none.")
-    public_url: _Address = _text(
+    api_origins: Annotated[str, AfterValidator(checked_origins)] = _text(
+        "Web pages that may call it (CORS): https://app.example.org, ...; empty: none."
+    )
+    public_url: Annotated[str, AfterValidator(checked_public_address)] = _text(
         "Where callers reach it through a proxy, such as https://example.org/steelman; all links begin with it."
     )
     api_runs: int = Field(default=4, ge=1, le=64, description="Runs that are worked on at once.")
@@ -252,8 +278,8 @@ class Settings(BaseSettings):
         if not isinstance(given, str) or not (name.endswith(_SENT + _PLACES) or "model" in name):
             return value
         given = given.strip(" \t\r\n")
-        if name.endswith(_SENT) and not all("!" <= character <= "~" for character in given):
-            raise ValueError("a key is one word of ASCII characters. Copy it again")
+        if name.endswith(_SENT) and (given != given.strip("\"'`") or not all("!" <= c <= "~" for c in given)):
+            raise ValueError("a key is one word of ASCII characters, without quotation marks. Copy it again")
         return given
 
     @model_validator(mode="after")

@@ -226,7 +226,7 @@ def _too_many(detail: str) -> ProblemError:
 async def open_service(settings: Settings, opening: OpenRuns | None = None) -> AsyncIterator[ApiService]:
     """Opens the agent and resumes the runs that an earlier server left. At the end releases the active runs for the
     next server."""
-    opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs)
+    opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs, warm=True)
     async with opened as runs:
         with ThreadPoolExecutor(1, "steelman-callers") as pool:
             service = ApiService(runs, settings, TableThread(pool))

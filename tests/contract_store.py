@@ -14,6 +14,9 @@ from typing import TypeAlias
 from contract_table import Bench, Outcome, Row
 from toys import House, text
 
+from agent.runs.bootstrap import open_parts
+from agent.settings import Settings
+
 INDEXES = ("dense", "lexical")
 MANY = 1100  # passages: enough for Chroma to write its vector files
 _ROOT = Path(__file__).parent.parent
@@ -82,7 +85,47 @@ _DAMAGED: dict[str, tuple[str, Damage]] = {
     "the words' head cut": ("lexical", each("lexical/tantivy/meta.json", cut(0.5))),
 }
 
+# A removal that was killed before it came to the indexes
+
+_KILLED = """
+import os, signal, sys
+from agent.__main__ import main
+from tools.store.hybrid import HybridSearch
+HybridSearch.refresh = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+main(sys.argv[1:])
+"""
+_MAIN = "import sys; from agent.__main__ import main; sys.exit(main(sys.argv[1:]))"
+
+
+async def next_command(given: tuple[str, str], bench: Bench) -> Outcome:
+    """given: the words of the killed command, and those of the next one; none opens the service instead."""
+    first, then = given
+    house = House(bench.folder)
+    house.put("c", d1="One owl.", d2="Two owls.")
+    house.search.refresh()
+    house.search.close()
+    assert process(_KILLED, *first.split(), data=bench.folder).status == -9
+    assert house.store.changes.unfinished()
+    if then:
+        came = process(_MAIN, *then.split(), data=bench.folder)
+    else:
+        await open_parts(Settings(data_dir=bench.folder)).aclose()
+        came = Outcome("opened", "")
+    return Outcome(came.status, f"{came.text}\nunfinished: {house.store.changes.unfinished()}")
+
+
+_REMOVALS: dict[str, tuple[tuple[str, str], int | str, str]] = {
+    "a deletion was killed, and is given again": (
+        ("delete c", "delete c"),
+        2,
+        "A removal that an earlier command began",
+    ),
+    "a deletion was killed": (("delete c", "collections"), 0, "A removal that an earlier command began is finished"),
+    "a deletion was killed, and a server or the page starts": (("delete c", ""), "opened", ""),
+}
+
 _AGAIN = "made again from the store"
 ROWS: tuple[Row, ...] = (
     *(Row(name, damaged, how, 0, f"The {index} index was damaged", _AGAIN) for name, (index, how) in _DAMAGED.items()),
+    *(Row(name, next_command, *row, "unfinished: False") for name, row in _REMOVALS.items()),
 )

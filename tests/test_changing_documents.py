@@ -75,8 +75,9 @@ async def answered_while_documents_change(
 
 
 @pytest.mark.parametrize(("providers", "change"), [("embedded", "delete"), ("chat", "replace")])
-async def test_an_answer_quotes_what_was_there(
+async def test_an_answer_quotes_what_was_there_and_says_so(
     providers: str, change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = await answered_while_documents_change(providers, change, QUESTION, tmp_path, monkeypatch)
     assert told.startswith("answered\n[True ")
+    assert "Replaced or deleted while this was answered" in told

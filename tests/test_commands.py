@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sqlite3
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -329,6 +330,12 @@ def test_ctrl_c_says_how_to_go_on_and_that_works(cli: Cli, spawn: Spawn, setting
     status, shown, _ = cli(*command[1].split())
     assert status == OK
     assert shown.startswith(QUESTION)
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_a_command_needs_no_open_streams(closed: str) -> None:
+    command = [sys.executable, "-m", "agent", "collections"]
+    assert subprocess.run(["bash", "-c", f'"$0" "$@" {closed}', *command], check=False).returncode == 0
 
 
 def test_a_closed_pipe_ends_the_command_in_silence(spawn: Spawn, settings: Settings) -> None:

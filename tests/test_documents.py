@@ -12,8 +12,7 @@ from agent.answer.model import Answer, Countered
 from agent.answer.outline import to_terminal
 from agent.answer.summary import documents_and_rows
 from agent.answer.words import side_heading, side_label
-from agent.state import FramingState, RunState
-from tools.errors import StoreError
+from agent.state import DroppedClaim, FramingState, RunState
 
 
 def told(answer: Answer) -> dict[str, tuple[str, list[int], str]]:
@@ -99,6 +98,11 @@ def test_a_reply_answers_a_claim_that_begins_with_what_it_names() -> None:
     answer = toll_answer(toll_run(claims=[*CLAIMS[:2], *said, *CLAIMS[2:], own]))
     found = {reply: c.text for s in answer.perspectives for c in s.all_claims for reply in c.answered_by}
     assert [found.get(c["text"], "") for c in said] == [*met.values()]
+    lost = written("p2", "A claim that did not hold.", 14)
+    dropped = [DroppedClaim(perspective="p2", text=lost["text"], check="source")]
+    claims = [*CLAIMS[:2], *said, own]
+    answer = toll_answer(toll_run(claims=claims, drafts=[lost, *claims], dropped=dropped))
+    assert not any(c.answered_by for s in answer.perspectives for c in s.all_claims)
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "html", "docx", "remote"])
@@ -149,9 +153,35 @@ def test_rows_of_a_table_are_no_documents_of_their_own(rows: dict[str, int], hel
     assert documents_and_rows(named) == held
 
 
-def test_an_answer_of_an_earlier_version_is_refused_with_a_remedy() -> None:
-    with pytest.raises(StoreError, match="Ask the question again"):
-        Answer.model_validate(json.loads(toll_answer().model_dump_json()) | {"schema_version": "4.0"})
+@pytest.mark.parametrize("version", ["2.0", "3.0", "4.0"])
+def test_answers_that_were_stored_before_open(version: str) -> None:
+    now = toll_answer()
+    stored = json.loads(now.model_dump_json()) | {"schema_version": version, "chosen": [{"passage_id": 1, "gain": 1.0}]}
+    yes, no, third = stored["perspectives"]
+    for claim in (*yes["claims"], *no["claims"], *third["claims"], *stored["also"]):
+        claim["tier"] = "case"
+    no |= {"status": "leaning", "claims": [{**c, "tier": "leaning"} for c in no["claims"][:2]]}
+    for line in stored["coverage"]:
+        line |= {"copies": 1, "leaning": 2}
+    stored["coverage"][1] |= {"status": "leaning", "strength": "unsure"}
+    if version == "2.0":
+        stored["plain"] = [{**c, "role": "plain"} for c in stored.pop("also")]
+        stored["usage"]["pairs_judged"] = stored["usage"].pop("passages_judged")
+        del stored["documents"], third["objections"]
+        for part in (*stored["citations"], *no["claims"]):
+            del part["speaker"]
+    answer = Answer.model_validate_json(json.dumps(stored))
+    assert [c.text for c in answer.also] == [TEXTS[8], *(c["text"] for c in no["claims"])]
+    assert {c.role for c in answer.also} == {"also"}
+    opened, line = answer.perspectives[1], answer.coverage[1]
+    assert (opened.claims, opened.status, line.status, line.strength) == ([], "not_found", "not_found", "none")
+    assert (answer.perspectives[0], answer.usage, answer.schema_version) == (now.perspectives[0], now.usage, "4.1")
+    assert Answer.model_validate_json(answer.model_dump_json()) == answer
+    shown = to_markdown(answer)
+    assert QUESTION in shown
+    assert ("## Documents" in shown) is (version != "2.0")
+    with pytest.raises(ValueError, match="schema_version"):
+        Answer.model_validate(stored | {"schema_version": "1.0"})
 
 
 def test_the_side_against_a_claim_has_its_own_name() -> None:

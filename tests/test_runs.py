@@ -24,6 +24,7 @@ from tools.errors import (
     RunBusyError,
     RunCancelledError,
     RunError,
+    StoreFullError,
     UnknownCollectionError,
     UnknownRunError,
 )
@@ -96,6 +97,17 @@ async def test_a_cancelled_run_ends_says_so_and_can_be_resumed(settings: Setting
         assert ended == ["cancelled", "answered"]
         stages = [e.data["stage"] for e in await followed(runs, run_id) if e.kind == "stage"]
         assert stages.count("frame") == 1
+
+
+async def test_a_follower_hears_of_an_unrecorded_end(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> bool:
+        raise StoreFullError("the disk is full.")
+
+    async with door(settings) as runs:
+        monkeypatch.setattr(runs.run_store, "finish", full)
+        run_id = await runs.start(QUESTION)
+        with pytest.raises(StoreFullError, match="full"):
+            await asyncio.wait_for(runs.answer(run_id), 20)
 
 
 # Ownership

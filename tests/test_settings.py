@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+from agent.models.from_settings import build_judge
 from agent.settings import Settings, env_example, find_env_file, load_settings
 from tools.errors import SettingsError
 
@@ -51,3 +52,24 @@ def test_ollamas_address_is_read_as_ollama_reads_it() -> None:
         *(("https://gpu.example/ollama", "https://gpu.example/ollama"), ("[::]:9000", f"{here}:9000")),
     ):
         assert load_settings(ollama_host=given).ollama_host == address
+
+
+@pytest.mark.parametrize(
+    ("name", "fine", "wrong", "said"),
+    [
+        ("api_hosts", "api.example.org, ::1", "https://api.example.org", "host names without https://"),
+        ("api_origins", "https://a.example:8443, http://[::1]", "https://a.example/", "without a path"),
+        ("public_url", "https://a.example/steelman/", "https://a.example/v1", "the path before /v1"),
+        ("api_rate", "20/second; 600/minute", "20/second; 0/minute", "a rate of 0"),
+        ("openai_api_key", "sk-1", '"sk-1"', "without quotation marks"),
+    ],
+)
+def test_mistakes_are_refused_with_the_form_that_is_meant(name: str, fine: str, wrong: str, said: str) -> None:
+    load_settings(**{name: fine})
+    with pytest.raises(SettingsError, match=said):
+        load_settings(**{name: wrong})
+
+
+def test_a_prompt_for_a_judge_that_is_no_chat_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="STEELMAN_JUDGE_PROMPT"):
+        build_judge(load_settings(judge_prompt=tmp_path / "prompt.md"))

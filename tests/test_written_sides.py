@@ -189,8 +189,8 @@ async def test_claims_keep_their_reasons_and_answers(bench: Bench) -> None:
     assert [c.get("answers") for c in mine] == [bench.id("trippers"), *[None] * 10]
     copies = {bench.id(LETTER), bench.id("print it again")}
     assert {*next(d["passages"] for d in found["drafts"] if d.get("answers"))} == copies
-    # The model wrote nothing for the other side, whose one passage is quoted.
     assert {i for c in found["claims"] if c["perspective"] == "p2" for i in c["passages"]} <= {bench.id("trippers")}
+    assert "The model wrote nothing for 'side 2'." in [n["message"] for n in found["notes"]]
 
 
 async def test_claims_that_say_the_same_are_merged(bench: Bench) -> None:

@@ -24,7 +24,7 @@ from agent.answer.model import (
     side_strength,
 )
 from agent.answer.retrieved import answer_documents, cited_passages, coverage_in, found_passages, group_same_texts
-from agent.answer.summary import notes_of, query_notes, summarise
+from agent.answer.summary import notes_of, query_notes, repeat_notes, replaced_source_notes, summarise
 from agent.evidence.coverage import originals_of
 from agent.models.providers import Providers
 from agent.options import RunOptions, stage_deadline
@@ -44,6 +44,8 @@ class CitationNumbering:
 
     passages: dict[int, Passage]
     claims: Sequence[Claim]
+    dropped: Sequence[Claim] = ()
+    """Claims that verification left out."""
     citations: dict[tuple[tuple[str, str], str], Citation] = field(default_factory=dict)
 
     def cite(self, claim: Claim, passage: int | None = None) -> list[int]:
@@ -63,10 +65,12 @@ class CitationNumbering:
 
     def _answered(self, claim: Claim) -> Claim | None:
         """Returns the opposing claim that this one answers: it cites the passage that the model named, if possible
-        as its first."""
+        as its first. None if that claim was dropped."""
         place, passage = _place(claim), claim.get("answers")
-        rivals = (c for c in self.claims if c["perspective"] and _place(c) != place and passage in c["passages"])
-        return min(rivals, key=lambda c: c["passages"][:1] != [passage], default=None)
+        written = [*self.claims, *self.dropped]
+        rivals = (c for c in written if c["perspective"] and _place(c) != place and passage in c["passages"])
+        met = min(rivals, key=lambda c: c["passages"][:1] != [passage], default=None)
+        return None if any(met is c for c in self.dropped) else met
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
         key = passage.document, speaker_of(passage, quote)
@@ -118,7 +122,9 @@ def assemble(
     `answer_documents`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
-    numbering = CitationNumbering(passages, claims)
+    lost = {(d["perspective"], d["text"]) for d in state.get("dropped", [])}
+    dropped = [c for c in state.get("drafts", []) if (c["perspective"], c["text"]) in lost]
+    numbering = CitationNumbering(passages, claims, dropped)
     framing, against = state["framing"], state.get("against")
     sides, also, crux = _numbered(state, claims, numbering)
     outcome, intervals = _outcome(state, sides, also), state.get("intervals", {}).items()
@@ -263,11 +269,17 @@ async def build_answer(
     quoted = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
     quoted |= cited_passages(state)
     passages = await asyncio.to_thread(providers.passages, found_passages(state) | quoted)
-    nearest, same = list[str](), originals_of(passages)
+    stored = await asyncio.to_thread(providers.store.passages, quoted)
+    originals = originals_of(passages)
+    nearest, same = list[str](), originals
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
     within = Budget(deadline_at=stage_deadline(options, "verify"))
     with contextlib.suppress(DeadlineError), budget_scope(within):  # optional parts, skipped if late
         same = await in_time(group_same_texts(providers.models, state, passages))
         if SAMPLES in options.collections and not state.get("claims"):
             nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))
-    return assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
+    answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
+    gone = [p for i, p in passages.items() if i in quoted and i not in stored]
+    return answer.model_copy(
+        update={"notes": [*answer.notes, *repeat_notes(state, originals), *replaced_source_notes(gone)]}
+    )

@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from agent.limits import STRONG_CLAIMS, STRONG_SOURCES
-from tools.errors import StoreError
 
 SCHEMA_VERSION: Literal["4.1"] = "4.1"
 
@@ -23,6 +22,25 @@ LEAD_NOTE_KINDS = ("not_found", "corrected")
 """The kinds of notes that stand above the sides: nothing was found, or a reader changed the answer."""
 FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
 """Kinds of notes in the line below the answer, in this order; `--explain` shows all."""
+
+_EARLIER = ("2.0", "3.0", "4.0")
+_DROPPED_FIELDS = ("tier", "leaning", "copies", "chosen", "plain")
+_RENAMED_VALUES = {("role", "plain"): "also", ("status", "leaning"): "not_found", ("strength", "unsure"): "none"}
+
+
+def _with_current_names(part: Any) -> Any:
+    """Returns a part of a stored answer with this schema's names."""
+    if isinstance(part, list):
+        return [_with_current_names(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        "passages_judged" if name == "pairs_judged" else name: _RENAMED_VALUES.get((name, value), value)
+        if isinstance(value, str)
+        else _with_current_names(value)
+        for name, value in part.items()
+        if name not in _DROPPED_FIELDS
+    }
 
 
 class AnswerModel(BaseModel):
@@ -278,12 +296,15 @@ class Answer(AnswerModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_this_version(cls, given: Any) -> Any:
-        version = given.get("schema_version", SCHEMA_VERSION) if isinstance(given, dict) else SCHEMA_VERSION
-        if version != SCHEMA_VERSION:
-            what = f"an earlier version of Steelman made this answer (schema {version})"
-            raise StoreError(f"{what}, and this version cannot show it. Ask the question again.")
-        return given
+    def _upgrade(cls, stored: Any) -> Any:
+        """Returns an answer of an earlier schema in this one. Its claims that only leaned to a side move to `also`."""
+        if not isinstance(stored, dict) or stored.get("schema_version") not in _EARLIER:
+            return stored
+        unsure = [c for side in stored["perspectives"] for c in side["claims"] if c.get("tier") == "leaning"]
+        sides = [{**s, "claims": [c for c in s["claims"] if c not in unsure]} for s in stored["perspectives"]]
+        also = stored.get("also") or stored.get("plain") or []
+        also = [*also, *({**claim, "role": "also"} for claim in unsure)]
+        return _with_current_names(stored | {"schema_version": SCHEMA_VERSION, "perspectives": sides, "also": also})
 
     @field_validator("perspectives")
     @classmethod

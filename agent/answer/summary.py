@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
 from typing import cast
 
@@ -13,6 +13,7 @@ from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
+from tools.passages import Passage
 
 SEARCH_INCOMPLETE = "though not all could be searched and read; the notes say what failed"
 """Follows 'nothing was found' if something failed."""
@@ -136,6 +137,22 @@ def _counter_summary(outcome: Outcome, against: CounterTarget) -> str:
 
 
 _UNREAD_SHOWN = 3
+
+
+def repeat_notes(state: RunState, originals: Mapping[int, int]) -> list[Note]:
+    """Returns a note on passages that were not judged because they are copies. originals: the first copy of each
+    passage."""
+    judged = {i for scores in state.get("support", {}).values() for i in scores}
+    if not (copies := sum(i not in judged and first in judged for i, first in originals.items())):
+        return []
+    return [Note(kind="scope", text=f"Passages that repeat others nearly word for word, and were read once: {copies}.")]
+
+
+def replaced_source_notes(passages: Sequence[Passage]) -> list[Note]:
+    """Returns a note on documents that were replaced or deleted during the run."""
+    named = dict.fromkeys(f"“{shorten(p.title or p.document_id, 90, placeholder=' …')}”" for p in passages)
+    text = f"Replaced or deleted while this was answered, and quoted as it was before: {_shortened([*named])}."
+    return [Note(kind="scope", text=text)] if named else []
 
 
 def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:

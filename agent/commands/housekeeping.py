@@ -18,8 +18,12 @@ from tools.store.store import SAMPLES, Store
 
 def collections(args: argparse.Namespace) -> int:
     """Prints the collections, or one collection's documents."""
+    from agent.runs.bootstrap import open_indexes
+
     settings = load_settings()
     store = Store(Database(settings.database_path))
+    if store.changes.unfinished():
+        open_indexes()[1].close()
     if args.name:
         for row in store.documents(args.name):
             about = ", ".join(filter(None, [row["title"], row["publisher"], *stored_document_facts(row)]))

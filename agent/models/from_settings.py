@@ -92,7 +92,15 @@ def _check_compatible(settings: Settings, name: str, named: str, given: str) -> 
 
 
 def build_judge(settings: Settings) -> Judge | None:
-    """Returns the remote judge, or None. Raises SettingsError for an unusable prompt file."""
+    """Returns the remote judge, or None. Raises SettingsError for an unusable or unused prompt file."""
+    judge = _remote_judge(settings)
+    if settings.judge_prompt and not isinstance(judge, ChatJudge):
+        advice = "Set STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL to one, or leave the prompt out."
+        raise SettingsError(f"STEELMAN_JUDGE_PROMPT is for a judge that is a chat model. {advice}")
+    return judge
+
+
+def _remote_judge(settings: Settings) -> Judge | None:
     if settings.provider == "embedded" or settings.judge.startswith(("embedded", "hub:")):
         return None
     if judges_in_batches(settings):

@@ -1,6 +1,7 @@
 """Opens the agent (store, indexes, providers), and prepares a run: its default options, its checks and its first
 state."""
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from agent.samples import calibration_pairs, index_samples
 from agent.settings import Settings, load_settings
 from agent.state import RunState
 from tools.documents.sandbox import ReaderLimits
+from tools.errors import SteelmanError
 from tools.models.cache import VectorCache
 from tools.models.judges.judge import Judge
 from tools.store.database import Database
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from tools.models.encoders import Encoder
     from tools.store.hybrid import HybridSearch
 
+_LOG = logging.getLogger("steelman.store")
 BuildProviders = Callable[[Settings, Store], Providers]
 
 
@@ -71,7 +74,9 @@ def open_parts(settings: Settings, build: BuildProviders | None = None) -> Agent
     database = Database(settings.database_path)
     try:
         store = Store(database)
-        return AgentParts(settings, database, store, build(settings, store))
+        parts = AgentParts(settings, database, store, build(settings, store))
+        _finish_removals(store, parts.providers.search)
+        return parts
     except BaseException:
         database.close()
         raise
@@ -99,7 +104,20 @@ def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     settings = load_settings()
     store = Store(Database(settings.database_path))
     encoder = build_encoder(settings, load_encoder())
-    return store, build_search(settings, store, encoder), encoder
+    search = build_search(settings, store, encoder)
+    _finish_removals(store, search)
+    return store, search, encoder
+
+
+def _finish_removals(store: Store, search: "HybridSearch") -> None:
+    """Removes from the indexes what a killed command removed only from the store. Warns if that fails."""
+    if not store.changes.unfinished():
+        return
+    try:
+        search.refresh()
+        _LOG.warning("A removal that an earlier command began is finished now.")
+    except SteelmanError as exc:
+        _LOG.warning("The indexes still hold what an earlier command removed from the store: %s", exc)
 
 
 USER_COLLECTION = "mine"

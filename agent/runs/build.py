@@ -33,8 +33,9 @@ from tools.models import encoders
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
 from tools.models.judges.checker import ClaimChecker
+from tools.models.judges.judge import Pair
 from tools.net.http import is_local, without_login
-from tools.store.store import Store
+from tools.store.store import SAMPLES, Store
 
 
 def build_providers(settings: Settings, store: Store) -> Providers:
@@ -135,3 +136,20 @@ def _remotes(settings: Settings, chats: dict[str, ChatModel], models: Models, we
         for address, what, required, setting in services
         if address
     )
+
+
+_QUESTION = "Should schools ban smartphones?"
+
+
+async def warm_up(providers: Providers) -> None:
+    """Loads the embedded providers, so that the first question does not wait. Sends no request."""
+    models = providers.models
+    await providers.frame(_QUESTION, [])
+    if models.remote_judge is None:
+        await models.judge().support([Pair(_QUESTION, _QUESTION)])
+        await models.judge().stances(
+            [Pair(f"Yes: {_QUESTION}", _QUESTION, f"No: {_QUESTION}", form="answer")], closely=True
+        )
+    if not providers.searched_elsewhere() and providers.store.has_collection(SAMPLES):
+        vector = (await models.encode_queries([_QUESTION]))[0]
+        await asyncio.to_thread(providers.search.search, _QUESTION, vector, [SAMPLES], 1)

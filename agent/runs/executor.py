@@ -105,6 +105,8 @@ class RunExecutor:
         """max_concurrent: runs executed at a time; others wait, and so does their deadline."""
         self.owner = uuid.uuid4().hex
         self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.unrecorded: dict[str, SteelmanError] = {}
+        """Errors of runs whose end could not be recorded, as on a full disk, for their followers."""
         self.on_end: Callable[[str], object] = lambda _: None
         """Called at each end with the answer's outcome, or the run's status."""
         self.turns = asyncio.Semaphore(max_concurrent or sys.maxsize)  # first come, first served
@@ -113,6 +115,7 @@ class RunExecutor:
 
     def launch(self, run_id: str, begin: PrepareInput, options: RunOptions) -> None:
         """Starts a task for a run that this process owns."""
+        self.unrecorded.pop(run_id, None)
         task = asyncio.create_task(self._work(run_id, begin, options), name=f"run-{run_id}")
         self.tasks[run_id] = task
         task.add_done_callback(lambda _: self.tasks.pop(run_id, None))
@@ -177,9 +180,11 @@ class RunExecutor:
     async def _end(
         self, run_id: str, status: RunStatus, data: dict[str, Any], answer: str | None = None, error: str | None = None
     ) -> None:
-        with contextlib.suppress(SteelmanError):  # a run whose end is not recorded is interrupted
+        try:
             if await self._in_thread(self._run_store.finish, run_id, self.owner, status, data, answer, error):
                 self.on_end(data.get("outcome", status))
+        except SteelmanError as exc:
+            self.unrecorded[run_id] = exc
 
     async def _beat(self, run_id: str) -> None:
         """Renews the heartbeat. Ends the task if the run is cancelled or another process's."""

@@ -159,6 +159,8 @@ class Runs:
                 yield event
             if run.status != "running" and not run.interrupted:
                 return
+            if exc := self.executor.unrecorded.get(run.id):
+                raise exc
             if run.interrupted:
                 hint = f"Go on with it: `{resume_command(run.id)}`."
                 raise RunAbandonedError(f"the process that worked on run {run.id} is gone.", hint=hint)
@@ -275,9 +277,11 @@ async def open_runs(
     *,
     offline: bool = False,
     max_concurrent: int | None = None,
+    warm: bool = False,
     build: BuildProviders | None = None,
 ) -> AsyncIterator[Runs]:
-    """Opens the service and indexes the samples. offline: send no request off this machine."""
+    """Opens the service and indexes the samples. offline: send no request off this machine. warm: load all models
+    now."""
     given = {"build": build} if build else {}
     async with Runs(settings or load_settings(), max_concurrent=max_concurrent, **given) as runs:
         if offline:
@@ -285,4 +289,8 @@ async def open_runs(
         if sys.stderr.isatty() and not runs.store.has_collection(SAMPLES):
             print("Indexing the sample passages (once) …", file=sys.stderr)
         await asyncio.to_thread(runs.parts.index_samples)
+        if warm:
+            from agent.runs.build import warm_up
+
+            await warm_up(runs.providers)
         yield runs

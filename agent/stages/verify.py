@@ -362,14 +362,29 @@ async def add_quotations(checks: ClaimVerifier, held: Sequence[Claim], limit: in
     drafted = {c["perspective"] for c in state["drafts"] if not c.get("objection")}
     filling: list[Claim] = []
     for perspective in (p for p in state.get("perspectives", []) if p["id"] not in shown):
-        if mine := [q for q in passed if q["perspective"] == perspective["id"]][:limit]:
-            filling += mine
-            name = f"'{perspective['name']}'"
-            failed = f"Nothing that the model wrote for {name} passed the checks"
-            what = failed if perspective["id"] in drafted else f"The model wrote nothing for {name}"
+        mine = [q for q in passed if q["perspective"] == perspective["id"]][:limit]
+        filling += mine
+        name, own = f"'{perspective['name']}'", perspective["id"]
+        failed = f"Nothing that the model wrote for {name} passed the checks"
+        what = failed if own in drafted else f"The model wrote nothing for {name}"
+        if mine:
             brief = "Quotations stand in for what the model wrote."
             current_log().note("degraded", f"{what}: its sources are quoted instead.", brief)
+        elif own not in drafted and _by_model(checks) and _covered(state, own):
+            current_log().note("degraded", f"{what}.")
     return filling
+
+
+def _by_model(checks: ClaimVerifier) -> bool:
+    """Whether a model wrote, without a failure that another note tells."""
+    embedded = checks.state.get("served_by", {}).get("write", "embedded").startswith("embedded")
+    told = any(n["stage"] == "write" for n in checks.state.get("notes", []))
+    return checks.providers.quote is not None and not embedded and not told
+
+
+def _covered(state: RunState, side: str) -> bool:
+    """Whether the model read a passage that supports the side."""
+    return not set(state["coverage"][side]["ids"]).isdisjoint(state.get("selected", {}).get(side, ()))
 
 
 async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:

@@ -192,6 +192,10 @@ class ChangeLog:
         query = "SELECT number, collection_id, passage_id FROM removals WHERE number > ? ORDER BY number LIMIT ?"
         return [(*row,) for row in self._db.rows(query, (after, limit))]
 
+    def unfinished(self) -> bool:
+        """Whether an index may still contain removed passages, as after a killed command."""
+        return bool(self._db.rows("SELECT 1 FROM removals JOIN indexes ON number > removal LIMIT 1"))
+
     def position(self, index: str) -> IndexPosition | None:
         """The index's position; None before its first build."""
         rows = self._db.rows("SELECT making, passage, removal FROM indexes WHERE name = ?", (index,))
