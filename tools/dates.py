@@ -61,10 +61,9 @@ def dates_in(text: str) -> list[str]:
 
 
 def date_of_result(value: object, now: datetime | None = None) -> str:
-    """A search engine's date (`Mar 12, 2026`, `3 days ago`, an ISO timestamp) as ISO, with its own precision; else
-    empty.
+    """A search engine's date (`Mar 12, 2026`, `3 days ago`, an ISO timestamp) as ISO, as precise as the engine's.
 
-    Empty for dates in the future, without a year, or in numbers whose month is uncertain.
+    Empty for other texts, dates in the future, dates without a year, and numbers whose month is uncertain.
     """
     text = value.strip() if isinstance(value, str) else ""
     if len(text) > _LONGEST or _AMBIGUOUS.fullmatch(text) or not _TELLS_YEAR.search(text):

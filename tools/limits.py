@@ -1,8 +1,8 @@
-"""Limits and thresholds of `tools` that several modules use or a person tunes, each with its unit and reason.
+"""Limits and thresholds of `tools` that several modules use or that a person tunes. Each has its unit and its reason.
 
-Fitted values stay in files. `weights/judge/calibration.json`: the judge's calibration, and `threshold`, the probability
-of support. `weights/quoting.json`: the thresholds of quotations (`QuotingWeights`). The weights of the selection stay
-beside their formula in `selection.py`; `language/sentences.py` has the length of a passage.
+Fitted values are stored in files. `weights/judge/calibration.json` has the judge's calibration and `threshold`, the
+least probability of support. `weights/quoting.json` has the thresholds of quotations (`QuotingWeights`). `selection.py`
+has the weights of the selection, beside their formula. `language/sentences.py` has the length of a passage.
 """
 
 # Time, in seconds. A call also ends at its stage's deadline.

@@ -1,6 +1,7 @@
 """Disk caches of computed or fetched values: vectors, judged pairs, search results, pages.
 
-They may be deleted at any time. Keys contain the content and the version of the code or model that computed the value.
+The caches may be deleted at any time. A key contains the content, and the version of the code or model that computed
+the value.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _A_DAY = 86_400.0  # seconds
-_LARGEST = 400_000  # rows; opening the cache deletes the oldest beyond it
+_LARGEST = 400_000  # rows; opening the cache deletes the oldest rows beyond this number
 
 
 class CacheFile:

@@ -35,7 +35,7 @@ def lower_priority() -> None:
 class Worker:
     """Runs models in one thread, up to 64 items at a time, so that large requests do not block others.
 
-    Both methods return the model's output, a row for each item, and raise the model's errors.
+    `run` and `arun` return the model's output, a row for each item, and raise the model's errors.
     """
 
     def __init__(self) -> None:
@@ -56,5 +56,5 @@ WORKER = Worker()
 
 
 def _batches_of(items: Sequence[Any]) -> Sequence[Sequence[Any]]:
-    """At least one batch: the model also reports its width for no items."""
+    """At least one batch, because the model reports its width even for no items."""
     return list(batches(items, _BATCH)) or [items]

@@ -1,4 +1,4 @@
-"""How a chat model is asked for JSON of a given shape.
+"""The forms of a request that asks a chat model for JSON of a given shape.
 
 The forms range from strict JSON schemas to plain text. Parts that the model refused (temperature, system turn, stream)
 are left out.
@@ -59,7 +59,7 @@ class RequestForm:
     def lower(self, refusal: Refusal) -> "RequestForm | None":
         """The next simpler form after a refusal; None if the refusal is about something else or no simpler form exists.
 
-        The field that the server names decides, else its words.
+        The field that the server names decides. If it names no field, its words decide.
         """
         if refusal.status in _NOT_ABOUT_FORM or is_too_long(refusal):
             return None
@@ -82,8 +82,8 @@ class RequestForm:
     def options(self, shape: type[BaseModel]) -> dict[str, Any]:
         """The options of an OpenAI-compatible client.
 
-        They are sent as `extra_body`: with its own `response_format` the client fails on streams of servers that omit
-        fields.
+        The options are sent as `extra_body`, because the client's own `response_format` fails on streams of servers
+        that omit fields.
         """
         options: dict[str, Any] = {"stream_usage": True} if self.counted and self.streamed else {}
         if bare := self.schema(shape):
@@ -101,8 +101,8 @@ class RequestForm:
 
 
 def strict_schema(shape: type[BaseModel], lengths: bool = False) -> dict[str, Any]:
-    """The shape's schema for strict modes: closed objects, all fields required, no other keywords except optional
-    lengths."""
+    """The shape's schema for strict modes. Objects are closed and all fields are required. Optional lengths are the
+    only other keywords."""
     schema: dict[str, Any] = _strict(shape.model_json_schema(), _KEYWORDS | _LENGTHS if lengths else _KEYWORDS)
     return schema
 
