@@ -1,4 +1,4 @@
-"""The SQLite file that holds everything stored: schema, upgrades and connections."""
+"""The SQLite file with all stored data: its schema, upgrades and connections."""
 
 import os
 import sqlite3
@@ -150,7 +150,7 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection, opened if needed. It closes at the thread's end at the latest."""
+        """This thread's connection, opened if needed. The connection closes at the thread's end at the latest."""
         if (mine := getattr(self._local, "opened", None)) is None:
             mine = self._local.opened = self._opened()
         yield mine
@@ -179,7 +179,8 @@ class Database:
             return connection.execute(query, values).fetchall()
 
     def rows_of(self, query: str, ids: Sequence[int]) -> list[sqlite3.Row]:
-        """All rows of a query that ends with `IN`, for these ids. SQLite limits a statement's parameters."""
+        """All rows of a query that ends with `IN`, for these ids. Long lists are split, because SQLite limits a
+        statement's parameters."""
         with self.read() as connection:
             return [
                 row
@@ -189,7 +190,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that takes the write lock at its start, so it does not fail half-way."""
+        """A transaction that takes the write lock at its start, so that no other writer makes it fail half-way."""
         with database_errors(self.path), self.connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -246,7 +247,8 @@ def database_errors(path: Path) -> Iterator[None]:
 
 
 def to_wal(connection: sqlite3.Connection) -> None:
-    """Enables write-ahead logging. Two processes that do this to a new file at once get SQLITE_BUSY without a wait."""
+    """Enables write-ahead logging. If two processes enable it on a new file at once, SQLite raises SQLITE_BUSY without
+    a wait."""
     give_up = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -290,7 +292,7 @@ def _store_error(exc: sqlite3.DatabaseError, path: Path) -> StoreError:
 
 
 def to_float16(vectors: NDArray[np.float32]) -> bytes:
-    """Vectors as they are stored."""
+    """The bytes that the store keeps of vectors."""
     return vectors.astype(np.float16).tobytes()
 
 
