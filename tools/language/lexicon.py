@@ -1,6 +1,6 @@
-"""English words: word lists for one use each, stems, and parts of speech by the Penn Treebank lexicon of TextBlob.
-The lists differ because shared ones would change results: a query drops other words than a comparison. The lexicon
-is read by path, because importing `textblob` takes a second."""
+"""English words: word lists, stems, and parts of speech from the Penn Treebank lexicon of TextBlob. Each word list has
+one use, because shared lists would change results: a query drops other words than a comparison. The lexicon is read by
+path, because importing `textblob` takes a second."""
 
 import re
 from functools import cache
@@ -61,7 +61,7 @@ FOREIGN_OPENERS = {
 
 @cache
 def analyzer() -> "TextAnalyzer":
-    """Lower case, no accents, no stop words, Snowball's English stems; for texts and queries."""
+    """Returns the analyzer of texts and queries: lower case, no accents, no stop words, Snowball's English stems."""
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     builder = TextAnalyzerBuilder(Tokenizer.simple())
@@ -71,7 +71,7 @@ def analyzer() -> "TextAnalyzer":
 
 
 def count(number: int, noun: str) -> str:
-    """Returns '1 passage' or '1,200 passages'; the plural adds an s."""
+    """Returns a number with its noun: '1 passage' or '1,200 passages'. The plural adds an s."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -129,7 +129,8 @@ def bare_word(text: str) -> str:
 
 
 def pos_tag(text: str) -> str:
-    """Returns the most frequent Penn tag of a word; unknown words by their ending, else a noun's."""
+    """Returns the most frequent Penn tag of a word. An unknown word gets the tag that its ending suggests, else a
+    noun's tag."""
     core = bare_word(text)
     if re.fullmatch(r"[\d.,%$£€/-]+", core):
         return "CD"
@@ -162,8 +163,8 @@ def is_name(text: str) -> bool:
 
 
 def finite_verb(words: list[str]) -> int | None:
-    """Returns the index of the first word after another that may be a statement's finite verb; None for a noun
-    phrase. A plural noun that is also a verb ('costs') counts before a possible object."""
+    """Returns the index of the first word that may be a statement's finite verb, from the second word on; None for a
+    noun phrase."""
     for i, text in enumerate(words[1:], start=1):
         core, before = bare_word(text), bare_word(words[i - 1])
         tag = pos_tag(text)
