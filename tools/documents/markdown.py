@@ -99,7 +99,7 @@ def _with_author_and_date(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bounded(text: str) -> str:
-    """Blanks the opening brackets of a paragraph that has too many, because parsing it would take hours."""
+    """Blanks all markup characters of a paragraph that has too many of them, because parsing it would take hours."""
     parts = re.split(r"(\n[ \t]*\n)", text)
     return "".join(_OPENED.sub(" ", p) if len(_OPENED.findall(p)) > _MOST_BRACKETS else p for p in parts)
 

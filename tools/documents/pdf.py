@@ -32,7 +32,7 @@ _NOTE = re.compile(r"(?:\d{1,3}[.)]?|[*†‡§¶∗]{1,3})\s*(?=\S)")
 _SENTENCE_END = re.compile(r"[.!?:…][\"'”’)\]]*$")
 _LARGER, _SMALLER = 1.12, 0.93  # factors of the size of most of the text
 _ALIKE, _NEAR = 0.08, 0.25  # by how much of a size another may differ: the same; of a word in another font
-_INDENT = 0.8  # of the size
+_INDENT = 0.8  # factor of the size of the text
 
 
 @dataclass(slots=True)

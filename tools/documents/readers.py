@@ -72,5 +72,5 @@ READERS: dict[str, Callable[..., ReaderOutputs]] = {
     **dict.fromkeys(_TABLE_ENDINGS, read_rows),
 }
 
-# Parsed if found in folders. Most .json files in folders belong to some program
+# File endings to look for in folders. A .json file in a folder mostly belongs to a program.
 FOLDER_ENDINGS = tuple(ending for ending in READERS if ending != ".json")
