@@ -18,8 +18,9 @@ from tools.errors import BudgetError, DeadlineError
 T = TypeVar("T")
 
 NoteKind = Literal["failed", "degraded", "scope", "late", "skipped", "unjudged"]
-"""'degraded': another provider replaced the failed one. 'late': the time ran out. 'skipped': not read or asked.
-'unjudged': retrieved, but not judged or checked. 'scope': done in another way than usual, with little effect."""
+"""'degraded': another provider replaced the failed one. 'late': the time ran out. 'skipped': a source was not read, or
+a provider was not asked. 'unjudged': passages were retrieved, but not judged or checked. 'scope': the stage worked in
+an unusual way, with little effect."""
 NOT_ALL_JUDGED = "Not everything that was found was read."
 
 

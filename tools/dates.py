@@ -23,7 +23,7 @@ WRITTEN_DATE = (
     rf"(?:[a-z]{{3,6}}day,? )?(\d\d?(?:[a-z]{{2}})? {_MONTH},? \d{{4}}|{_MONTH} (?:\d\d?(?:[a-z]{{2}})?,? )?\d{{4}}"
     r"|\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{4})(?:,? (?:at )?\d\d?(?:[:.]\d\d(?: ?[ap]m)?| ?[ap]m))?"
 )
-"""A date as a regular expression, to be matched without regard to case; its one group has no weekday and time."""
+"""A regular expression for a date, to be matched without regard to case. Its only group leaves out weekday and time."""
 _LONGEST = 60
 
 

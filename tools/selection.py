@@ -25,7 +25,7 @@ from tools.passages import Passage
 Floats = NDArray[np.floating]
 
 INDEPENDENCE = 0.05
-"""Gain of a new source."""
+"""The gain of a passage from a new source."""
 _DIGITS = 9  # gains are rounded to these digits: rounding errors must not break ties
 
 
@@ -74,7 +74,7 @@ def independent_first(passages: Sequence[Passage]) -> list[int]:
 
 
 ALIKE = 0.8
-"""Cosine above which two passages probably make the same point."""
+"""Two passages with a higher cosine probably make the same point."""
 _STEEP = 20.0
 
 

@@ -26,7 +26,8 @@ from tools.net.route import cause
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # read by the library at import
 HOST = "127.0.0.1"
 GPU_MODEL = "Qwen/Qwen3-4B-Instruct-2507"
-"""Answers without a reasoning phase, as the judge needs. Keys and values take half of 24 GB, at 144 KiB a token."""
+"""This model answers without a reasoning phase, as the judge requires. Its keys and values take half of 24 GB, at 144
+KiB a token."""
 CPU_MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
 _KNOWN = {GPU_MODEL: "Apache-2.0, about 8.0 GB", CPU_MODEL: "Apache-2.0, about 3.1 GB"}
 _CHAT_TOKENS, _SCORE_TOKENS = 16384, 512  # tokens of a prompt and its answer; twenty passages to judge take half

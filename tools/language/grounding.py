@@ -15,7 +15,7 @@ from tools.language.sentences import SENTENCE_GAP, clean_text, split_sentences
 # Numbers in digits or words, as comparable values
 
 NumberValue = tuple[str, Fraction]
-"""A number's meaning: ('count', 40) of '40' and '40th', ('ratio', 2/5) of '40 %', ('part', 2/5) of 'two fifths'."""
+"""A number's meaning: ('count', 40) for '40' and '40th', ('ratio', 2/5) for '40 %', ('part', 2/5) for 'two fifths'."""
 
 _SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
 _UNITS = {word: value for value, word in enumerate((_SMALL + "seventeen eighteen nineteen").split())}

@@ -14,7 +14,8 @@ _OTHER_SCRIPT = re.compile(
     "[\u0370-\u1cff\u1f00-\u1fff\u2e80-\ua4cf\ua830-\ud7ff\uf900-\ufaff\ufb13-\ufefc\uff66-\uffdc]"
 )
 _QUESTION_LANGUAGES = frozenset("cs da de el es et fi fr hr hu id it lt lv nb nl no pl pt ro sk sl sv tr vi".split())
-"""Languages in Latin script that questions may be in; hundreds of others would share the probability."""
+"""Languages in Latin script that questions may be in. With hundreds of other languages each would get too little
+probability."""
 _CODES = {"yue": "zh"}  # the classifier reads traditional characters as Cantonese
 _ENGLISH, _FEWEST_COMMON = 0.06, 3  # least share of common words; least number of different ones
 _FEWEST_SIGNS = 8

@@ -22,7 +22,7 @@ QUERY_FILLERS = frozenset(
     "own she should so some such than that the their them then there these they this those to too us very was we were "
     "what when where whether which while who whom whose why will with would you your".split()
 )
-"""Words that a search query drops. It keeps negations, which reverse a query."""
+"""Words that a search query drops. A query keeps negations, because they reverse its meaning."""
 
 KEYWORD_STOP_WORDS = frozenset(
     "a an the of to in on for and or is are was were be been being should would could will can may might must do does "
@@ -38,13 +38,13 @@ LIGHT_WORDS = frozenset(
     "between against within without through during each other some any own same too yet both either neither nor here "
     "there".split()
 )
-"""Words without content that `analyzer` keeps; comparisons of claims with passages drop them."""
+"""Words without content that `analyzer` keeps. Comparisons of claims with passages drop these words."""
 
 ENGLISH_MARKERS = frozenset(
     "the and that this with which would their they them been has who there when were should could these those what "
     "than because not you your from it its about into through while where whether does did how".split()
 )
-"""Function words of English alone. Danish has 'for', 'at', 'have' and 'is', Dutch 'of', 'was', 'had' and 'he'."""
+"""Function words that only English has. For example, 'for' and 'is' are missing because Danish has them, too."""
 
 FOREIGN_OPENERS = {
     opener: language
@@ -56,7 +56,8 @@ FOREIGN_OPENERS = {
     )
     for opener in openers
 }
-"""First words of questions in other languages and in no English one, with the likeliest language (ISO 639-1)."""
+"""First words that begin questions in other languages but never in English, each with its likeliest language (ISO
+639-1)."""
 
 
 @cache

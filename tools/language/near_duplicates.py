@@ -110,8 +110,8 @@ def average_linkage(similarity: NDArray[np.floating], threshold: float) -> list[
 Vectors = NDArray[np.float32]
 
 PARAPHRASE_COSINES = (0.89, 0.76, 0.67, 0.65)
-"""Least mean cosine of the shorter passage's sentences to their nearest in the other: one sentence, two, three or
-more. Measured with the embedded encoder."""
+"""Least mean cosine of the shorter passage's sentences to the nearest sentences of the other passage. The values are
+for shorter passages of one, two, three, and more sentences. Measured with the embedded encoder."""
 
 REASON_COSINE = 0.58  # two reasons with this cosine or more are the same
 

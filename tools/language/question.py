@@ -29,8 +29,9 @@ from tools.language.lexicon import (
 )
 
 Kind = Literal["polar", "claim", "topic", "choice", "open", "plain", "none"]
-"""'polar' asks for yes or no; 'claim' states something; 'topic' names it, or asks for what speaks for and against it;
-'choice' names its alternatives; 'open' has answers that people weigh, 'plain' one to look up; 'none' asks nothing."""
+"""'polar' asks for yes or no. 'claim' is a statement. 'topic' names a topic, or asks for arguments for and against.
+'choice' names its alternatives. 'open' has several answers that people weigh. 'plain' has an answer that can be looked
+up. 'none' is no question."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 # `weights`: (kinds, dimensions + buckets); `offsets`: (kinds,)
 KIND_WEIGHTS = Path(__file__).parents[1] / "weights" / "kinds.npz"
@@ -49,7 +50,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
     "claim": ("Agree", "Disagree"),
     "topic": ("For", "Against"),
 }
-"""The two answer words of a kind, the affirming one first."""
+"""The two answer words of each kind. The affirming word comes first."""
 MOST_OPTIONS = 6
 _LONGEST_OPTION = 12  # words
 _SHORT = 4  # most words of an alternative that is a name or a thing

@@ -10,9 +10,9 @@ from tools.language.sentences import SENTENCE_GAP
 from tools.passages import PROBABLY, Passage
 
 UNNAMED = "somebody quoted"
-"""The speaker of a quotation that the passage attributes to nobody; not the document's author."""
+"""The speaker of a quotation that the passage attributes to nobody. This is not the document's author."""
 INTERVIEWER = "Interviewer"
-"""The speaker of an interview's questions, alone or behind a name; the questions are no evidence."""
+"""The speaker of an interview's questions. The word stands alone or follows a name. The questions are no evidence."""
 
 _WORD = re.compile(r"\w+")
 _OPENING = 12  # first words of a sentence, which may reject the previous one

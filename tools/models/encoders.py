@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 BITS = 7
-"""Bits of a weight. Stored vectors are compared with other machines' vectors, so they must be identical everywhere."""
+"""Bits of a weight. Stored vectors are compared with vectors of other machines, so all machines must compute identical
+vectors."""
 _LEAST_COSINE = 0.95  # least cosine to the stored fp32 vectors; int8 reaches 0.98, a wrong build far less
 
 

@@ -18,19 +18,20 @@ from tools.errors import StoreBusyError, StoreDamagedError, StoreError
 from tools.limits import BUSY_SECONDS
 
 _PAGES_KB = 256
-"""Page cache of a connection. Each server thread has a connection; with SQLite's default of 2 MB they would add up. The
-operating system caches the file's pages for all of them."""
+"""Page cache of a connection. Each server thread has a connection, so SQLite's default of 2 MB would add up. The
+operating system caches the file's pages for all connections."""
 _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 SCHEMA_VERSION = 5
-"""`PRAGMA user_version` of this schema. Raise it with every change. Files of schema 4 are upgraded, others refused."""
+"""`PRAGMA user_version` of this schema. Raise it with every change. Files of schema 4 are upgraded, and other schemas
+are refused."""
 CORRECTIONS = """
     CREATE TABLE IF NOT EXISTS corrections (
         id INTEGER PRIMARY KEY, run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
         claim TEXT NOT NULL, target TEXT NOT NULL, person TEXT NOT NULL, at TEXT NOT NULL)
 """
-"""Readers' corrections of answers (`agent/answer/corrections.py`), which files of schema 4 lack."""
+"""The table of users' corrections of answers (`agent/answer/corrections.py`). Files of schema 4 lack this table."""
 SCHEMA = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
     -- person, here and below: the logged-in person who made it. Empty: everybody may see it.

@@ -28,7 +28,7 @@ _SPARE_BYTES = 5_000_000
 PANICS = ("out of bounds", "out of range", "assertion failed", "mid > len", "too small", "a `None` value", "overflow")
 """Words of Rust panics over damaged data. Errors of the operating system do not contain them."""
 ALL_PASSAGES = 0
-"""Stands for all passages of a removed collection; an entry for each would take minutes."""
+"""Stands for all passages of a removed collection, because an entry for each passage would take minutes."""
 
 
 class Index(ABC):
@@ -37,7 +37,7 @@ class Index(ABC):
 
     name: str
     survives = False
-    """Whether a process that dies while it opens or writes the index does no harm."""
+    """Whether the index stays usable if a process dies while opening or writing it."""
 
     @abstractmethod
     def number(self) -> str:
@@ -68,7 +68,7 @@ class FolderIndex(Index):
     """An index in a folder, with the number of the last change that it contains."""
 
     damage: ClassVar[Mapping[str, tuple[str, ...]]]
-    """Its library's words for damaged files, by exception name."""
+    """The index library's words for damaged files, by exception name."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -18,7 +18,7 @@ _DAMAGE = (
     *("Unsupported ", "Reach end of buffer", "failed to fill whole buffer"),
 )
 """tantivy 0.27's words for truncated, overwritten, missing or foreign files. A file system's own error is `kind:
-Unsupported`, without a space after it."""
+Unsupported` without a space after it."""
 _WRITER_BYTES = 30_000_000
 _LONGEST_QUERY = 64  # words
 

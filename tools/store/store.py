@@ -19,7 +19,7 @@ from tools.store.index import ALL_PASSAGES, ChangeLog, log_removals
 from tools.store.run_passages import RunPassages, WebPassages
 
 READERS_VERSION = 3
-"""Raise it when a reader's output changes: the files are then stored again."""
+"""Raise this version when a parser's output changes, so that the next ingest stores the files again."""
 
 
 @dataclass(frozen=True, slots=True)

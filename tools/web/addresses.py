@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import httpcore
 
 Permit = Callable[[str], bool]
-"""Whether an IP address may be connected to."""
+"""Tests whether connections to an IP address are allowed."""
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
-"""The IP addresses of a host name. Raises OSError without any."""
+"""Resolves a host name to its IP addresses. Raises OSError if there are none."""
 
 WEB_PORTS = frozenset({80, 443, 8080, 8443})
-"""Ports of web pages. Other ports of public hosts serve mail, databases and the like."""
+"""Ports of web pages. Other ports of public hosts serve mail, databases and similar services."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LONGEST_URL = 4000
 _SECONDS_AN_ADDRESS = 4.0

@@ -32,7 +32,8 @@ Result = TypeVar("Result", bound=_HasUrl)
 _SHIPPED = Path(__file__).parent / "domains.toml"
 _PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*(\.\*)?")
 _RANKS_UP = 3
-"""Ranks that a trusted result can gain at most. The engine's order still reflects relevance."""
+"""The most ranks that a trusted result can gain. The limit preserves most of the engine's order, which reflects
+relevance."""
 _UNIVERSITY = re.compile(r"(^|\.)(uni|univ|hs|fh|tu)-[a-z-]+\.[a-z]{2}$")  # uni-mannheim.de, univ-lyon2.fr
 _FORUM_HOST = re.compile(r"^(forum|forums|community|discuss|boards?)\.")
 _FORUM_PATH = re.compile(r"/(forums?|threads?|viewtopic\.php|showthread\.php|discussions?|questions)(/|\?|$)")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 PAGE_RESULTS = 10
-"""Results on one page at most."""
+"""The most results on one page."""
 _MOST_SITES = 10  # Google reads 32 words of a query; each site takes two with its OR
 _LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
 
@@ -199,7 +199,7 @@ _MOST_DOMAINS = 300
 _USED_UP = (403, 432, 433)
 _PLAN = "The plan's limit may be used up: see app.tavily.com."
 _BLOCKED = (202, 403, 418, 429)
-"""DuckDuckGo's statuses for a program that asks too often."""
+"""DuckDuckGo's HTTP statuses for a program that sends requests too often."""
 _ADVICE = "Wait some minutes, or set TAVILY_API_KEY for a search that is not limited like that."
 
 

@@ -151,7 +151,7 @@ class RequestRefusedError(ProviderError):
 
 _STREAMS = ("event-stream", "ndjson", "jsonl", "x-json-stream")
 _BEGINNINGS = (b"data:", b"event:", b"id:", b":", b"{")
-"""Beginnings of streams whose header does not say so."""
+"""The first bytes of a stream, for streams whose header has another content type."""
 _TITLE = re.compile(rb"<(title|h1)[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 
 

@@ -16,12 +16,12 @@ from tools.models.chat.refusals import Refusal, is_too_long
 Mode = Literal["json_schema", "json_object", "text"]
 _LADDER: tuple[Mode, ...] = ("json_schema", "json_object", "text")
 _KEYWORDS = frozenset(("type", "enum", "items", "anyOf", "$ref", "$defs"))
-"""The schema keywords that the strict modes of OpenAI, Anthropic, Gemini, vLLM, Ollama and llama.cpp all document,
-besides those of objects (`docs/providers.md`). Lengths are checked when the reply is parsed."""
+"""The schema keywords that the strict modes of OpenAI, Anthropic, Gemini, vLLM, Ollama and llama.cpp all document
+(`docs/providers.md`). Keywords of objects are not listed here. Lengths are checked when the reply is parsed."""
 _LENGTHS = frozenset(("minLength", "maxLength", "minItems", "maxItems"))
-"""Keywords of vLLM, Ollama and llama.cpp only. They stop small models that would not end by themselves."""
+"""Keywords that only vLLM, Ollama and llama.cpp support. They stop small models that would not end by themselves."""
 _ABOUT_FORM = frozenset((400, 415, 422, 501))
-"""Statuses of refusals that may be about the form, even if the text does not say so."""
+"""Statuses of refusals that may be about the form, even if the refusal's text does not mention the form."""
 _NOT_ABOUT_FORM = frozenset((401, 403, 429))
 _FORM = re.compile(
     r"response_?format|json_schema|json_object|json mode|structured|guided|output_(?:config|format)"
@@ -39,7 +39,7 @@ _PARTS = (
     ("system", _SYSTEM),
     ("streamed", re.compile(r"(?<![\w/])stream(?:ing|ed)?\b", re.IGNORECASE)),
 )
-"""The optional parts of a request, and how a refusal names them."""
+"""The optional parts of a request, each with the words that name it in a refusal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -378,7 +378,7 @@ _VENDORS = (
     ),
 )
 VENDORS: Mapping[str, Vendor] = {vendor.prefix: vendor for vendor in _VENDORS}
-"""By prefix."""
+"""All vendors, by the prefix of their models' names."""
 
 
 def vendor_of(name: str) -> tuple[Vendor, str]:

@@ -30,9 +30,9 @@ ANSWERS = ("support", "oppose")
 FOLDER = WEIGHTS / "judge"
 LARGER_FOLDER = WEIGHTS / "close_judge"
 MAX_LENGTH = 192
-"""Tokens of a pair: enough for a statement and an unsplit text of `windows`."""
+"""Tokens of a pair. They suffice for a statement and the longest text that `windows` does not split."""
 LARGER_LENGTH = 160
-"""Tokens of both statements and a text for the larger model; longer texts are truncated."""
+"""Tokens of both statements and a text for the larger model. Longer texts are truncated."""
 _READING = 3  # version of `joint_statement`, `in_reading_order` and the scoring, part of the judge's name
 _LARGEST_DIFFERENCE = 0.2  # largest deviation from the stored fp32 probabilities; a wrong build differs more
 _LEAST_SUPPORT = 0.1  # below this probability of support, the text is not read with `contrary`

@@ -44,7 +44,7 @@ class Pair:
     question: str = field(default="", compare=False)
     form: PairForm = "statement"
     placed: str = ""
-    """The text with its neighbours (`in_context`), for the closer reading."""
+    """The text with its neighbouring sentences (`in_context`), for the closer reading."""
 
     @property
     def query(self) -> str:
@@ -188,7 +188,7 @@ class LocalJudge(Judge):
 # A sentence in context
 
 MARKS = ("⟨", "⟩")
-"""Enclose the judged sentence. Tokenizers of BERT's family have a token for each."""
+"""The marks around the judged sentence. Tokenizers of BERT's family have a token for each mark."""
 PLACE_TOKENS = 96
 _TITLE_TOKENS = 14
 _PIECE = re.compile(r"\w{1,7}|[^\w\s]")  # at least a token: tokenizers split longer words

@@ -26,7 +26,7 @@ from tools.errors import ModelError
 Floats = NDArray[np.float64]
 FILE = Path(__file__).parents[2] / "weights" / "quoting.json"
 AGAINST_ITSELF = -0.4
-"""Leaning, in log odds, below which a sentence argues for the other side, whatever its surroundings."""
+"""A leaning in log odds. A sentence with a lower leaning argues for the other side, whatever its context."""
 CENTRAL = 5
 RELEVANCE_FEATURES = 4
 """Number of features of `relevance_features`."""

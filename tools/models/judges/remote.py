@@ -73,7 +73,7 @@ class ServerJudge(ModelEndpoint, Judge):
     """
 
     forms: Sequence[Form]
-    """What may be added to a request, best first."""
+    """The forms: fields that may be added to a request, best first."""
 
     def __init__(
         self,
