@@ -34,7 +34,7 @@ _CHAT_TOKENS, _SCORE_TOKENS = 16384, 512  # tokens of a prompt and its answer; t
 _DRAWN = ("temperature", "top_p", "top_k", "min_p")
 _READ = ["*.safetensors", "*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]
 _UNREAD = ["*/*", "consolidated*"]
-_CPU_CACHE = 4 * 2**30  # bytes for keys and values; by default vLLM takes nearly all memory
+_CPU_CACHE = 4 * 2**30  # bytes for keys and values; vLLM's default is nearly all memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ _DECLARED_ENCODING = re.compile(
 )
 _HEAD_BYTES = 4096  # bytes at a page's start that may declare its encoding
 
-# Common encodings; most rarer ones would fit any bytes.
+# Common encodings only, because most rarer encodings would fit any bytes.
 _LIKELY_ENCODINGS = (
     *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "iso8859_2", "koi8_r", "mac_roman"),
     *("cp850", "cp932", "euc_jp", "gb18030", "big5", "cp949"),
@@ -140,7 +140,7 @@ _EDITORS_NOTE = re.compile(
     r"(?i)\b(?:we|editors?) (?:re)?(?:print|publish|produce|received?)(?:ed|s)?\b[^.]{0,60}\bletter\b"
 )
 _BLOCKS_ABOVE_LETTER = 4
-_LONGEST_HEADING = 20  # words; a longer one is a sentence
+_LONGEST_HEADING = 20  # words; a longer heading is a sentence
 _LONGEST_KIND = 60  # characters
 _SENTENCE_END = re.compile(r"[^\W\d_]{2}[\"'”’)\]]*[.!][\"'”’)\]]*$")
 
@@ -274,7 +274,7 @@ def document_of_blocks(
     written = str(fields.get("author") or "") or read_byline(taken)["author"]
     written = written or properties_byline(properties or {}, taken)["author"]
     spoken = tuple(with_speakers(taken, found, str(title), written))
-    if title == heading and all(b.text != heading for b in spoken):  # it was a speaker's name
+    if title == heading and all(b.text != heading for b in spoken):  # the heading was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")
     values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or stated_kind(taken)}
     alone = {} if len({b.speaker for b in spoken} - {""}) < 2 else {"author": ""}  # several speakers: no author

@@ -112,7 +112,7 @@ def limit_tree(tree: Any) -> list[dict[str, Any]]:
 
 
 def schema_items(tree: Any) -> list[dict[str, Any]]:
-    """Returns the JSON-LD objects of a page without long texts; skips invalid JSON."""
+    """Returns the JSON-LD objects of a page, without long texts. Skips invalid JSON."""
     left = _MOST_METADATA
     found: list[dict[str, Any]] = []
     for script in tree.xpath("//script[@type='application/ld+json']"):
@@ -202,7 +202,7 @@ def _table_blocks(table: Any) -> Iterator[Block]:
 
 
 def _own_descendants(table: Any, tag: str) -> Iterator[Any]:
-    """Returns the elements of this name in a table, without those of inner tables."""
+    """Returns the elements with this name in a table. Elements of inner tables do not count."""
     return (e for e in table.iter(tag) if e is not table and next(e.iterancestors("table")) is table)
 
 

@@ -32,7 +32,7 @@ _BASE = re.compile(
     re.IGNORECASE,
 )
 _SLASHES, _OPENING = ("/", "\u2044", "\u2215"), "([{“„‘«—–-/"
-_LONGEST_SUPERSCRIPT, _CONTEXT_CHARACTERS = 12, 40  # characters: of a superscript, and of the text before it
+_LONGEST_SUPERSCRIPT, _CONTEXT_CHARACTERS = 12, 40  # most characters of a superscript, and of the text before it
 _BLOCKS = frozenset("p div li td th dd dt h1 h2 h3 h4 h5 h6 br hr pre tr table ul ol section article body html".split())
 
 
@@ -77,7 +77,7 @@ def _drop_all(root: Any, found: Iterator[Any]) -> int:
 
 
 def _is_code(pre: Any) -> bool:
-    """Whether a `pre` is a listing; preformatted prose, such as an RFC, has no code markup."""
+    """Whether a `pre` is a listing. Preformatted prose, such as an RFC, has no code markup."""
     around = [pre, *(up for up, _ in zip(pre.iterancestors(), range(3), strict=False))]
     typed = len(pre) > 0 and all(child.tag in _CODE for child in pre) and not (pre.text or "").strip()
     return typed or any(_CODE_CLASS.search(e.get("class") or "") for e in around)
@@ -194,7 +194,7 @@ def write_superscripts(text: str) -> tuple[str, int]:
 
 
 def write_superscript_elements(root: Any) -> int:
-    """Writes `sup` elements as text; returns the number of removed note marks. Skips links. Changes `root`."""
+    """Writes `sup` elements as text. Returns the number of removed note marks. Skips links. Changes `root`."""
     marks = 0
     for element in list(root.iter("sup")):
         text = "".join(element.itertext())
@@ -213,7 +213,7 @@ def write_superscript_elements(root: Any) -> int:
 
 
 def _text_before(element: Any) -> str:
-    """Returns the end of the text right before an element in its paragraph."""
+    """Returns the end of the text right before an element in the element's paragraph."""
     last = element.getprevious()
     if last is None:
         return ((element.getparent().text if element.getparent() is not None else "") or "")[-_CONTEXT_CHARACTERS:]

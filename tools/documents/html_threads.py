@@ -122,7 +122,7 @@ def _only_name(name: str, element: Any) -> bool:
 
 
 def _author_name(element: Any) -> str:
-    """Returns the first text of a name line without its additions."""
+    """Returns the first text of a name line, without additions to the name."""
     name = next((name for text in element.itertext() if (name := _BESIDE.sub("", " ".join(text.split())))), "")
     return name if len(name) < 60 and len(_text(element).split()) <= _WIDEST else ""
 

@@ -54,7 +54,8 @@ def _block_passages(document: SourceDocument) -> list[PassageText]:
 
 
 def _placed_blocks(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, int, str, Block]]:
-    """Yields section, form, whether it is a note, page, speaker and block, for every block except headings."""
+    """Yields every block except headings, after its section, its form, whether it is a note, its page and its
+    speaker."""
     section = ""
     for block in document.blocks:
         if block.form == "heading":

@@ -31,7 +31,7 @@ _CAPTION = re.compile(
 _NOTE = re.compile(r"(?:\d{1,3}[.)]?|[*†‡§¶∗]{1,3})\s*(?=\S)")
 _SENTENCE_END = re.compile(r"[.!?:…][\"'”’)\]]*$")
 _LARGER, _SMALLER = 1.12, 0.93  # factors of the size of most of the text
-_ALIKE, _NEAR = 0.08, 0.25  # by how much of a size another may differ: the same; of a word in another font
+_ALIKE, _NEAR = 0.08, 0.25  # largest relative difference of sizes: of the same size; of a word in another font
 _INDENT = 0.8  # factor of the size of the text
 
 
@@ -141,8 +141,8 @@ def _margin_text(sheet: PdfPage, line: PdfLine, body: float) -> tuple[str, bool]
 
 
 def _line_groups(pages: Iterator[tuple[int, list[PdfLine]]], body: float) -> list[_LineGroup]:
-    """Groups lines into paragraphs, headings and tables. A note, table or caption that interrupts a paragraph follows
-    it."""
+    """Groups lines into paragraphs, headings and tables. If a note, table or caption interrupts a paragraph, its block
+    follows the paragraph."""
     made: list[_LineGroup] = []
     text: _LineGroup | None = None
     for page, lines in pages:

@@ -50,8 +50,8 @@ _GAP = re.compile(r"\S\s{3,}\S")
 _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _LONGEST_TITLE = 14  # words
-_HEAD, _WIDEST = 20, 160  # lines of a head or signature, and characters of one
-_SHORTEST_RULE, _SLOPPY = 3, 4  # characters: of an underline; of its difference from the heading
+_HEAD, _WIDEST = 20, 160  # lines of a head or signature; characters of such a line
+_SHORTEST_RULE, _SLOPPY = 3, 4  # characters: shortest underline; its largest difference from the heading's length
 _NARROWEST, _LOOSE = 30, 6  # characters: least width of wrapped text; slack of a full line
 _FULL, _GOING = 0.7, 0.25  # least shares of a wrapped paragraph's lines: full lines; lines that begin within a sentence
 # Markup of reStructuredText: explicit markup, options, and inline marks.

@@ -32,7 +32,7 @@ from tools.passages import PROBABLY, Block
 
 SHORT_BLOCK = 140  # most characters of a block that may contain only a name and a time
 _BLOCKS, _SEARCHED, _MOST_NAMES = 4_000, 400_000, 200  # most blocks, characters and compared names of a document
-_FREE_SHAPES = ("chat", "stamp", "quoted", "signed", "initials")  # their labels need not be personal names
+_FREE_SHAPES = ("chat", "stamp", "quoted", "signed", "initials")  # shapes whose labels need not be personal names
 _LABEL_SIGNS = " ~@*#<>•·–—-|,:\u200e"  # signs around a label
 
 

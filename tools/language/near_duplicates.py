@@ -51,7 +51,7 @@ Shingles = set[tuple[str, ...]]
 _WORD = re.compile(r"\w+")
 _SHINGLE = 4
 _LEAST_SHARED_SHINGLES = 0.5  # share of the smaller text's shingles
-_FEWEST_SHINGLES = 10  # of a smaller text that a larger one may contain; a title may stand in any text
+_FEWEST_SHINGLES = 10  # fewer may be a title, which may occur in any text
 
 
 def copy_groups(texts: Sequence[str]) -> list[int]:

@@ -50,7 +50,7 @@ async def list_models_at(url: str, key: str = "", vendor: Vendor = COMPATIBLE) -
     return [name.removeprefix("models/") if vendor.prefix == "google_genai" else name for name in names]
 
 
-_FEWEST_TOKENS = 500  # smaller counts omit cached tokens or are invented
+_FEWEST_TOKENS = 500  # fewest tokens of a credible count; servers omit cached tokens or invent counts
 _CHARACTERS_CERTAIN = 8.0  # characters per token that prove truncation
 _CHARACTERS_NEAR_CONTEXT = 5.0  # if the count is near a multiple of 512
 _CHARACTERS_AT_CONTEXT = 3.5  # if the count is exactly a usual context

@@ -131,7 +131,7 @@ SCHEMA = """
 
 
 class Database:
-    """Connections to one SQLite file, one per thread. A new file gets the schema.
+    """Connections to one SQLite file, with one connection per thread. A new file gets the schema.
 
     The file, and a newly created folder, are private to their owner. Raises StoreDamagedError for a file that is no
     SQLite database, StoreError for another schema.
@@ -262,7 +262,7 @@ def to_wal(connection: sqlite3.Connection) -> None:
 
 
 def _code(exc: sqlite3.Error) -> int:
-    """SQLite's primary result code; 0 for an error of Python's own layer."""
+    """SQLite's primary result code; 0 for an error of Python's `sqlite3` module itself."""
     return getattr(exc, "sqlite_errorcode", 0) & 0xFF
 
 

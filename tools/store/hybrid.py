@@ -69,7 +69,7 @@ class HybridSearch:
         self._syncs = IndexSync(store, folder, self.dense), IndexSync(store, folder, self.lexical)
 
     def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[SearchHit]:
-        """Up to k hits, best first, fused from both indexes; at most three with the same text.
+        """Up to k hits, best first, fused from both indexes. At most three hits have the same text.
 
         `vector`: the query's vector, shape (dimensions,). Raises UnknownCollectionError, EncoderMismatchError,
         StoreDamagedError, StoreBusyError, and ProviderDownError for a dense index on a server.
@@ -121,7 +121,7 @@ class HybridSearch:
         self.dense.close()
 
     def refresh(self, progress: Progress = lambda *_: None) -> None:
-        """Brings both indexes up to date, and builds missing or damaged ones."""
+        """Brings both indexes up to date. Builds missing or damaged indexes."""
         for sync in self._syncs:
             with sync.locked(time.monotonic() + lock_timeout()):
                 sync.update(progress)

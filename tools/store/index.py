@@ -103,7 +103,7 @@ class FolderIndex(Index):
             raise
 
     def clear(self) -> None:
-        """Replaces the folder by an empty one."""
+        """Replaces the folder by an empty folder."""
         self.reopen()
         with disk_errors(self.folder):
             if self.folder.is_dir():
@@ -195,7 +195,7 @@ class ChangeLog:
         return [(*row,) for row in self._db.rows(query, (after, limit))]
 
     def position(self, index: str) -> IndexPosition | None:
-        """The index's position; None before its first build."""
+        """The index's position; None before the index's first build."""
         rows = self._db.rows("SELECT making, passage, removal FROM indexes WHERE name = ?", (index,))
         return next((IndexPosition(*row) for row in rows), None)
 

@@ -101,12 +101,12 @@ class IndexSync:
         return ""
 
     def _is_current(self) -> bool:
-        """Whether this process has opened the current index and it contains the whole store."""
+        """Whether this process has opened the current index, and the index contains the whole store."""
         at = self._opened
         return at == self._changes.position(self.name) and at is not None and at.last == self._changes.last()
 
     def _reason_for_doubt(self) -> str:
-        """Why the index must not be used; empty if nothing is visible without opening it."""
+        """Why the index must not be used; empty if no reason is visible without opening the index."""
         if self._mark.exists():
             return "a process ended while it opened it or wrote to it"
         if not (number := self._index.number()):
@@ -136,7 +136,7 @@ class IndexSync:
             return
         with self._marked():
             position = self._changes.position(self.name)
-            assert position is not None  # otherwise it was in doubt
+            assert position is not None  # otherwise the index was in doubt
             if position != self._opened:
                 self._index.reopen()
             self._opened = None
@@ -180,7 +180,7 @@ class IndexSync:
         return damaged_error(self.name, f"in {self._lock.parent}", ValueError(why))
 
     def _rebuild(self, exc: IndexDamagedError) -> None:
-        """Empties the index and notes it; `update` fills it."""
+        """Empties the index and adds a note. `update` fills the index again."""
         message = exc.__cause__ or exc
         _LOG.warning("The %s index is damaged (%s). It is made again from the store.", self.name, message)
         current_log().note("scope", f"The {self.name} index was damaged ({message}) and was made again from the store.")
@@ -211,7 +211,7 @@ def search_indexes(
 
 
 def lock_timeout() -> float:
-    """Seconds to wait for a lock: less than the run's time left, so that it can report the wait."""
+    """Seconds to wait for a lock. This is less than the run's time left, so that the run can report the wait."""
     return max(_MARGIN / 10, min(INDEX_LOCK_SECONDS, current_budget().seconds_left() - _MARGIN))
 
 

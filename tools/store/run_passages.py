@@ -85,7 +85,7 @@ class WebPassages:
         }
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
-        """The passages of these ids; missing ids are left out."""
+        """The passages with these ids. Missing ids are left out."""
         return {row["id"]: _passage(row) for row in self._rows(ids)}
 
     def document_passages(self, passage_id: int) -> list[Passage]:

@@ -24,7 +24,8 @@ READERS_VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A stored document's content hash, file (empty without one) and language, to detect changes."""
+    """A stored document's content hash, file (empty if unknown) and language. Ingest compares them to detect
+    changes."""
 
     content_hash: str
     origin: str
@@ -153,7 +154,7 @@ class Store:
         return collection_id
 
     def delete_collection(self, name: str) -> int:
-        """Removes the collection with its documents; returns the number of passages removed."""
+        """Removes the collection with its documents. Returns the number of removed passages."""
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
             query = "SELECT COUNT(*) FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?"
@@ -180,7 +181,7 @@ class Store:
         return {key: origin for key, origin in rows if origin in paths or origin.startswith(starts)}
 
     def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
-        """Stores the documents, replacing earlier versions; returns the number of passages stored."""
+        """Stores the documents and replaces earlier versions. Returns the number of stored passages."""
         stored = 0
         with self._db.write() as db:
             for document in documents:
@@ -205,7 +206,7 @@ class Store:
         return self._db.rows(query, (collection_id, limit, offset))
 
     def delete_document(self, name: str, document: str, number: int | None = None) -> int:
-        """Removes the document of this identity or name; returns the number of passages removed.
+        """Removes the document with this identity or name. Returns the number of removed passages.
 
         number: selects a document if several have the name. Raises AmbiguousDocumentError.
         """
@@ -220,7 +221,7 @@ class Store:
             return remove_document(db, collection_id, found[0]) if found else 0
 
     def delete_documents(self, name: str, identities: Iterable[str]) -> int:
-        """Removes the documents of these identities; returns the number of passages removed."""
+        """Removes the documents with these identities. Returns the number of removed passages."""
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
             return sum(remove_document(db, collection_id, identity) for identity in identities)
@@ -228,7 +229,7 @@ class Store:
     # Passages
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
-        """The passages of these ids, including web passages; missing ids are left out."""
+        """The passages with these ids, including web passages. Missing ids are left out."""
         wanted = list(ids)
         rows = self._db.rows_of(f"{_PASSAGE} WHERE p.id IN", [i for i in wanted if i > 0])
         return self.web.passages(i for i in wanted if i < 0) | {row[0]: Passage(*row) for row in rows}
@@ -353,7 +354,7 @@ def find_document(db: sqlite3.Connection, collection_id: int, name: str, number:
 
 
 def insert_document(db: sqlite3.Connection, collection_id: int, document: PreparedDocument) -> int:
-    """Stores a document with its passages and vectors; returns the number of passages."""
+    """Stores a document with its passages and vectors. Returns the number of passages."""
     source = document.source
     shown, now = source.external_id if source.key else "", datetime.now(UTC).isoformat(timespec="seconds")
     described = (source.title, source.url, source.publisher, source.kind, source.date, source.author, source.provenance)

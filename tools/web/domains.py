@@ -182,8 +182,8 @@ def _read(path: Path) -> _File:
 def covers(pattern: str, host: str) -> bool:
     """Whether a domain pattern covers a host (both as `host_of` returns them).
 
-    `who.int` covers itself and its subdomains; `*.gov` only subdomains; `gov.*` covers `gov` under any two-letter
-    top-level domain, such as `ons.gov.uk`.
+    `who.int` covers itself and its subdomains. `*.gov` covers only subdomains. `gov.*` covers `gov` under any
+    two-letter top-level domain, such as `ons.gov.uk`.
     """
     if pattern.endswith(".*"):
         rest, _, last = host.rpartition(".")

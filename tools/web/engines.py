@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PAGE_RESULTS = 10
 """The most results on one page."""
-_MOST_SITES = 10  # Google reads 32 words of a query; each site takes two with its OR
+_MOST_SITES = 10  # Google reads 32 words of a query; each site with its OR takes two
 _LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
 
 
@@ -307,7 +307,7 @@ class DuckDuckGo(SearchEngine):
         super().__init__(address, seconds)
 
     def _client(self) -> AbstractAsyncContextManager[Any]:
-        return nullcontext()  # `ddgs` has its own
+        return nullcontext()  # `ddgs` has a client of its own
 
     async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
         seconds = max(1, math.ceil(min(self._seconds, current_budget().seconds_left())))

@@ -53,7 +53,7 @@ _ASKED = re.compile(
 
 
 def read_page(page: FetchedPage) -> SourceDocument:
-    """The document of a page; its id and address are the page's address without tracking parameters.
+    """The document of a page. The document's id and address are the page's address without tracking parameters.
 
     The publisher is the site's name, else its host. The child process limits time and memory. Raises SourceError for a
     page with fewer than FEWEST_PAGE_WORDS words, for an encrypted or damaged PDF, and for a page that asks for a login,
