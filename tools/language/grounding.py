@@ -86,7 +86,7 @@ def find_numbers(text: str) -> Iterator[WrittenNumber]:
 
 
 def number_values(texts: Iterable[str]) -> frozenset[NumberValue]:
-    """Returns all values that the numbers of plain texts may mean, including those of their parts."""
+    """Returns all values that the numbers of plain texts may mean. Includes the values of the numbers' parts."""
     return frozenset(key for text in texts for n in find_numbers(text) for key in n.keys | n.inner)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tantivy import TextAnalyzer
 
 
-NEGATORS = frozenset("not no never cannot nobody none nothing neither".split())  # each use adds more
+NEGATORS = frozenset("not no never cannot nobody none nothing neither".split())  # each use adds more words
 
 QUERY_FILLERS = frozenset(
     "a about also am an and any are as at be because been being but by can could did do does doing for from had has "

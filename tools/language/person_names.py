@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tools.language.lexicon import is_name, is_word, lexicon_tag
 
-_BLOCKS, _SEARCHED = 4_000, 400_000  # of a document, and characters of these, that names are looked for in
+_BLOCKS, _SEARCHED = 4_000, 400_000  # most blocks and characters of a document that are searched for names
 _MOST_NAMES = 500
-_MOST_FORMS, _LONGEST_FORM = 200, 70  # places that a name is looked for at, and characters before its last word
+_MOST_FORMS, _LONGEST_FORM = 200, 70  # most occurrences of a name; characters before the name's last word
 
 
 @cache

@@ -10,7 +10,7 @@ from tools.language.reported_speech import INTERVIEWER, is_foil, speaker_of
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
 
-_SHORTEST_ALONE, _LONGEST_ALONE = 7, 45  # words of a sentence that can be a side
+_SHORTEST_ALONE, _LONGEST_ALONE = 7, 45  # least and most words of a sentence that can be a side
 
 # Openings of a sentence that depends on the previous one.
 _LEANING = re.compile(
@@ -118,7 +118,7 @@ def is_prose(sentence: str) -> bool:
     return balanced and plain and all(len(w) <= _LONGEST_WORD for w in sentence.split())
 
 
-SHORTEST_QUOTE, LONGEST_QUOTE, LONGEST_PAIR = 6, 60, 75  # words of a quotable sentence, and of two
+SHORTEST_QUOTE, LONGEST_QUOTE, LONGEST_PAIR = 6, 60, 75  # least and most words of a quotable sentence; most of two
 
 _SPACES = re.compile(r"\s+")
 # Connectives without a meaning of their own. 'otherwise', 'nor', 'but for', 'so far' and 'yet to' have one.
@@ -158,7 +158,8 @@ class QuotablePart:
 
 
 def quotable_parts(passage: Passage) -> list[QuotablePart]:
-    """Returns the quotable parts of a passage in order; `clear` is False if a reader can only guess the meaning."""
+    """Returns the quotable parts of a passage in order. `clear` is False if a person who reads the part can only guess
+    its meaning."""
     sentences = [] if _ASKS.search(passage.speaker) else split_sentences(passage.text)
     found: list[QuotablePart] = []
     before = -1  # the position of the last sentence of prose

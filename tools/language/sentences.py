@@ -11,7 +11,7 @@ PASSAGE_WORDS = 100  # as in the papers (BERDS §4)
 SENTENCE_GAP = " … "  # between quoted sentences that are not adjacent
 
 _LONGEST_SENTENCE = 60
-_SEGMENTED_CHARACTERS = 4_000  # characters segmented at once; the time is quadratic
+_SEGMENTED_CHARACTERS = 4_000  # most characters segmented at once, because segmenting takes quadratic time
 _SPACES = re.compile(r"\s+")
 _LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")  # all line ends of str.splitlines
 _TERMINAL = r"\x1b\[[0-9;?]*[ -/]*[@-~]"  # terminal escape codes
@@ -68,7 +68,7 @@ def cut_passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
     """Returns passages of about `words` words that end with sentences. A sentence that is too long is cut at a word. A
     rest of less than a quarter of a passage joins the previous passage. A line without a sentence end (a headline, a
     list item) stays a line."""
-    # Joins wrapped lines; an empty line or a sentence end still ends a line.
+    # Joins wrapped lines. An empty line or a sentence end still ends a line.
     joined = re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?=[a-z(])", " ", clean_text(text))
     pieces = list(passage_pieces(joined, words))
     return [join_pieces(pieces[first:end]) for first, end in pack_pieces(pieces, words)]

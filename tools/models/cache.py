@@ -22,7 +22,7 @@ _LARGEST = 400_000  # rows; opening the cache deletes the oldest rows beyond thi
 
 
 class CacheFile:
-    """Values by key in one SQLite file. A locked file acts as an empty cache; a damaged file is deleted and
+    """Values by key in one SQLite file. A locked file acts as an empty cache. A damaged file is deleted and
     recreated."""
 
     def __init__(self, path: Path) -> None:
@@ -121,7 +121,7 @@ def _prepare(db: sqlite3.Connection) -> None:
         "CREATE TABLE IF NOT EXISTS rows"
         " (key BLOB PRIMARY KEY, value BLOB NOT NULL, made INTEGER NOT NULL) WITHOUT ROWID"
     )
-    # Counting over this narrow index takes milliseconds; over the rows it would read the whole file.
+    # Counting over this narrow index takes milliseconds. Counting over the rows would read the whole file.
     db.execute("CREATE INDEX IF NOT EXISTS rows_by_age ON rows (made)")
     extra = db.execute("SELECT COUNT(*) FROM rows").fetchone()[0] - _LARGEST
     if extra > 0:

@@ -31,7 +31,7 @@ _LEAST_COSINE = 0.95  # least cosine to the stored fp32 vectors; int8 reaches 0.
 
 
 class Encoder(Protocol):
-    """Maps texts to unit vectors. `name` identifies the vectors; all methods are thread-safe."""
+    """Maps texts to unit vectors. `name` identifies the vectors. All methods are thread-safe."""
 
     @property
     def name(self) -> str: ...
@@ -83,7 +83,8 @@ def encoder_files() -> ModelFiles:
 
 
 def load_encoder() -> MiniLM:
-    """Raises ModelError if its files are unusable or its outputs are wrong on this processor."""
+    """Loads the embedded encoder. Raises ModelError if its files are unusable or its outputs are wrong on this
+    processor."""
     model = load_model(encoder_files(), _matches_reference, "encoder")
     return MiniLM(model, f"minilm-int8-{encoder_files().fingerprint()}")
 

@@ -1,6 +1,6 @@
 """Runs the shipped models: int8 graphs in `tools/weights` on ONNX Runtime.
 
-`python -m evals.training.artifacts` makes the encoder's files, `python -m evals judge-pack` the judges'.
+`python -m evals.training.artifacts` makes the encoder's files. `python -m evals judge-pack` makes the judges' files.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tools.errors import ModelError
 from tools.models.worker import lower_priority
 
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # ONNX Runtime reads it at import, and otherwise sends telemetry
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # without this variable ONNX Runtime sends telemetry; it is read at import
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -94,7 +94,7 @@ class Int8Model:
 
 
 def load_model(files: ModelFiles, check: Callable[[Int8Model], bool], name: str) -> Int8Model:
-    """Loads the model. `check` compares its outputs with stored ones.
+    """Loads the model. `check` compares the model's outputs with stored outputs.
 
     Raises ModelError for missing or damaged files, and for wrong outputs: some processors compute int8 differently.
     """

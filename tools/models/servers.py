@@ -138,8 +138,8 @@ class ModelEndpoint:
     """A judge or an encoder on a server, called with JSON over the project's HTTP client."""
 
     def __init__(self, url: str, model: str, key: str, seconds: float, price: Price | None = None) -> None:
-        """seconds: longest silence of the server. price: per token; a model on this machine costs nothing. Raises
-        ProviderDownError for an invalid address."""
+        """seconds: longest silence of the server. price: the price of tokens. A model on this machine costs nothing.
+        Raises ProviderDownError for an invalid address."""
         check_address(url)
         self.address = url.rstrip("/")
         self.model = model

@@ -45,7 +45,7 @@ class Worker:
         return np.concatenate([self._thread.submit(model, part).result() for part in _batches_of(items)])
 
     async def arun(self, model: Model, items: Sequence[Any]) -> NDArray[np.float32]:
-        """For an event loop. A cancelled request that has not started is never computed."""
+        """Runs the model for an event loop. A cancelled request that has not started is never computed."""
         return np.concatenate(
             [await asyncio.wrap_future(self._thread.submit(model, part)) for part in _batches_of(items)]
         )

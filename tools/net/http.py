@@ -83,7 +83,7 @@ _USUAL = frozenset("host accept accept-encoding connection content-type content-
 
 
 def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
-    """Removes a vendor client's own headers: all but the usual ones and `kept`."""
+    """Removes a vendor client's own headers. Only the usual headers and `kept` remain."""
     for name in [n for n in request.headers if n.lower() not in _USUAL | kept]:
         del request.headers[name]
 
@@ -120,7 +120,7 @@ _KEYS = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-chroma-to
 
 
 def without_key(text: str, *headers: Mapping[str, str] | None) -> str:
-    """The text without the keys in these headers: some servers repeat them."""
+    """The text without the keys in these headers, because some servers repeat keys."""
     for name, value in (item for given in headers for item in (given or {}).items()):
         key = value.removeprefix("Bearer ").strip()
         if name.lower() in _KEYS and key:

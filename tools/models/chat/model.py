@@ -201,7 +201,7 @@ class ChatModel:
             served = bool(reply.text) or reply_had_begun(exc)
             raise
         finally:
-            if served:  # without a count: about four characters per token
+            if served:  # if the server sends no count: about four characters per token
                 made = len(reply.text) + len(reply.thought)
                 given, written = given or sum(len(t) for _, t in messages) // 4, written or made // 4
                 budget.add_tokens(given, written, cost_of(self._price, given, written))

@@ -29,7 +29,7 @@ _TOO_LONG = re.compile(
 _NO_LENGTH = re.compile(r"schema|response_format|quota|monthly|per (?:minute|day|month)", re.IGNORECASE)
 _MESSAGE_KEYS = ("error", "errors", "message", "detail", "details", "msg", "loc", "raw", "reason")
 _EMPTY_CODES = ("None", "null", "")
-_MOST_CHARACTERS = 600  # of a refusal; the rest may repeat the prompt
+_MOST_CHARACTERS = 600  # most characters shown of a refusal; the rest may repeat the prompt
 
 
 @dataclass(frozen=True, slots=True)

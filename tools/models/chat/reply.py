@@ -82,7 +82,7 @@ class ChatReply:
 
 
 def read_reply(text: str, shape: type[S]) -> S:
-    """The last JSON object that fits the shape; earlier ones are drafts. Raises ProviderReplyError."""
+    """The last JSON object that fits the shape. Earlier objects are drafts. Raises ProviderReplyError."""
     bare = text.strip()
     if not isinstance(read_json(bare), dict):  # pure JSON may contain such a mark inside a string
         bare = without_thoughts(bare).strip()
@@ -123,8 +123,8 @@ def _candidates(text: str, shape: type[BaseModel]) -> Iterator[dict[str, Any]]:
 
 
 def _without_misfits(found: dict[str, Any], wrong: ValidationError) -> dict[str, Any] | None:
-    """The object without list entries that violate the shape or exceed the list's length; None if a list would become
-    empty or another field is wrong."""
+    """The object without the list entries that violate the shape or exceed the list's length. None if a list would
+    become empty or another field is wrong."""
     made = {key: list(value) if isinstance(value, list) else value for key, value in found.items()}
     unfit: dict[str, set[int]] = {}
     for error in wrong.errors():

@@ -45,7 +45,7 @@ _PARTS = (
 @dataclass(frozen=True, slots=True)
 class RequestForm:
     """The form of a request. mode: the kind of reply. lengths: the schema limits lengths of texts and lists. counted:
-    ask for the stream's token count. streamed, system, temperature: ask for a stream, with a system turn, with a set
+    ask for the stream's token count. streamed: ask for a stream. system: send a system turn. temperature: set the
     temperature. ladder: the modes to fall back on."""
 
     mode: Mode = "json_schema"

@@ -171,7 +171,8 @@ def client_transport(client: "httpx.AsyncClient", library: ModuleType) -> Any:
 
 @cache
 def compatible_class() -> Any:
-    """LangChain's OpenAI client, extended: streams keep reasoning and refusals, and errors inside them are raised."""
+    """LangChain's OpenAI client, extended. Streams keep reasoning and refusals, and errors inside streams are
+    raised."""
     import openai
     from langchain_openai import ChatOpenAI
 
@@ -316,7 +317,7 @@ def _google(asked: ClientOptions) -> "BaseChatModel":
     from google import genai
     from google.genai import types
 
-    once = 1  # attempts; 0 would mean the client's default of five
+    once = 1  # number of attempts; 0 would mean the client's default of five
     tried = {"max_retries": once, "client_args": _unused_client_options()}
     model: Any = _init_chat_model(asked, "google_genai", base_url=_NO_ADDRESS, api_key=_NO_KEY, vertexai=False, **tried)
     options = types.HttpOptions(base_url=asked.url, httpx_async_client=asked.http, client_args=_unused_client_options())

@@ -76,8 +76,8 @@ def with_random_labels(items: Iterable[T], kind: str) -> dict[str, T]:
 
 
 def documents_as_data(labels_of: Mapping[str, Passage]) -> str:
-    """The labelled passages as data, one per line, under one heading per document, in the document's order. Documents
-    follow the order of the labels."""
+    """The labelled passages as data, with one passage per line and one heading per document. A document's passages keep
+    their order. Documents follow the order of the labels."""
     documents: dict[tuple[str, str], list[str]] = {}
     for label, passage in labels_of.items():
         documents.setdefault(passage.document, []).append(label)
@@ -105,7 +105,7 @@ def passage_line(passage: Passage) -> str:
 
 
 _CHARACTERS = 24_000  # most characters of the passages in a call
-_SIDES = 12  # statements of a call at most
+_SIDES = 12  # most statements in a call
 _ATTEMPTS = 2
 
 Floats = NDArray[np.float32]
@@ -148,8 +148,8 @@ class BatchJudge(Judge):
         await self._model.aclose()
 
     async def read(self, question: str, sides: Sequence[JudgedSide], passages: Sequence[Passage]) -> PassageVerdicts:
-        """Probabilities in steps of the grades. Raises ProviderDownError, ProviderReplyError, and BudgetError before
-        the first verdict."""
+        """Judges each passage for all sides. The probabilities are those of the grades. Raises ProviderDownError,
+        ProviderReplyError, and BudgetError before the first verdict."""
         found = np.full((2 * len(sides) + 1, len(passages)), np.nan, np.float32)
         order = sorted(range(len(passages)), key=lambda i: (passages[i].document, passages[i].position))
         characters = sum(len(passage_line(p)) for p in passages)

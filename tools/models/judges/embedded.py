@@ -163,7 +163,7 @@ def _normalised_words(text: str) -> list[str]:
 
 
 def logistic(values: NDArray[np.float32], weights: Sequence[float]) -> float:
-    """1 / (1 + exp(-(values · weights + offset))); the last weight is the offset."""
+    """1 / (1 + exp(-(values · weights + offset))). The last weight is the offset."""
     return float(sigmoid(np.asarray(values @ np.array(weights[:-1], np.float32) + weights[-1], np.float32)))
 
 

@@ -1,4 +1,4 @@
-"""The interface of all judges, and the windows in which they read long texts."""
+"""The interface of all judges, and the windows into which long texts are split."""
 
 import asyncio
 import math
@@ -259,7 +259,7 @@ def split_into_windows(pairs: Sequence[Pair]) -> tuple[list[Pair], list[int]]:
 
 
 def best_window_scores(scores: NDArray[np.float32], places: Sequence[int], count: int) -> NDArray[np.float32]:
-    """The highest score of each of `count` pairs over its windows; NaN if a window has none.
+    """The highest score of each of `count` pairs over the pair's windows; NaN if any window has no score.
 
     scores: shape (windows,) or (windows, k); the result has `count` rows.
     """

@@ -71,7 +71,7 @@ def stance_log_odds(stances: Floats) -> tuple[Floats, Floats]:
 
 
 def mean_log_odds(lean: Floats, weight: Floats, of: Iterable[Sequence[int]]) -> Floats:
-    """The weighted mean log odds of each selection of texts, (n,); 0 without known values."""
+    """The weighted mean log odds of each selection of texts, shape (n,); 0 if no value is known."""
     known = [[i for i in rows if not np.isnan(lean[i])] for rows in of]
     return np.array([np.average(lean[rows], weights=weight[rows]) if rows else 0.0 for rows in known], np.float64)
 

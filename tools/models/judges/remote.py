@@ -165,7 +165,7 @@ class ServerJudge(ModelEndpoint, Judge):
         """
 
     async def post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
-        """As `ModelEndpoint.post`; raises OtherFormError for a refusal of the form."""
+        """As `ModelEndpoint.post`, but raises OtherFormError if the server refuses the form."""
         try:
             return await super().post(client, url, body)
         except ProviderDownError as exc:
@@ -178,7 +178,7 @@ class ServerJudge(ModelEndpoint, Judge):
 
 
 class ScoreJudge(ServerJudge):
-    """A sequence classifier with one label, whose score is the probability of support.
+    """A sequence classifier with one label. The label's score is the probability of support.
 
     `url`: the server's address, with or without /v1. The statement is the first of the two texts.
     """
@@ -186,7 +186,7 @@ class ScoreJudge(ServerJudge):
     forms = ({"truncate_prompt_tokens": -1}, {})  # truncates to the model's context, else a long text fails the batch
 
     def __init__(self, *, model: str, batch: int = 32, **options: Any) -> None:
-        """batch: pairs in one request. The other options are those of `ServerJudge`."""
+        """batch: pairs in one request. `ServerJudge` describes the other options."""
         super().__init__(name=f"score-judge-{model}", model=model, together=batch, **options)
 
     async def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
@@ -241,7 +241,7 @@ class ChatJudge(ServerJudge):
         _LONG_ANSWER | _TOP_5,
         _SHORT_ANSWER,
         _LONG_ANSWER,
-        {"max_completion_tokens": _THOUGHT_TOKENS},  # for models without temperature and max_tokens
+        {"max_completion_tokens": _THOUGHT_TOKENS},  # for models that refuse temperature and max_tokens
     )
 
     def __init__(self, *, model: str, prompt: Prompt | None = None, concurrency: int = 64, **options: Any) -> None:
