@@ -1,8 +1,7 @@
-"""Limits for the external calls of a stage (time, calls, tokens, cost), the stage's log, and concurrent calls within
-them.
+"""Limits a stage's external calls (time, calls, tokens, cost), keeps the stage's log, and runs calls concurrently.
 
-A stage enters `budget_scope`. Every call below it, in tasks and threads too, spends from `current_budget()` and reports
-to `current_log()`. Outside a stage nothing is limited or logged.
+A stage enters `budget_scope`. Every call inside this scope spends from `current_budget()` and reports to
+`current_log()`, even in other tasks and threads. Outside a stage nothing is limited or logged.
 """
 
 import asyncio
@@ -19,8 +18,9 @@ from tools.errors import BudgetError, DeadlineError
 T = TypeVar("T")
 
 NoteKind = Literal["failed", "degraded", "scope", "late", "skipped", "unjudged"]
-"""'degraded': another provider replaced the failed one. 'late': the time ran out. 'skipped': not read or asked.
-'unjudged': retrieved, but not judged or checked. 'scope': done in another way than usual, with little effect."""
+"""'degraded': another provider replaced the failed one. 'late': the time ran out. 'skipped': a source was not read, or
+a provider was not asked. 'unjudged': passages were retrieved, but not judged or checked. 'scope': the stage worked in
+an unusual way, with little effect."""
 NOT_ALL_JUDGED = "Not everything that was found was read."
 
 
@@ -29,8 +29,8 @@ class Budget:
     """Limits and spending of a stage, shared by all its calls.
 
     deadline_at: seconds since the epoch. offline: no call may leave this machine. built_in: only the built-in models
-    serve. max_calls, max_tokens, max_cost: the rest of the run's budget. unpriced: calls to models without a known
-    price. cost: US dollars.
+    are used. max_calls, max_tokens, max_cost: what remains of the run's budget. unpriced: number of calls to models
+    without a known price. cost: US dollars.
     """
 
     deadline_at: float = math.inf
@@ -78,8 +78,8 @@ class Budget:
 class StageLog:
     """A stage's notes and providers.
 
-    notes: for the answer, without duplicates. briefs: note → short form. served: stage → its provider. down: failed
-    providers, not asked again in this run.
+    notes: notes for the answer, without duplicates. briefs: note → short form. served: stage → its provider. down:
+    failed providers; the run does not ask them again.
     """
 
     notes: list[tuple[NoteKind, str]] = field(default_factory=list)
@@ -88,7 +88,7 @@ class StageLog:
     down: set[str] = field(default_factory=set)
 
     def note(self, kind: NoteKind, text: str, brief: str = "") -> None:
-        """`brief`: one short sentence for a text that is long or has many variants."""
+        """Adds a note. `brief`: one short sentence that replaces a long text, or a text with many variants."""
         if (kind, text) not in self.notes:
             self.notes.append((kind, text))
         if brief:
@@ -101,12 +101,12 @@ _EARLIER: ContextVar[float] = ContextVar("earlier_deadline", default=math.inf)
 
 
 def current_budget() -> Budget:
-    """The budget in force; without a stage one without limits."""
+    """The budget in force. Outside a stage: a budget without limits."""
     return _BUDGET.get(None) or Budget()
 
 
 def current_log() -> StageLog:
-    """The running stage's log; without a stage a new one."""
+    """The running stage's log. Outside a stage: a new log."""
     return _LOG.get(None) or StageLog()
 
 
@@ -123,7 +123,7 @@ def budget_scope(budget: Budget, log: StageLog | None = None) -> Iterator[Budget
 
 @contextmanager
 def deadline(earlier: float) -> Iterator[None]:
-    """Sets an earlier deadline, in seconds since the epoch. A judge returns the scores that it has by then."""
+    """Sets an earlier deadline, in seconds since the epoch. At this deadline a judge returns the scores that it has."""
     token = _EARLIER.set(min(_EARLIER.get(), earlier))
     try:
         yield

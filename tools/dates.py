@@ -23,7 +23,7 @@ WRITTEN_DATE = (
     rf"(?:[a-z]{{3,6}}day,? )?(\d\d?(?:[a-z]{{2}})? {_MONTH},? \d{{4}}|{_MONTH} (?:\d\d?(?:[a-z]{{2}})?,? )?\d{{4}}"
     r"|\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{4})(?:,? (?:at )?\d\d?(?:[:.]\d\d(?: ?[ap]m)?| ?[ap]m))?"
 )
-"""A date as a regular expression, to be matched without regard to case; its one group has no weekday and time."""
+"""A regular expression for a date, to be matched without regard to case. Its only group leaves out weekday and time."""
 _LONGEST = 60
 
 
@@ -61,10 +61,9 @@ def dates_in(text: str) -> list[str]:
 
 
 def date_of_result(value: object, now: datetime | None = None) -> str:
-    """A search engine's date (`Mar 12, 2026`, `3 days ago`, an ISO timestamp) as ISO, with its own precision; else
-    empty.
+    """A search engine's date (`Mar 12, 2026`, `3 days ago`, an ISO timestamp) as ISO, as precise as the engine's.
 
-    Empty for dates in the future, without a year, or in numbers whose month is uncertain.
+    Empty for other texts, dates in the future, dates without a year, and numbers whose month is uncertain.
     """
     text = value.strip() if isinstance(value, str) else ""
     if len(text) > _LONGEST or _AMBIGUOUS.fullmatch(text) or not _TELLS_YEAR.search(text):

@@ -44,15 +44,15 @@ def make_private_folder(folder: Path) -> None:
 
 
 def keep_folder_private(folder: Path) -> None:
-    """Creates the folder if needed and sets mode 700, except on another user's folder. Raises OSError if it cannot be
-    made."""
+    """Creates the folder if needed and sets mode 700, except on another user's folder. Raises OSError if the folder
+    cannot be created."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _close_to_others(folder)
 
 
 def keep_private(file: Path) -> None:
-    """Creates the file if needed, and makes it and SQLite's companion files readable by the owner alone, except another
-    user's files."""
+    """Creates the file if needed. Makes the file and SQLite's companion files readable by the owner alone. Does not
+    change another user's files."""
     with suppress(OSError):  # the next user of the file reports the error
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     for each in (file, *(file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm", "-journal"))):
@@ -67,7 +67,7 @@ def _close_to_others(path: Path) -> None:
 
 
 def provide_home(folder: Path) -> None:
-    """Sets HOME to the folder if there is no home, as in a container. Libraries ask for it when they are imported."""
+    """Sets HOME to the folder if there is no home, as in a container. Libraries ask for HOME when they are imported."""
     with suppress(RuntimeError):
         if Path.home().is_absolute():
             return

@@ -1,14 +1,15 @@
 """All errors that Steelman raises deliberately.
 
-A message tells the user what happened and what to do next. Its `hint` is the part that only helps at this machine's
-keyboard, such as a command. `raise … from exc` keeps the cause.
+A message tells the user what happened and what to do next. Its `hint` is the part that only helps a user of this
+machine's command line, such as a command. `raise … from exc` keeps the cause.
 """
 
 import shlex
 
 
 def without_hint(text: str, hint: str = "") -> str:
-    """The text in whole sentences, without its hint, for callers who cannot run commands here, such as over HTTP."""
+    """The text in whole sentences, without its hint. It is for callers who cannot run commands here, such as HTTP
+    clients."""
     before, _, after = text.partition(hint) if hint else (text, "", "")
     before, after = " ".join(before.split()), " ".join(after.split())
     if before.endswith((".", "!", "?")):
@@ -27,7 +28,8 @@ def as_sentence(text: str) -> str:
 class SteelmanError(Exception):
     """Base class. The text is for the user.
 
-    `hint`: the part of the text for this machine's keyboard, verbatim. It is appended unless the message contains it.
+    `hint`: the part of the text for a user of this machine's command line, verbatim. The hint is appended unless the
+    message contains it.
     """
 
     def __init__(self, message: str = "", *, hint: str = "") -> None:
@@ -81,7 +83,7 @@ class ReaderFailedError(SourceError):
 
 
 class AddressError(SourceError):
-    """Pages are never fetched from this address: it is not public or not http(s)."""
+    """Pages are never fetched from this address, because the address is not public or not http(s)."""
 
 
 class StoreError(SteelmanError):
@@ -129,7 +131,7 @@ class BudgetError(ProviderError):
 class ProviderDownError(ProviderError):
     """A provider cannot be reached, refuses the key or keeps failing. The run does not ask it again.
 
-    `status`, `said`: HTTP status and text of the refusal; 0 and empty without one.
+    `status`, `said`: HTTP status and text of the refusal; 0 and empty without a refusal.
     """
 
     status = 0
@@ -195,7 +197,7 @@ def command(words: str, *values: str, **options: str | bool) -> str:
 
 
 def option(name: str, value: str | bool) -> str:
-    """An option with its value, or alone if the value is True."""
+    """An option with its value. The option stands alone if the value is True."""
     typed = f"--{name.replace('_', '-')}"
     if isinstance(value, bool):
         return typed

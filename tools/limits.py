@@ -1,26 +1,26 @@
-"""Limits and thresholds of `tools` that several modules use or a person tunes, each with its unit and reason.
+"""Limits and thresholds of `tools` that several modules use or that a person tunes. Each has its unit and its reason.
 
-Fitted values stay in files. `weights/judge/calibration.json`: the judge's calibration, and `threshold`, the probability
-of support. `weights/quoting.json`: the thresholds of quotations (`QuotingWeights`). The weights of the selection stay
-beside their formula in `selection.py`; `language/sentences.py` has the length of a passage.
+Fitted values are stored in files. `weights/judge/calibration.json` has the judge's calibration and `threshold`, the
+least probability of support. `weights/quoting.json` has the thresholds of quotations (`QuotingWeights`). `selection.py`
+has the weights of the selection, beside their formula. `language/sentences.py` has the length of a passage.
 """
 
 # Time, in seconds. A call also ends at its stage's deadline.
 
 CONNECT_SECONDS = 5.0
-"""Longest wait for a connection: servers on the internet answer within one."""
+"""Longest wait for a connection. Servers on the internet answer within a second."""
 SEARCH_SECONDS = 20.0
 """Longest silence of a search engine."""
 DUCKDUCKGO_SECONDS = 10.0
-"""Limit of one request to DuckDuckGo, which is fast or does not answer at all."""
+"""Limit of one request to DuckDuckGo. DuckDuckGo is fast or does not answer at all."""
 PAGE_SECONDS = 12.0
-"""Limit of a web page with its redirects: a slow page must not delay the others."""
+"""Limit of a web page with its redirects. A slow page must not delay the other pages."""
 PAGE_READING_SECONDS = 10.0
-"""Processor time of the process that reads a page."""
+"""Processor time of the process that parses a page."""
 CHAT_SECONDS = 120.0
-"""Longest silence of a chat model: local models read a long prompt for a minute and more."""
+"""Longest silence of a chat model. Local models process a long prompt for a minute and more."""
 ENDPOINT_SECONDS = 30.0
-"""Longest silence of a judge or an encoder behind an address."""
+"""Longest silence of a judge or an encoder on a server."""
 CHROMA_SECONDS = 10.0
 """Longest silence of a Chroma server."""
 BUSY_SECONDS = 30
@@ -31,39 +31,39 @@ INDEX_LOCK_SECONDS = 60.0
 # Retries of HTTP requests
 
 ATTEMPTS = 3
-"""Attempts of one request, the first included."""
+"""Attempts of one request, including the first."""
 FIRST_PAUSE = 0.5
 """Seconds before the second attempt. Each further pause doubles."""
 LONGEST_PAUSE = 30.0
-"""Seconds: a longer Retry-After is a failure."""
+"""Seconds. A longer Retry-After is a failure."""
 
 # Sizes
 
 LARGEST_REPLY = 20_000_000
 """Bytes of one HTTP reply, decompressed. A hostile server must not fill the memory."""
 LONGEST_CHAT_REPLY = 100_000
-"""Characters of a chat model's reply: several times the longest answer."""
+"""Characters of a chat model's reply. This is several times the longest answer."""
 LARGEST_PAGE = 5_000_000
 """Bytes of a web page or PDF, decompressed."""
 LONGEST_PAGE = 300_000
 """Characters of a web page's text: about 50,000 words."""
 FEWEST_PAGE_WORDS = 60
-"""Words: shorter pages are mostly error pages and teasers."""
+"""Words. Shorter pages are mostly error pages and teasers."""
 MOST_PDF_PAGES = 60
 """Pages of a PDF from the web."""
 PAGE_READING_MEGABYTES = 1024
-"""Memory of the process that reads a page."""
+"""Memory of the process that parses a page."""
 
 # Retrieval and judging
 
 RRF_K = 60
 """Constant of reciprocal rank fusion, as in its paper (Cormack, Clarke and Büttcher 2009)."""
 CLEAR = 0.8
-"""Probability above which a judge that reads documents is clear about a passage."""
+"""A judge that reads documents is clear about a passage if its probability is higher."""
 CLEAR_GRADE, WEAK_GRADE, NO_GRADE = 0.95, 0.65, 0.05
 """Probabilities of a chat model's grades: clear support, weak support, none."""
 PASSAGES_PER_CALL = 40
-"""Passages that a chat model judges in one call; more in a call are judged less carefully."""
+"""Passages that a chat model judges in one call. A model judges more passages less carefully."""
 CLAIMS_PER_CALL = 64
 """Claims that a chat model checks in one call."""
 CONCURRENT_CALLS = 8

@@ -1,8 +1,8 @@
 """Returns freed memory of a server process to the system.
 
-glibc keeps a separate heap for each of many threads, and a freed block serves only its own heap: after some hundred
-requests 424 of 729 MB were free but unusable. Fewer heaps, separate mappings for large blocks and regular trims prevent
-this. Other C libraries need none of it.
+glibc keeps separate heaps for threads, and only the same heap can reuse a freed block. After some hundred requests 424
+of 729 MB were free but unusable. Fewer heaps, separate mappings for large blocks and regular trims prevent this waste.
+Other C libraries need none of these measures.
 """
 
 import asyncio

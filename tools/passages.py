@@ -26,8 +26,8 @@ class Block:
     removed. A `note` is a footnote or an endnote.
     level: 1 for the highest heading; 0 for all other blocks.
     page, last_page: counted from 1; 0 if the format has no pages.
-    speaker: empty if the document does not separate speakers. Uncertain names begin with `PROBABLY`.
-    bold: number of bold characters at the start, as of a speaker's name or an interview question.
+    speaker: empty if the document does not mark speakers. Uncertain names begin with `PROBABLY`.
+    bold: number of bold characters at the start, such as a speaker's name or an interview question.
     """
 
     text: str
@@ -43,18 +43,19 @@ class Block:
 class SourceDocument:
     """A document as read, before it is stored.
 
-    `external_id`: the name that users see: the given path, the `id` of a jsonl or csv row, or a URL.
-    `key`: the identity within a collection if the name is not enough: a file's whole path, with its row's id. Reading
-    the same source again yields the same key, so a second ingest replaces the document.
+    `external_id`: the name that users see: the path as given, the `id` of a jsonl or csv row, or a URL.
+    `key`: the identity within a collection, if the name is not enough: a file's whole path, with the row's id. The same
+    source always yields the same key, so a second ingest replaces the document.
     `origin`: the whole path of its file, or empty.
     `kind`: one of `SOURCE_KINDS`, or the document's own word ('letter').
     `date`: ISO (`2026-03-12`, `2026-03`, `2026`) or empty.
     `blocks`: the structured text if the format has structure; `text` then contains the same words.
-    `left_out`: what the reader dropped, by plural name ('running headers'), with counts.
+    `left_out`: counts of the parts that the parser dropped, by plural name ('running headers').
     `language`: ISO 639-1, empty if unknown.
-    `owner`: who is responsible for a web page, by its address: a listed publisher or the registrable domain.
+    `owner`: the party responsible for a web page, derived from its address: a listed publisher or the registrable
+    domain.
     `author`: of the whole document; empty if unknown or if several people speak in it.
-    `provenance`: the places of date and author: 'date: byline; author: PDF metadata'.
+    `provenance`: where date and author were found: 'date: byline; author: PDF metadata'.
     """
 
     external_id: str
@@ -86,7 +87,7 @@ PassageForm = Literal["prose", "table", "caption"]
 class PassageText:
     """A passage's text and place in its document: heading and pages (0: unknown).
 
-    speaker: its only speaker, as in `Block`; empty if unknown.
+    speaker: the passage's only speaker, as in `Block`; empty if unknown.
     """
 
     text: str
@@ -101,9 +102,9 @@ class PassageText:
 class Passage:
     """About a hundred words of a document, cut at sentence ends, with the metadata of its source.
 
-    Passages of the store have positive ids; web pages read by a run have negative ids. `original`: the first publisher
-    of the text if the document is a known copy. `section`: the heading above. `key`, `language`, `owner`: as in
-    `SourceDocument`. `speaker`: of the passage; `author`: of the whole document.
+    Passages of the store have positive ids. Passages of web pages have negative ids. `original`: the first publisher of
+    the text, if the document is a known copy. `section`: the heading above the passage. `key`, `language`, `owner`: as
+    in `SourceDocument`. `speaker`: of the passage; `author`: of the whole document.
     """
 
     id: int
@@ -145,8 +146,8 @@ class Passage:
 
     @property
     def source(self) -> str:
-        """The source, for counting independent sources: the text's first publisher, else the web page's owner, else the
-        publisher, else the document. Each speaker of a document is a separate source."""
+        """The source, for counting independent sources. It is the first known of these: the text's first publisher, the
+        web page's owner, the publisher, the document. Each speaker of a document is a separate source."""
         whole = self.original or self.owner.casefold() or self.publisher.casefold() or self.key or self.document_id
         speaker = self.speaker.removeprefix(PROBABLY).casefold().partition(" (")[0]  # 'Mrs Bray (the Clerk)'
         return f"{whole}: {speaker}" if speaker else whole
@@ -162,5 +163,6 @@ class Sentence:
 
 
 def interleave(rankings: Iterable[Sequence[int]]) -> list[int]:
-    """All first places in the order of the rankings, then all second places, and so on, without duplicates."""
+    """Merges rankings without duplicates: first the top item of each ranking, then the second item of each, and so
+    on."""
     return list(dict.fromkeys(i for places in zip_longest(*rankings) for i in places if i is not None))

@@ -1,8 +1,8 @@
 """Selects passages, groups theses, and picks sentences for questions of fact.
 
-`choose_by_coverage` selects k passages by expected coverage of the question's sides and of the points mined from the
-pool. Relevance is estimated from a passage's scores and its neighbours' scores. `group_theses` groups theses that say
-the same. `quotable_parts`, `distinct` and `words_held` serve questions of fact.
+`choose_by_coverage` selects k passages that cover the question's sides and the points mined from the pool. It estimates
+a passage's relevance from the passage's scores and its neighbours' scores. `group_theses` groups theses with the same
+meaning. `quotable_parts`, `distinct` and `words_held` serve questions of fact.
 """
 
 import re
@@ -25,8 +25,8 @@ from tools.passages import Passage
 Floats = NDArray[np.floating]
 
 INDEPENDENCE = 0.05
-"""Gain of a new source."""
-_DIGITS = 9  # digits of a gain: rounding errors must not break ties
+"""The gain of a passage from a new source."""
+_DIGITS = 9  # gains are rounded to these digits: rounding errors must not break ties
 
 
 def select(
@@ -43,7 +43,7 @@ def select(
              + c · number of different sources in S                                      independence
 
     Every term is monotone and submodular, so the greedy choice reaches at least 1 − 1/e (63 %) of the optimum
-    (Nemhauser, Wolsey and Fisher 1978). Ties go to the earlier passage.
+    (Nemhauser, Wolsey and Fisher 1978). Of equal passages the earlier one is chosen.
 
     support: probabilities, shape (perspectives, n). weights: of the perspectives. relevance: shape (n,), 0 or more.
     sources: publisher of each passage; empty if unknown.
@@ -64,7 +64,7 @@ def select(
 
 
 def independent_first(passages: Sequence[Passage]) -> list[int]:
-    """Ids in the order of the passages, reordered so that each source occurs once before any source repeats."""
+    """The passages' ids, reordered so that each source occurs once before any source occurs again."""
     turns = Counter[str]()
     keyed = []
     for rank, passage in enumerate(passages):
@@ -74,7 +74,7 @@ def independent_first(passages: Sequence[Passage]) -> list[int]:
 
 
 ALIKE = 0.8
-"""Cosine above which two passages probably make the same point."""
+"""Two passages with a higher cosine probably make the same point."""
 _STEEP = 20.0
 
 
@@ -166,14 +166,15 @@ class Pool:
 
     @property
     def likely(self) -> NDArray[np.float64]:
-        """Relevance relative to the most relevant passage of the pool, shape (n,), at most 1. It does not compare
-        pools."""
+        """The relevance relative to the most relevant passage of the pool, shape (n,), at most 1. The values of
+        different pools are not comparable."""
         found = relevance(self.cosine, self.words, self.vectors)
         return np.asarray(found / max(float(found.max(initial=0.0)), _NOTHING), np.float64)
 
 
 def choose_by_coverage(pool: Pool, k: int) -> list[int]:
-    """Up to k passages that cover the judged sides and the mined points; without known sides only the points."""
+    """Up to k passages that cover the judged sides and the mined points. If the sides are unknown, the passages cover
+    only the points."""
     if not pool.size:
         return []
     likely = pool.likely
@@ -186,9 +187,9 @@ def choose_by_coverage(pool: Pool, k: int) -> list[int]:
 def side_probabilities(support: Floats, likely: Floats) -> NDArray[np.float64]:
     """The probability that a passage is relevant and supports a side, shape (sides, n).
 
-    A passage's relevance is divided among the sides in proportion to the judge's probabilities; if all are low, a part
-    remains undivided. Unjudged passages count as half of their relevance. support: shape (sides, n), with NaN. likely:
-    relevance, shape (n,).
+    The sides share a passage's relevance in proportion to the judge's probabilities. If the probabilities' sum is low,
+    a part of the relevance goes to no side. For an unjudged passage each side gets half of its relevance. support:
+    shape (sides, n), with NaN. likely: relevance, shape (n,).
     """
     known = ~np.isnan(support)
     judged = np.where(known, support, 0.0)
@@ -200,13 +201,13 @@ _ROUNDING = 1e-6  # vector lengths below this are rounding errors
 
 
 def group_theses(vectors: Floats, question: Floats, threshold: float) -> list[list[int]]:
-    """Positions of the theses in groups of equal meaning, largest group first; the most central thesis of each group
-    first.
+    """The positions of the theses in groups of equal meaning, largest group first. Each group begins with its most
+    central thesis.
 
-    Average linkage (Sokal and Michener 1958) on the vectors without their component along the question: two groups are
-    merged while the mean cosine between their members is at least the threshold. After a multi-perspective search
-    engine's paper (§4.2.3), which uses k-means with k = 3 on a stance classifier's layer. Theses without any remaining
-    component form their own group.
+    The method is average linkage (Sokal and Michener 1958) on the vectors without their component along the question.
+    Two groups are merged while the mean cosine between their members is at least the threshold. The method follows a
+    paper on a multi-perspective search engine (§4.2.3); that paper uses k-means with k = 3 on a stance classifier's
+    layer. Theses without any remaining component form a group of their own.
 
     vectors: of the theses, shape (n, dimensions). question: shape (dimensions,). threshold: from −1 to 1. Raises
     ValueError for a zero question vector.
@@ -249,8 +250,9 @@ _HAS_FIGURE = re.compile(
 
 
 class FactQuote(NamedTuple):
-    """A sentence or a table row: the text to quote, and the text to show (a row after its table's head, a few words
-    after the question that they answer). asked: the question before the sentence, in the text or as its heading."""
+    """A sentence or a table row, as text to quote and as text to show. The text to show puts a table's head before a
+    row, and the question before a short answer. asked: the question before the sentence, in the text or as its
+    heading."""
 
     passage: Passage
     text: str
@@ -259,12 +261,13 @@ class FactQuote(NamedTuple):
 
     @property
     def with_question(self) -> str:
-        """The text after the question that it answers, to be compared."""
+        """The question and the text that answers it, as one text for comparison."""
         return f"{self.asked} {self.text}" if self.asked else self.text
 
 
 def quotable_parts(passage: Passage) -> list[FactQuote]:
-    """The quotable parts of a passage: sentences, with the previous one if needed for context, or a table's rows."""
+    """The quotable parts of a passage: sentences or a table's rows. A sentence that needs context comes with the
+    previous one."""
     if passage.form == "table":
         head, *rows = [line for line in passage.text.split("\n") if line.strip()]
         return [FactQuote(passage, row, f"[{head}] {row}") for row in rows]
@@ -285,7 +288,7 @@ def quotable_parts(passage: Passage) -> list[FactQuote]:
 
 
 def distinct(parts: Iterable[FactQuote], most: int, of_a_passage: int = sys.maxsize) -> list[FactQuote]:
-    """The first parts without repetitions: at most `most`, and at most `of_a_passage` of each passage."""
+    """The first parts, without repetitions: at most `most` in all and at most `of_a_passage` from each passage."""
     chosen = list[FactQuote]()
     for part in parts:
         same = sum(part.passage.id == other.passage.id for other in chosen)
@@ -295,7 +298,7 @@ def distinct(parts: Iterable[FactQuote], most: int, of_a_passage: int = sys.maxs
 
 
 def _repeats(part: FactQuote, other: FactQuote) -> bool:
-    """Whether both have the same text, or are sentences of one passage of which one contains the other."""
+    """Whether both parts have the same text, or come from the same passage and one part contains the other."""
     within = part.passage.id == other.passage.id and not part.shown
     return part.text == other.text or (within and (part.text in other.text or other.text in part.text))
 
@@ -326,5 +329,5 @@ def _content_stems(typed: str) -> set[str]:
 
 
 def figures_asked(typed: str, parts: Sequence[FactQuote]) -> NDArray[np.bool_]:
-    """Which parts have a figure, (n,); none if the question does not ask for one."""
+    """Which parts contain a figure, shape (n,); none if the question does not ask for a figure."""
     return np.array([bool(_ASKS_FIGURE.search(typed) and _HAS_FIGURE.search(part.text)) for part in parts])

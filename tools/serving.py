@@ -1,8 +1,8 @@
-"""`make local-models`: serves one model with vLLM on this machine, for the chat stages and the judge, or the judge
-alone.
+"""`make local-models`: serves one model with vLLM on this machine. The model serves the chat stages and the judge, or
+the judge alone.
 
-With `--prepare` it announces and downloads the model. Without, it prints the lines for `.env` and becomes vLLM's
-server, which listens on this machine only, sends no telemetry and downloads nothing.
+With `--prepare` the command announces and downloads the model. Without `--prepare` it prints the lines for `.env` and
+becomes vLLM's server. The server listens on this machine only, sends no telemetry and downloads nothing.
 """
 
 import argparse
@@ -26,19 +26,21 @@ from tools.net.route import cause
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # read by the library at import
 HOST = "127.0.0.1"
 GPU_MODEL = "Qwen/Qwen3-4B-Instruct-2507"
-"""Answers without a reasoning phase, as the judge needs. Keys and values take half of 24 GB, at 144 KiB a token."""
+"""This model answers without a reasoning phase, as the judge requires. Its keys and values take half of 24 GB, at 144
+KiB a token."""
 CPU_MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
 _KNOWN = {GPU_MODEL: "Apache-2.0, about 8.0 GB", CPU_MODEL: "Apache-2.0, about 3.1 GB"}
 _CHAT_TOKENS, _SCORE_TOKENS = 16384, 512  # tokens of a prompt and its answer; twenty passages to judge take half
 _DRAWN = ("temperature", "top_p", "top_k", "min_p")
 _READ = ["*.safetensors", "*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]
 _UNREAD = ["*/*", "consolidated*"]
-_CPU_CACHE = 4 * 2**30  # bytes for keys and values; by default vLLM takes nearly all memory
+_CPU_CACHE = 4 * 2**30  # bytes for keys and values; vLLM's default is nearly all memory
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """name: the one in requests. length: tokens of prompt and answer. sampling: the makers' values, no penalties."""
+    """name: the model's name in requests. length: tokens of prompt and answer. sampling: the makers' values without
+    penalties."""
 
     folder: Path
     name: str
@@ -48,9 +50,11 @@ class LocalModel:
 
 
 def read_model(folder: Path, name: str = "") -> LocalModel:
-    """The model described by the folder's `config.json`: a classifier is a cross-encoder, any other model chats.
+    """The model that the folder's `config.json` describes. A classifier counts as a cross-encoder, any other model as a
+    chat model.
 
-    name: of the hub; by default the folder's. Raises SettingsError for an unreadable or unsuitable model.
+    name: the model's name on the hub; by default the folder's name. Raises SettingsError for an unreadable or
+    unsuitable model.
     """
     try:
         config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -87,7 +91,7 @@ def env_lines(model: LocalModel, port: int) -> str:
 
 
 def prepare(named: str, *, gpu: bool, download: bool) -> LocalModel:
-    """The model of a folder or the hub, downloaded if `download`. Raises SettingsError, ModelError."""
+    """The model from a folder or from the hub. `download`: download it if needed. Raises SettingsError, ModelError."""
     source = named or (GPU_MODEL if gpu else CPU_MODEL)
     if (folder := Path(source).expanduser()).is_dir():
         return read_model(folder)
@@ -136,10 +140,10 @@ def has_gpu() -> bool:
 
 
 def build_command(model: LocalModel, port: int, *, python: str, gpu: bool, options: Sequence[str] = ()) -> list[str]:
-    """vLLM's command line. `options` override the ones set here."""
-    # A cross-encoder is small enough for fp32, its training precision; by default vLLM takes fp16.
+    """vLLM's command line. `options` override the options set here."""
+    # A cross-encoder is small enough for fp32, its training precision. By default vLLM uses fp16.
     kind = ["--runner", "pooling", "--dtype=float32"] if model.kind == "score" else ["--enable-prefix-caching"]
-    # On the CPU compilation takes minutes and a C++ compiler, and fp16 is ten times slower than bf16.
+    # On the CPU, compilation needs minutes and a C++ compiler, and fp16 is ten times slower than bf16.
     cpu = ["--enforce-eager", f"--kv-cache-memory-bytes={_CPU_CACHE}"]
     cpu += ["--dtype=bfloat16"] if model.kind == "chat" else []
     chat = ["--override-generation-config", json.dumps(model.sampling)] if model.sampling else []

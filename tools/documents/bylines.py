@@ -1,5 +1,6 @@
-"""Reads author, publisher and date from a document's first lines ('By A. Name', '*Gazette, 14 March 2025*'), its
-signature ('Yours faithfully,') or its properties. Returns nothing in doubt: no author is better than a wrong one."""
+"""Finds author, publisher and date in a document's first lines ('By A. Name', '*Gazette, 14 March 2025*'), in its
+signature ('Yours faithfully,') or in its properties. Returns no author in doubt, because no author is better than a
+wrong author."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from tools.passages import Block
 _HEAD, _TOP, _MINUTES_HEAD, _SEARCHED = 3, 8, 12, 500  # blocks
 _LONGEST = 160  # characters
 _NO_HEAD = ("table", "note")
-_BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # blocks below a closing; signers that are named
+_BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # most blocks below a closing; most signers that are named
 _DATED = re.compile(
     r"(?i)(?:^\W*|(?<=[|·•,;.(])\s*|\s[–—-]+\s|\b(?:published|posted|written|dated?|issued|release|"
     r"(?:held|minutes|meeting|hearing)(?: [^.\d]{0,60} on)?):?\s)"
@@ -52,8 +53,8 @@ _NO_AUTHOR = re.compile(
 
 
 def properties_byline(properties: Mapping[str, str], blocks: Sequence[Block]) -> dict[str, str]:
-    """Returns 'date' and 'author' of a file's properties. Refuses authors that are programs, accounts or single
-    words. 'made', the file's day, counts as the date unless the first blocks name another year."""
+    """Returns 'date' and 'author' from a file's properties. Refuses authors that are programs, accounts or single
+    words. Without a date the day when the file was made ('made') counts, unless the first blocks name another year."""
     parts = re.split(r"\s*[;\n]\s*", properties.get("author", "")[:_LONGEST].strip())
     author = ", ".join(part for part in parts if " " in part and not _NO_AUTHOR.search(part))
     date, made = (date_of_cell(properties.get(name, "")) for name in ("date", "made"))
@@ -62,15 +63,15 @@ def properties_byline(properties: Mapping[str, str], blocks: Sequence[Block]) ->
 
 
 def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
-    """Returns date, author and publisher of the first lines, '' if missing. Two different dates cancel out. Several
-    authors further down mean that nobody wrote the whole."""
+    """Returns date, author and publisher from the first lines, '' if missing. Two different dates cancel out. If
+    further bylines follow with other names, the document has no author, because nobody wrote the whole."""
     (date, first), (_, authors) = (_dates_and_authors(blocks[:_TOP]), _dates_and_authors(blocks[:_SEARCHED]))
     author = first[0] if first and len(set(authors)) == 1 else ""
     return {"date": date or _later_date(blocks), "author": author, "publisher": _publisher(blocks[:_TOP])}
 
 
 def _later_date(blocks: Sequence[Block]) -> str:
-    """Returns the only day of an update in the head or foot, else the day below a letter."""
+    """Returns the day of an update in the head or foot, if there is only one; else the day below a letter."""
     ends = [b.text for b in (*blocks[:_TOP], *blocks[-_HEAD:]) if len(b.text) <= _LONGEST]
     found = {date_of_cell(told[1]) for told in map(_UPDATED_ON.search, ends) if told}
     below = _ALONE.fullmatch(blocks[-1].text) if blocks and not found and _is_letter(blocks) else None
@@ -78,7 +79,8 @@ def _later_date(blocks: Sequence[Block]) -> str:
 
 
 def read_signature(blocks: Sequence[Block]) -> dict[str, str]:
-    """Returns the author or publisher below the only closing of a letter or statement."""
+    """Returns the author or publisher named below the closing of a letter or statement, if there is only one
+    closing."""
     signed = [block.text for block in below_closing(blocks) if not has_sentence(block.text)]
     if not signed and blocks:
         last = pattern("SIGNED_BY").fullmatch(blocks[-1].text)
@@ -98,14 +100,14 @@ def _is_signer(name: str) -> bool:
 
 
 def below_closing(blocks: Sequence[Block]) -> Sequence[Block]:
-    """Returns the blocks below the only closing, if they are few."""
+    """Returns the blocks below the closing, if there is only one closing and few blocks follow."""
     closings = [i for i, block in enumerate(blocks) if pattern("CLOSING").fullmatch(block.text)]
     signed = blocks[closings[0] + 1 :] if len(closings) == 1 else []
     return signed if len(signed) <= _BLOCKS_BELOW_CLOSING else []
 
 
 def _lines_below_letter(blocks: Sequence[Block]) -> list[str]:
-    """Returns the last lines of a letter without a closing, if people's names begin them."""
+    """Returns the last lines of a letter without a closing, if these lines begin with people's names."""
     last = list(takewhile(lambda b: b.form in ("paragraph", "item") and not has_sentence(b.text), reversed(blocks)))
     lines = [block.text for block in reversed(last[:_BLOCKS_BELOW_CLOSING])]
     told = [text for text in lines if (name := pattern("SIGNER").match(text)) and _is_signer(name[1])]
@@ -113,13 +115,14 @@ def _lines_below_letter(blocks: Sequence[Block]) -> list[str]:
 
 
 def _is_letter(blocks: Sequence[Block]) -> bool:
-    """Whether a document is one letter: a line of its head says so, or it begins with one salutation."""
+    """Whether a document is a single letter: a line of its head says so, or the document begins with its only
+    salutation."""
     head = [b.text for b in blocks[:_HEAD] if len(b.text) < _LONGEST]
     return any(map(_LETTER.search, head)) or sum(bool(_SALUTED.match(b.text)) for b in blocks) == 1
 
 
 def is_dateline(line: str) -> bool:
-    """Whether a line is the place and day of a letter: 'Hill Farm, 3 May 2024'."""
+    """Whether a line gives the place and day of a letter: 'Hill Farm, 3 May 2024'."""
     day = _DATED.search(line)
     place = line[: day.start()] if day and len(date_of_cell(day[1])) == 10 else ""
     return bool(
@@ -130,7 +133,7 @@ def is_dateline(line: str) -> bool:
 
 
 def posts_date(blocks: Sequence[Block]) -> str:
-    """Returns the day, month or year that all posts of a thread share."""
+    """Returns the day, month or year of a thread, if all its posts share it."""
     lines = [block.text for block in blocks if len(block.text) <= _LONGEST]
     found = [_POSTED.search(line) or (pattern("stamp").fullmatch(line) and _WRITTEN.search(line)) for line in lines]
     days = [day.split("-") for match in found if match and (day := date_of_cell(match[1]))]
@@ -144,7 +147,7 @@ def is_minutes(blocks: Sequence[Block]) -> bool:
 
 
 def stated_kind(blocks: Sequence[Block]) -> str:
-    """Returns the document's own kind: 'minutes', or a first line such as 'PRESS RELEASE'; else ''."""
+    """Returns the kind that the document states: 'minutes', or a first line such as 'PRESS RELEASE'; else ''."""
     head = [block.text for block in blocks[:_MINUTES_HEAD] if len(block.text) < 300]
     if is_minutes(blocks) and re.search(r"(?i)\b(?:minutes|notes by)\b", " ".join(head)):
         return "minutes"
@@ -167,7 +170,7 @@ def is_byline(line: str) -> bool:
 
 
 def _publisher(blocks: Sequence[Block]) -> str:
-    """Returns the organisation that a head line names, alone, beside a date, or as publisher."""
+    """Returns the organisation that a head line names. The line names it alone, beside a date, or as publisher."""
     for block in blocks:
         if block.form != "heading" and (block.form in _NO_HEAD or has_sentence(block.text)):
             return ""
@@ -208,13 +211,13 @@ def _dates_and_authors(blocks: Sequence[Block]) -> tuple[str, list[str]]:
 
 
 def _head_lines(text: str) -> list[str]:
-    """Returns the lines of a head, which has no sentence, or a short text as one line; else nothing."""
+    """Returns the lines of a head. A text with a sentence counts as one line. Returns nothing if a line is too long."""
     lines = [text] if _SENTENCE.search(text) else text.split("\n")
     return lines if max(map(len, lines)) <= _LONGEST else []
 
 
 def _author_of_line(line: str, heading: bool) -> str:
-    """Returns the author or authors of a line such as 'By A. Name, reporter'."""
+    """Returns the author or authors in a line such as 'By A. Name, reporter'."""
     by = _BY.search(re.sub(r"\b(Dr|Mrs?|Ms|Prof|Cllr|Rev)\. ", r"\1 ", line))
     told = by[1] if by else ""
     several, first = re.split(r",? (?:and|&) |, ", told.strip()), _PART.split(told)[0]
@@ -227,7 +230,8 @@ def _author_of_line(line: str, heading: bool) -> str:
 
 
 def _person_name(text: str, strict: bool) -> str:
-    """Returns the text as a person's name without a role, or ''. strict: refuses common words, as in a heading."""
+    """Returns the text as a person's name without a role, or ''. strict: refuse names with common words, which may be
+    headings."""
     name = re.split(r" (?:for|in|at|from|on) ", text.strip(" *_.|"))[0]
     words = name.split()
     if not 1 < len(words) < 7 or _NO_AUTHOR.search(name) or not words[-1][0].isupper():

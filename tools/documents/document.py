@@ -1,5 +1,5 @@
-"""Code that all readers share: decoding bytes, building a document from text or blocks, and JSON for the reader
-process."""
+"""Code that all parsers share. Decodes bytes, builds documents from text or blocks, and converts them to JSON for the
+reader process."""
 
 import codecs
 import re
@@ -41,16 +41,16 @@ _DECLARED_ENCODING = re.compile(
     rb"|^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:+-]{1,40})",
     re.IGNORECASE,
 )
-_HEAD_BYTES = 4096  # bytes that a page declares its encoding in
+_HEAD_BYTES = 4096  # bytes at a page's start that may declare its encoding
 
-# Common encodings; most rarer ones would fit any bytes.
+# Common encodings only, because most rarer encodings would fit any bytes.
 _LIKELY_ENCODINGS = (
     *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "iso8859_2", "koi8_r", "mac_roman"),
     *("cp850", "cp932", "euc_jp", "gb18030", "big5", "cp949"),
 )
 _LAST_RESORT = "cp1252"  # older Windows files
-_SAMPLE_BYTES = 30_000  # bytes that the encoding is guessed from
-_MOST_UNDECODABLE = 0.1  # of the characters beyond ASCII, in an encoding that is still believed
+_SAMPLE_BYTES = 30_000  # bytes used to guess the encoding
+_MOST_UNDECODABLE = 0.1  # most undecodable non-ASCII characters in an accepted encoding (share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,10 @@ class Decoded:
 
 
 def decode_text(data: bytes, server_encoding: str = "", markup: bool = False) -> Decoded:
-    """Returns the text of a file or page. Order: byte order mark, UTF-8, declared encodings, a guess. server_encoding:
-    from the HTTP header. markup: HTML or XML, which may declare its encoding. A declared encoding is refused if more
-    than a tenth of the non-ASCII characters are undecodable in it."""
+    """Returns the text of a file or page. Tries the byte order mark, UTF-8, the declared encodings and a guess, in this
+    order. A declared encoding is refused if more than a tenth of the non-ASCII characters are undecodable in it.
+    server_encoding: the encoding in the HTTP header. markup: the text is HTML or XML, which may declare its
+    encoding."""
     for mark, codec in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return _decode(data, codec)
@@ -87,7 +88,7 @@ def decode_text(data: bytes, server_encoding: str = "", markup: bool = False) ->
 
 
 def codec_of_label(label: str) -> str:
-    """Returns Python's name of a text encoding. Empty for other codecs, such as `hex`, and for slow ones, such as
+    """Returns Python's name of a text encoding. Empty for other codecs, such as `hex`, and for slow encodings, such as
     `punycode`."""
     try:
         name = codecs.lookup(label).name if label else ""
@@ -102,7 +103,7 @@ def _decode(data: bytes, codec: str) -> Decoded:
 
 
 def _decode_by_guess(data: bytes) -> Decoded:
-    """Decodes by the encoding whose letters look most like a language."""
+    """Decodes with the encoding whose letters look most like a language."""
     from charset_normalizer import from_bytes
 
     telling = b"\n".join(line for line in data.splitlines() if not line.isascii())[:_SAMPLE_BYTES]
@@ -139,14 +140,14 @@ _EDITORS_NOTE = re.compile(
     r"(?i)\b(?:we|editors?) (?:re)?(?:print|publish|produce|received?)(?:ed|s)?\b[^.]{0,60}\bletter\b"
 )
 _BLOCKS_ABOVE_LETTER = 4
-_LONGEST_HEADING = 20  # words; a longer one is a sentence
+_LONGEST_HEADING = 20  # words; a longer heading is a sentence
 _LONGEST_KIND = 60  # characters
 _SENTENCE_END = re.compile(r"[^\W\d_]{2}[\"'”’)\]]*[.!][\"'”’)\]]*$")
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderNote:
-    """A reader's remark on its file, such as a guessed column."""
+    """A parser's remark on its file, such as a guessed column."""
 
     text: str
 
@@ -156,9 +157,9 @@ COLUMN_FIELDS = ("id", "title", "url", "publisher", "date", "kind", "author")
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """Names of table columns that the user chose; empty ones are guessed. text: one or more columns, joined in this
-    order; one name may hold several, separated by commas. hint: how the user names the text column; {file} and
-    {column} are filled in."""
+    """Names of table columns that the user chose. The parser guesses empty names. text: one or more columns, whose
+    texts are joined in this order. An entry may name several columns, separated by commas. hint: tells the user how to
+    name the text column; {file} and {column} are filled in."""
 
     text: tuple[str, ...] = ()
     id: str = ""
@@ -183,8 +184,7 @@ ReaderOutput = SourceDocument | SourceError | ReaderNote
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file to ingest. name: the displayed path. origin: the whole path, which identifies the file in later
-    ingests."""
+    """A file to ingest. name: the displayed path. origin: the whole path. It identifies the file in later ingests."""
 
     path: Path
     name: str
@@ -192,19 +192,20 @@ class InputFile:
 
 
 def document_to_json(found: SourceDocument) -> dict[str, Any]:
-    """Returns the document as JSON. Shallow, because a book has a hundred thousand blocks."""
+    """Returns the document as JSON. The conversion is shallow, because a book has a hundred thousand blocks."""
     told = {each.name: getattr(found, each.name) for each in fields(found)}
     blocks = [{name: getattr(block, name) for name in _BLOCK_FIELDS} for block in found.blocks]
     return {**told, "left_out": dict(found.left_out), "blocks": blocks}
 
 
 def document_from_json(told: Mapping[str, Any]) -> SourceDocument:
-    """Returns the document of `document_to_json`; fields may be missing. Raises TypeError for unknown fields."""
+    """Returns the document from the output of `document_to_json`. Fields may be missing. Raises TypeError for unknown
+    fields."""
     return SourceDocument(**{**told, "blocks": tuple(Block(**block) for block in told.get("blocks", ()))})
 
 
 def output_to_json(found: ReaderOutput) -> dict[str, Any]:
-    """Returns a reader's output in the form that the reader process sends."""
+    """Returns a parser's output in the form that the reader process sends."""
     if isinstance(found, ReaderNote):
         return {"note": found.text}
     if isinstance(found, SourceError):
@@ -215,8 +216,8 @@ def output_to_json(found: ReaderOutput) -> dict[str, Any]:
 
 
 def output_from_json(told: Mapping[str, Any]) -> ReaderOutput:
-    """Returns the output of `output_to_json`. Checks each field, because a parser library may have corrupted the
-    process. Raises ValueError or TypeError."""
+    """Reverses `output_to_json`. Checks each field, because a parser library may have corrupted the process. Raises
+    ValueError or TypeError."""
     if "document" in told:
         return cast(SourceDocument, _document_validator().validate_python(told["document"]))
     if "note" in told:
@@ -234,7 +235,7 @@ def _document_validator() -> Any:
 
 
 def unexpected_failure(name: str, exc: Exception) -> ReaderFailedError:
-    """Returns the error of a file whose reader raised an exception that no reader expects."""
+    """Returns the error of a file whose parser raised an unexpected exception."""
     return ReaderFailedError(
         f"{name}: its reader failed unexpectedly ({type(exc).__name__}). Please report this, "
         "with the file if possible. Saving it in another format may help."
@@ -260,9 +261,9 @@ def document_of_blocks(
     untitled: str = "",
     properties: Mapping[str, str] | None = None,
 ) -> SourceDocument:
-    """Returns a document with its structure and speakers. Its text joins the blocks with empty lines. The title is
-    the field, the property, the first heading or `untitled`, in this order. properties: the file's metadata, read by
-    `properties_byline`, and its 'place'; a byline in the text takes precedence."""
+    """Returns a document with its structure and speakers. Its text joins the blocks with empty lines. The title is the
+    first available of these: the field, the property, the first heading, `untitled`. properties: the file's metadata
+    for `properties_byline`, and its 'place'. A byline in the text takes precedence."""
     told = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
     heading = next((b.text for b in told if b.form == "heading"), "")
     title = fields.get("title") or (properties or {}).get("title") or heading
@@ -273,7 +274,7 @@ def document_of_blocks(
     written = str(fields.get("author") or "") or read_byline(taken)["author"]
     written = written or properties_byline(properties or {}, taken)["author"]
     spoken = tuple(with_speakers(taken, found, str(title), written))
-    if title == heading and all(b.text != heading for b in spoken):  # it was a speaker's name
+    if title == heading and all(b.text != heading for b in spoken):  # the heading was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")
     values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or stated_kind(taken)}
     alone = {} if len({b.speaker for b in spoken} - {""}) < 2 else {"author": ""}  # several speakers: no author
@@ -290,14 +291,15 @@ def document_of_blocks(
 
 
 def _with_editors(blocks: Sequence[Block], publisher: str) -> Iterator[Block]:
-    """Gives an editor's note above a printed letter a speaker of its own, because the signers do not say it."""
+    """Gives an editor's note above a printed letter a speaker of its own, because the letter's signers did not write
+    it."""
     for i, block in enumerate(blocks):
         noted = i < _BLOCKS_ABOVE_LETTER and not block.speaker and _EDITORS_NOTE.search(block.text)
         yield replace(block, speaker=publisher or "The editors") if noted else block
 
 
 def _demote_false_headings(blocks: Sequence[Block], title: str) -> tuple[Block, ...]:
-    """Turns headings into paragraphs if they are sentences or have no text below them."""
+    """Turns a heading into a paragraph if the heading is a sentence or has no text below."""
     kept = []
     for block, after in zip_longest(blocks, blocks[1:]):
         if block.form == "heading":
@@ -333,7 +335,7 @@ def document_of_text(external_id: str, text: str, fields: Mapping[str, Any]) -> 
 
 
 def add_fields(fields: dict[str, Any], place: str, **told: str) -> None:
-    """Fills empty fields and records each source in 'provenance': 'date: PDF metadata'."""
+    """Fills empty fields and records the source of each in 'provenance': 'date: PDF metadata'."""
     for field, value in told.items():
         if value and not fields.get(field):
             fields[field] = value
@@ -341,7 +343,7 @@ def add_fields(fields: dict[str, Any], place: str, **told: str) -> None:
 
 
 def truncate_document(found: SourceDocument, most: int) -> SourceDocument:
-    """Returns the document with at most `most` characters of text, and the blocks of this text."""
+    """Returns the document with at most `most` characters of text and only the blocks of this text."""
     if len(found.text) <= most:
         return found
     kept: list[Block] = []
@@ -366,8 +368,9 @@ def file_title(name: str) -> str:
 
 
 def title_unless_junk(title: str, name: str = "") -> str:
-    """Returns the title, or '' if a program set it: a file name, a template's title, 'untitled'. name: the file's
-    name if the file was exported from another, as PDFs are; then a number or the file's own name is no title either."""
+    """Returns the title, or '' if a program set the title: a file name, a template's title, 'untitled'. name: the name
+    of a file that was exported from another file, such as a PDF. In such a file a number and the file's own name are no
+    titles, either."""
     title = " ".join(title.split())
     of_file = bool(name) and (
         file_title(title).casefold() == file_title(Path(name).name).casefold() or _JUNK_OF_FILE.fullmatch(title)

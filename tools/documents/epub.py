@@ -1,4 +1,4 @@
-"""Reads books (.epub): chapters in the book's order, without navigation."""
+"""Parses books (.epub): chapters in the book's order, without navigation."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def read_epub(path: Path, name: str) -> Iterator[SourceDocument]:
 
 
 def _chapters(root: Any, folder: str, package: Package, left_out: Counter[str]) -> Iterator[str]:
-    """Yields the parts with text in the book's order."""
+    """Yields the parts with text, in the book's order."""
     manifest, spine = (find_child(root, name) for name in ("manifest", "spine"))
     if manifest is None or spine is None:
         raise ValueError("it does not say which parts it has and in which order")

@@ -13,11 +13,11 @@ _PROGRAM_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "v
 
 
 def find_files(paths: Sequence[str], *, or_none: bool = False, skipped: Counter[str] | None = None) -> list[InputFile]:
-    """Returns every readable file under the paths once, in a stable order. Folders exclude hidden files, hidden
-    folders, virtual environments and caches unless a path names them, and linked folders, which may form a cycle.
-    skipped: receives counts of the excluded files. Raises InputError for a missing path, and if no readable file was
-    found unless `or_none`."""
-    left: dict[str, str] = {}  # kinds of excluded files by real path
+    """Returns every readable file under the paths once, in a stable order. Skips hidden files, hidden folders, virtual
+    environments and caches, unless a path names them. Skips linked folders, because they may form a cycle. skipped:
+    receives counts of the skipped files. Raises InputError for a missing path. Raises InputError if no readable file is
+    found, unless `or_none` is set."""
+    left: dict[str, str] = {}  # kinds of skipped files by real path
     found: dict[str, InputFile] = {}
     for given in paths:
         path = Path(given)

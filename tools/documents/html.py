@@ -1,4 +1,4 @@
-"""Reads HTML: the main text of a page with its structure, without navigation and furniture."""
+"""Parses HTML: extracts the main text of a page with its structure, without navigation and other furniture."""
 
 import re
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ from tools.passages import Block, SourceDocument
 _FURNITURE = frozenset(
     "nav form script style template noscript iframe object embed button select dialog input menu".split()
 )
-_PAGE_FURNITURE = frozenset("header footer aside".split())  # furniture only outside of an article
+_PAGE_FURNITURE = frozenset("header footer aside".split())  # these are furniture only outside of an article
 _ROLES = frozenset("navigation banner contentinfo search complementary menu menubar dialog alertdialog toolbar".split())
 _NAMES = re.compile(
     r"(?:^|[\s_-])(nav(?:bar|igation|box|links?)?|menu|breadcrumbs?|side-?bar|cookies?|consent|newsletter|subscribe|share"
@@ -26,9 +26,9 @@ _NAMES = re.compile(
     r"|comments?|disqus|noprint|sr-only|visually-hidden|toolbar|headerlink|mw-editsection|catlinks|jump-to-nav)(?:$|[\s_-])",
     re.IGNORECASE,
 )
-_TEXTS = frozenset("html body main article p h1 h2 h3 h4 h5 h6 code em".split())  # whatever their class
+_TEXTS = frozenset("html body main article p h1 h2 h3 h4 h5 h6 code em".split())  # kept, whatever their class is
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-_FRAME_WORDS = 100  # words of a form that frames a whole page
+_FRAME_WORDS = 100  # least words of a form that frames a whole page
 _MOST_DROPPED = 0.5  # share of words that a class such as 'related' may remove
 _LEAST_EXTRACTED = 0.6  # share of the page's words; less means that the extraction missed the text
 _HTML_OF = {"list": "ul", "item": "li", "row": "tr", "cell": "td", "quote": "blockquote", "lb": "br", "code": "pre"}
@@ -36,7 +36,7 @@ _FURNITURE_WORDS = "words of navigation and furniture"
 
 
 def read_html(path: Path, name: str) -> Iterator[SourceDocument]:
-    """Reads a saved page. Removes only obvious furniture, because the user chose the whole page."""
+    """Parses a saved page. Removes only obvious furniture, because the user chose the whole page."""
     import trafilatura
 
     text = read_decoded(path, name, markup=True)
@@ -51,8 +51,8 @@ def read_html(path: Path, name: str) -> Iterator[SourceDocument]:
 
 
 def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
-    """Returns the main text of a web page. html: source or lxml tree, which is changed. Removes doubtful
-    surroundings. Raises SourceError if no text remains."""
+    """Returns the main text of a web page. Removes doubtful surroundings. Raises SourceError if no text remains. html:
+    source, or an lxml tree. This function changes the tree."""
     import trafilatura
 
     tree = _parsed(html, name) if isinstance(html, str) else html
@@ -81,8 +81,8 @@ def _empty(name: str) -> SourceError:
 def _document(
     name: str, read: "_PageBlocks", found: Any, written: str, url: str = "", site: str = ""
 ) -> SourceDocument:
-    """Builds the document with trafilatura's metadata. Drops a date that `written` lacks, because it was guessed.
-    site: the name behind the page's title, which is no author."""
+    """Builds the document with trafilatura's metadata. Drops a date that `written` lacks, because such a date was
+    guessed. site: the site's name after the page's title. This name is no author."""
     if found is None or isinstance(found, dict):
         return document_of_blocks(name, read.blocks, {"url": url}, read.counts)
     names_site = site and (site == found.author or is_organisation(site))
@@ -94,7 +94,7 @@ def _document(
 
 
 def _site_of_title(tree: Any) -> str:
-    """Returns what follows the last separator of a page's title: 'The Courier' of 'Bridge closed | The Courier'."""
+    """Returns the words after the last separator of a page's title: 'The Courier' for 'Bridge closed | The Courier'."""
     title = " ".join((tree.findtext(".//title") or "").split())
     return parts[-1] if len(parts := re.split(r" [|–—·-] ", title)) > 1 else ""
 
@@ -112,7 +112,7 @@ class _PageBlocks:
 
 
 def read_whole_page(tree: Any) -> _PageBlocks:
-    """Returns all blocks of the page but its furniture. Changes `tree`: note marks and listings are removed."""
+    """Returns all blocks of the page except furniture. Removes note marks and listings from `tree`."""
     from lxml.etree import strip_elements
 
     counts = remove_non_text(tree)
@@ -126,7 +126,8 @@ def read_whole_page(tree: Any) -> _PageBlocks:
 
 
 def _main_text(body: Any, whole: _PageBlocks) -> _PageBlocks:
-    """Returns the blocks of the extracted main text; the whole page if the extraction missed most of it."""
+    """Returns the blocks of the extracted main text. If the extraction missed much of the page, returns the whole
+    page."""
     for element in body.iter():
         element.tag = (element.get("rend") or "h2") if element.tag == "head" else _HTML_OF.get(element.tag, element.tag)
     found = _PageBlocks(list(html_blocks(body)), Counter(whole.counts))
@@ -137,8 +138,8 @@ def _main_text(body: Any, whole: _PageBlocks) -> _PageBlocks:
 
 
 def _without_furniture(body: Any) -> Any:
-    """Removes furniture from a page's body. A furniture name removes nothing that holds most of the text, such as a
-    discussion's comments; links do not count as text."""
+    """Removes furniture from a page's body. Elements with the same furniture name stay if they contain most of the text
+    together, such as a discussion's comments. Links do not count as text."""
     for element in [each for each in body.iter("*") if each is not body and _is_furniture(each)]:
         drop_element(element)
     named: defaultdict[str, list[Any]] = defaultdict(list)
@@ -165,7 +166,7 @@ def _is_furniture(element: Any) -> bool:
 
 
 def _furniture_name(element: Any) -> str:
-    """Returns the furniture name in an element's class or id, in the singular; else ''."""
+    """Returns the furniture name in an element's class or id, in the singular; '' if there is none."""
     if element.tag in _TEXTS:
         return ""
     found = _NAMES.search(element.get("class") or "") or _NAMES.search(element.get("id") or "")

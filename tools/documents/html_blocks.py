@@ -1,6 +1,6 @@
-"""Converts an HTML tree to blocks in reading order. Web pages and all formats that a library converts to HTML (Word,
-Markdown, EPUB) use it. `limit_tree` bounds the tree, because text extraction takes quadratic time in elements (under
-1 s for 15,000), attribute lengths and metadata."""
+"""Converts an HTML tree to blocks in reading order. Web pages use this module, and so do all formats that a library
+converts to HTML (Word, Markdown, EPUB). `limit_tree` bounds the tree, because text extraction takes quadratic time in
+the number of elements (under 1 s for 15,000), in attribute lengths and in metadata."""
 
 import json
 import re
@@ -28,7 +28,7 @@ _KEPT = frozenset("html head title meta link body script style h1 h2 h3 h4 h5 h6
 _INLINE = frozenset("a abbr b bdi cite code del em font i ins kbd mark q s small span strong sub sup u var".split())
 
 _INVALID = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-# libxml2 reads these, lxml refuses to write them.
+# libxml2 reads these characters, but lxml refuses to write them.
 _INVALID_REFERENCE = re.compile(
     r"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01]|6553[45])(?!\d)|x0*(?:[0-8bcef]|1[\da-f]|fff[ef])(?![\da-f]));?", re.IGNORECASE
 )
@@ -40,7 +40,7 @@ _BLOCKS = frozenset(
     "h4 h5 h6 header hr html legend li main nav ol p pre section summary table tbody td tfoot th thead tr ul".split()
 )
 SILENT_TAGS = frozenset("script style template noscript head title".split())  # invisible elements
-SPEAKER_ATTRIBUTE = "{steelman}speaker"  # an element's speaker; no page can have this attribute
+SPEAKER_ATTRIBUTE = "{steelman}speaker"  # holds an element's speaker; no page can have this attribute
 _ALL_SILENT = SILENT_TAGS | {"svg", "math"}
 _LONGEST_VALUE = 60  # words
 _NOTES = frozenset("doc-footnote doc-endnote footnote endnote rearnote".split())
@@ -48,22 +48,22 @@ _BREAK = "\x1e"  # a line break; no text has this character
 _BOLD, _BOLD_END = "\ue002", "\ue003"  # around bold text
 _LEAD = re.compile(f"{_BOLD}([^{_BOLD_END}]*){_BOLD_END}")
 _MARKS = str.maketrans("", "", _BOLD + _BOLD_END)
-# Two breaks end a paragraph; so does a line end before a speaker's tag.
+# Two breaks end a paragraph. A line end before a speaker's tag does so, too.
 _TURN = rf"{_BOLD}?(?:{pattern('TURN').pattern})\S*(?: \S+){{2}}"
 _BREAKS = re.compile(rf"{_BREAK}[ \t\n\r]*{_BREAK}|(?:{_BREAK}|(?<=[.!?…”\"')])\n)[ \t\n\r]*(?={_TURN})")
 
 
 def parse_html(html: str) -> Any:
     """Returns the tree of `lxml.html`, at most 256 levels deep; None for a page without elements. Removes characters
-    that XML forbids, because lxml refuses to write them. Of a deeper page only titles, headings and paragraphs
-    remain separate, because the parser would drop the rest."""
+    that XML forbids, because lxml refuses to write them. The parser would drop the deeper levels of a deeper page. So
+    such a page keeps all its text, but only its titles, headings and paragraphs remain separate."""
     valid = _INVALID_REFERENCE.sub("", _INVALID.sub("", html.replace("\x0c", " ")))
     tree, whole = _parse(valid)
     return tree if whole else _parse(_TAG.sub(_flat_tag, valid))[0]
 
 
 def _parse(html: str) -> tuple[Any, bool]:
-    """Returns the tree, and whether the parser reached the end."""
+    """Returns the tree, and whether the parser reached the page's end."""
     from lxml.etree import ErrorTypes, ParserError
     from lxml.html import HTMLParser, document_fromstring
 
@@ -83,8 +83,8 @@ def _flat_tag(tag: "re.Match[str]") -> str:
 
 
 def limit_tree(tree: Any) -> list[dict[str, Any]]:
-    """Removes invisible elements and all that exceeds this module's limits. Returns the page's JSON-LD, which the
-    tree keeps in short form."""
+    """Removes invisible elements and everything beyond this module's limits. Returns the page's JSON-LD. The tree keeps
+    a short form of the JSON-LD."""
     items = schema_items(tree)
     for element in list(tree.iter(*_FURNITURE)):
         element.clear(keep_tail=True)
@@ -112,7 +112,7 @@ def limit_tree(tree: Any) -> list[dict[str, Any]]:
 
 
 def schema_items(tree: Any) -> list[dict[str, Any]]:
-    """Returns the JSON-LD objects of a page without long texts; skips invalid JSON."""
+    """Returns the JSON-LD objects of a page, without long texts. Skips invalid JSON."""
     left = _MOST_METADATA
     found: list[dict[str, Any]] = []
     for script in tree.xpath("//script[@type='application/ld+json']"):
@@ -144,7 +144,8 @@ def html_blocks(root: Any) -> Iterator[Block]:
 
 
 def _inner_blocks(element: Any, form: BlockForm) -> Iterator[Block]:
-    """Yields blocks of an element that may hold others. Text between those becomes a block of this form."""
+    """Yields the blocks of an element that may contain other block elements. Text between these elements becomes a
+    block of this form."""
     inline: list[str] = [element.text or ""]
     for child in element:
         tag = _tag_name(child)
@@ -159,7 +160,8 @@ def _inner_blocks(element: Any, form: BlockForm) -> Iterator[Block]:
 
 
 def _spoken_blocks(element: Any, tag: str, outer: BlockForm) -> Iterator[Block]:
-    """Yields the blocks of an element with its speaker, unless an inner element names one."""
+    """Yields the blocks of an element with its speaker. If an inner element names a speaker, the inner speaker
+    counts."""
     who = element.get(SPEAKER_ATTRIBUTE, "")
     yield from (replace(b, speaker=b.speaker or who) for b in _element_blocks(element, tag, outer))
 
@@ -183,7 +185,7 @@ def _element_blocks(element: Any, tag: str, outer: BlockForm) -> Iterator[Block]
 
 
 def _table_blocks(table: Any) -> Iterator[Block]:
-    """Yields the caption, the rows, then the tables in cells. A table of one column is layout."""
+    """Yields the caption, then the rows, then the tables inside cells. A table with one column is layout."""
     for caption in table.iterchildren("caption"):
         yield from _text_blocks(_marked_text(caption), "caption")
     rows = list(_own_descendants(table, "tr"))
@@ -200,12 +202,12 @@ def _table_blocks(table: Any) -> Iterator[Block]:
 
 
 def _own_descendants(table: Any, tag: str) -> Iterator[Any]:
-    """Returns the elements of this name in a table, without those of inner tables."""
+    """Returns the elements with this name in a table. Elements of inner tables do not count."""
     return (e for e in table.iter(tag) if e is not table and next(e.iterancestors("table")) is table)
 
 
 def _is_layout_cell(cell: Any) -> bool:
-    """Whether a cell is a page column with headings or paragraphs, and no value."""
+    """Whether a cell is a page column with headings or paragraphs instead of a value."""
     inside = cell.iter("h1", "h2", "h3", "p")
     if sum(1 for e in inside if _tag_name(e) != "p" or len(_marked_text(e).split()) > 25) > 1:
         return True
@@ -227,7 +229,7 @@ def _marked_text(element: Any, tables: bool = True) -> str:
 
 
 def _text_blocks(text: str, form: BlockForm, level: int = 0) -> Iterator[Block]:
-    """Yields a block, or one for each paragraph that breaks make of the text."""
+    """Yields a block. If breaks divide the text into paragraphs, yields a block for each paragraph."""
     for part in [text] if form == "heading" else _BREAKS.split(text):
         if said := _plain_line(part):
             lead = _LEAD.match(" ".join(part.split()))

@@ -1,6 +1,6 @@
-"""Cleans an HTML tree before `html_blocks` reads it: removes non-text, marks notes, writes superscripts. Raised
-digits become a power (10^6, km^2), or are removed as a note mark; otherwise they would change the figure before
-them. Subscripts (CO2) and ordinals (21st) stay."""
+"""Cleans an HTML tree for `html_blocks`: removes non-text, marks notes, writes superscripts. Raised digits become a
+power (10^6, km^2) or are removed as a note mark. As plain digits they would change the figure before them. Subscripts
+(CO2) and ordinals (21st) stay."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ _BACK_LINK = re.compile(r"[\W\d_]*(?:back|return|jump up|a?)?[\W\d_]*", re.IGNOR
 _CODE = ("code", "samp", "kbd", "tt")
 STRUCK = ("del", "s", "strike")  # struck-out text
 _LONGEST_NOTE = 6_000  # characters; a longer target is a section
-_LONGEST_REPEATED = 200  # characters; a longer merged cell appears in its first row only
+_LONGEST_REPEATED = 200  # characters; a longer merged cell stays in its first row only
 _CODE_CLASS = re.compile(
     r"(?:^|\s)(?:highlight\S*|language-\S+|lang-\S+|sourceCode|codehilite|code-?block|prettyprint)(?:\s|$)"
 )
@@ -32,13 +32,13 @@ _BASE = re.compile(
     re.IGNORECASE,
 )
 _SLASHES, _OPENING = ("/", "\u2044", "\u2215"), "([{“„‘«—–-/"
-_LONGEST_SUPERSCRIPT, _CONTEXT_CHARACTERS = 12, 40  # characters: of a superscript, and of the text before it
+_LONGEST_SUPERSCRIPT, _CONTEXT_CHARACTERS = 12, 40  # most characters of a superscript, and of the text before it
 _BLOCKS = frozenset("p div li td th dd dt h1 h2 h3 h4 h5 h6 br hr pre tr table ul ol section article body html".split())
 
 
 def remove_non_text(root: Any) -> Counter[str]:
     """Removes and counts images, listings, formulas, struck-out text and note marks. Gives notes the role that
-    `html_blocks` reads. Changes `root`."""
+    `html_blocks` expects. Changes `root`."""
     counts = Counter(
         {
             "note marks": write_superscript_elements(root),
@@ -66,7 +66,7 @@ def drop_element(element: Any) -> None:
 
 
 def _drop_all(root: Any, found: Iterator[Any]) -> int:
-    """Removes elements; returns their number without nested ones."""
+    """Removes elements. Returns their number; nested elements do not count."""
     dropped = set()
     for element in list(found):
         if element is not root and not any(up in dropped for up in element.iterancestors()):
@@ -77,14 +77,14 @@ def _drop_all(root: Any, found: Iterator[Any]) -> int:
 
 
 def _is_code(pre: Any) -> bool:
-    """Whether a `pre` is a listing; preformatted prose, such as an RFC, has no code markup."""
+    """Whether a `pre` is a listing. Preformatted prose, such as an RFC, has no code markup."""
     around = [pre, *(up for up, _ in zip(pre.iterancestors(), range(3), strict=False))]
     typed = len(pre) > 0 and all(child.tag in _CODE for child in pre) and not (pre.text or "").strip()
     return typed or any(_CODE_CLASS.search(e.get("class") or "") for e in around)
 
 
 def _mark_notes(root: Any) -> None:
-    """Removes note marks and gives their targets the role of a note."""
+    """Removes note marks, and gives the elements that they link to the role of a note."""
     targets = {key: e for e in root.iter("*") for key in (e.get("id"), e.get("name")) if key}
     short: dict[Any, bool] = {}  # each target is measured once
     notes: list[Any] = []
@@ -96,7 +96,7 @@ def _mark_notes(root: Any) -> None:
             continue
         if note not in short:
             short[note] = sum(map(len, note.itertext())) <= _LONGEST_NOTE
-        # A note and its mark point at each other; the one that comes first is the mark.
+        # A note and its mark link to each other. The mark comes first.
         if short[note] and not any(up.get("role") == "doc-footnote" for up in mark.iterancestors()):
             note.set("role", "doc-footnote")
             notes.append(note)
@@ -113,7 +113,7 @@ def drop_note_mark(mark: Any) -> None:
 
 
 def is_note_mark(link: Any) -> bool:
-    """Whether a link is a note mark: a number or sign that is raised, bracketed or called a reference."""
+    """Whether a link is a note mark: a number or sign that is raised, in brackets, or called a reference."""
     text = "".join(link.itertext()).strip()
     if not text or not _NOTE_SIGN.fullmatch(text):
         return False
@@ -159,8 +159,8 @@ def _insert_cell(cell: Any, column: int, row: Any) -> None:
 
 
 def superscript_text(text: str, before: str, after: str = "") -> str | None:
-    """Returns the text of a superscript between two texts; None for a note mark. After a number, unit or symbol it
-    is a power; elsewhere a number or sign is a mark."""
+    """Returns the text of a superscript between two texts; None for a note mark. A superscript after a number, unit or
+    symbol is a power. Elsewhere a raised number or sign is a note mark."""
     said = text.strip()
     apart = not before or before[-1].isspace()
     begins = apart or before[-1] in _OPENING
@@ -179,11 +179,11 @@ def mark_superscript(text: str) -> str:
 
 
 def write_superscripts(text: str) -> tuple[str, int]:
-    """Returns the text with marked superscripts written out, and the number of removed note marks."""
+    """Returns the text with all marked superscripts as plain text, and the number of removed note marks."""
     if SUPERSCRIPT not in text:
         return text, 0
     pieces, marks, end = [""], 0, 0
-    text = text.replace(f"{SUPERSCRIPT_END}{SUPERSCRIPT}", "")  # one raised text in two runs
+    text = text.replace(f"{SUPERSCRIPT_END}{SUPERSCRIPT}", "")  # joins one raised text in two runs
     for match in _SUPERSCRIPT.finditer(text):
         pieces.append(text[end : match.start()])
         end = match.end()
@@ -194,7 +194,7 @@ def write_superscripts(text: str) -> tuple[str, int]:
 
 
 def write_superscript_elements(root: Any) -> int:
-    """Writes `sup` elements as text; returns the number of removed note marks. Skips links. Changes `root`."""
+    """Writes `sup` elements as text. Returns the number of removed note marks. Skips links. Changes `root`."""
     marks = 0
     for element in list(root.iter("sup")):
         text = "".join(element.itertext())
@@ -213,7 +213,7 @@ def write_superscript_elements(root: Any) -> int:
 
 
 def _text_before(element: Any) -> str:
-    """Returns the end of the text right before an element in its paragraph."""
+    """Returns the end of the text right before an element in the element's paragraph."""
     last = element.getprevious()
     if last is None:
         return ((element.getparent().text if element.getparent() is not None else "") or "")[-_CONTEXT_CHARACTERS:]

@@ -1,4 +1,5 @@
-"""Finds the author of each post on a page: an element with one author's name beside elements with others'."""
+"""Finds the author of each post on a page. A post is an element with one author's name, next to elements with other
+authors' names."""
 
 import re
 from collections import defaultdict
@@ -33,11 +34,11 @@ _WROTE = re.compile(r"(?i)(?:originally )?posted by .{1,60}|.{1,60} (?:wrote|sai
 _TAIL = re.compile(r"(?i)^[\s·|»:,–—•-]*(?:(?:wrote|says|said|commented)\b[\s:]*)?")
 _FRAMES = frozenset("form header footer nav aside table".split())
 _Posts = dict[Any, tuple[str, list[Any]]]
-_WIDEST = 30  # words of a name line
+_WIDEST = 30  # most words of a name line
 
 
 def mark_post_speakers(body: Any) -> None:
-    """Gives each post its speaker; removes the name line, times and controls."""
+    """Gives each post its speaker. Removes the name line, times and controls."""
     posts = _posts(body, sure=True) or _posts(body, sure=False)
     for post, (name, lines) in posts.items():
         _clean_post(post, name, lines)
@@ -48,7 +49,7 @@ def mark_post_speakers(body: Any) -> None:
 
 
 def _posts(body: Any, sure: bool) -> _Posts:
-    """Returns the elements that hold one author's words, with the name and the elements that show it."""
+    """Returns the elements with one author's words, each with the author's name and the elements that show the name."""
     titled = {body, *(up for title in body.iter("h1") for up in title.iterancestors())}
     authors = _authors(body, sure)
     runs = [list(run) for _, run in groupby(authors, key=lambda author: author[1])]
@@ -73,7 +74,8 @@ def _posts(body: Any, sure: bool) -> _Posts:
 
 
 def _authors(body: Any, sure: bool) -> list[tuple[Any, str]]:
-    """Returns the elements that name a person by class; without `sure`, by position, such as a heading."""
+    """Returns the elements that name a person. With `sure` the class shows this; otherwise the position, such as a
+    heading's."""
     kinds: defaultdict[Any, list[tuple[int, Any, str]]] = defaultdict(list)
     other = {element for element in body.iterdescendants("*") if _OTHER.search(_class_tag(element))}
     for place, element in enumerate(body.iter("*")):
@@ -94,7 +96,7 @@ def _authors(body: Any, sure: bool) -> list[tuple[Any, str]]:
 
 
 def _is_article_teaser(post: Any, name: str) -> bool:
-    """Whether the element's heading links to an article, and not within the page or to its author."""
+    """Whether the element's heading links to an article. Links within the page or to its author do not count."""
     links = post.xpath(".//h2//a|.//h3//a|.//a[h2 or h3]")
     return any("#" not in link.get("href", "#") and _text(link) != name for link in links)
 
@@ -120,7 +122,7 @@ def _only_name(name: str, element: Any) -> bool:
 
 
 def _author_name(element: Any) -> str:
-    """Returns the first text of a name line without its additions."""
+    """Returns the first text of a name line, without additions to the name."""
     name = next((name for text in element.itertext() if (name := _BESIDE.sub("", " ".join(text.split())))), "")
     return name if len(name) < 60 and len(_text(element).split()) <= _WIDEST else ""
 
@@ -171,7 +173,7 @@ def mark_quotation_speakers(post: Any) -> None:
 
 
 def _drop_in(element: Any, post: Any) -> None:
-    """Removes an element and the signs after it; for the post itself, its text."""
+    """Removes an element and the signs after it. If the element is the post itself, removes only its text."""
     element.tail = _TAIL.sub(" ", element.tail or "")
     if element is post:
         element[:], element.text = [], ""

@@ -1,5 +1,5 @@
-"""Ingests documents into a collection: read, cut into passages, encode, store, index. A second ingest changes
-nothing."""
+"""Ingests documents into a collection: parses them, cuts them into passages, encodes, stores and indexes the passages.
+A second ingest of the same documents changes nothing."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,17 +27,17 @@ from tools.store.store import KnownDocument, PreparedDocument, Store, check_enco
 
 # Passages of a document
 
-BULLET = "-"  # after a round bullet sentencex finds no sentences
-_MOST_GROUPED_SENTENCES = 3  # sentences kept together because only the first names the speaker
+BULLET = "-"  # unlike a round bullet, it lets sentencex find the sentences
+_MOST_GROUPED_SENTENCES = 3  # sentences kept together, because only the first names the speaker
 _FORMS: dict[str, PassageForm] = {"table": "table", "caption": "caption"}
 
 
 def cut_document(document: SourceDocument) -> list[PassageText]:
     """Returns the passages of a document in order, without repetitions. A passage has one section, one form and one
-    speaker, and ends with its page unless a paragraph continues. Passages exclude headings, because a judge would
-    read them as claims. Items begin with a bullet, which `tools.language.sentences` removes."""
+    speaker. A passage ends with its page unless a paragraph continues. Passages exclude headings, because a judge would
+    take headings for claims. List items begin with a bullet. `tools.language.sentences` removes the bullet."""
     once: dict[tuple[str, str], PassageText] = {}
-    own = "" if document.title else document.author  # a message: reports of others are its author's words
+    own = "" if document.title else document.author  # a message; its reports of other people are its author's words
     texts = (PassageText(text, speaker=own) for text in cut_passages(document.text))
     for passage in _block_passages(document) or texts:
         once.setdefault((passage.text, passage.speaker), passage)
@@ -54,7 +54,8 @@ def _block_passages(document: SourceDocument) -> list[PassageText]:
 
 
 def _placed_blocks(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, int, str, Block]]:
-    """Yields section, form, whether a note, page, speaker and block, for all blocks but headings."""
+    """Yields every block except headings, after its section, its form, whether it is a note, its page and its
+    speaker."""
     section = ""
     for block in document.blocks:
         if block.form == "heading":
@@ -77,7 +78,7 @@ def _prose_passages(blocks: Iterable[Block], section: str, form: PassageForm) ->
 
 
 def _block_pieces(block: Block) -> list[str]:
-    """Returns the sentences of a block. An item begins with a bullet and ends with a line end."""
+    """Returns the sentences of a block. A list item begins with a bullet and ends with a line end."""
     pieces = list(passage_pieces(block.text))
     if block.form == "item" and pieces:
         pieces[0] = f"{BULLET} {pieces[0]}"
@@ -110,9 +111,10 @@ _PASSAGES_PER_BATCH = 256
 @dataclass
 class IngestReport:
     """Counts and problems of an ingest so far. replaced: stored documents that replace an older version. left_out:
-    parts that readers skipped, by name. languages: documents by language; includes unchanged ones, as left_out does.
-    seen: identities of documents with text. reading: current file, number `begun` of `files`. broken: whole paths of
-    files that failed. unsure: by file, the columns of a table without a clear text column, with examples."""
+    counts of the parts that parsers skipped, by name. languages: counts of documents by language. left_out and
+    languages include unchanged documents. seen: identities of documents with text. reading: the current file. begun:
+    its number, counted from 1 to `files`. broken: whole paths of files that failed. unsure: for each table without a
+    clear text column, its columns with examples."""
 
     stored: int = 0
     replaced: int = 0
@@ -140,8 +142,9 @@ def read_all(
     columns: ColumnNames = GUESSED_COLUMNS,
     limits: ReaderLimits = DEFAULT_LIMITS,
 ) -> Iterator[SourceDocument]:
-    """Yields the documents of all files. Problems go into the report; reading continues. A document's key is its
-    file's whole path and, for a row, its id. columns: of tables. limits: for each file."""
+    """Yields the documents of all files. Records problems in the report and continues. A document's key is its file's
+    whole path; a table row's key adds the row's id. columns: the chosen columns of tables. limits: the limits for each
+    file."""
     report.files += len(files)
     for file in files:
         report.reading, report.begun = normalized_name(file.name), report.begun + 1
@@ -174,8 +177,8 @@ class Ingester:
         progress: Progress | None = None,
         report: IngestReport | None = None,
     ) -> IngestReport:
-        """Stores new and changed documents in batches; stored batches survive an interruption. Creates the
-        collection with its first document. Raises EncoderMismatchError if another encoder filled the collection."""
+        """Stores new and changed documents in batches. Stored batches survive an interruption. The first document
+        creates the collection. Raises EncoderMismatchError if another encoder filled the collection."""
         report = report or IngestReport()
         known = self._known(collection)
         for batch in _batches(self._changed(documents, known, report)):
@@ -200,7 +203,7 @@ class Ingester:
     def _changed(
         self, documents: Iterable[SourceDocument], known: dict[str, KnownDocument], report: IngestReport
     ) -> Iterator["_CutDocument"]:
-        """Cuts documents that are new or changed; counts the others."""
+        """Cuts new and changed documents into passages. Counts the unchanged documents."""
         taken: dict[str, str] = {}
         for document in documents:
             digest = content_hash(document)
@@ -239,7 +242,7 @@ class Ingester:
 
 @dataclass(frozen=True, slots=True)
 class _CutDocument:
-    """A document with its passages. replaces: an older version is stored."""
+    """A document with its passages. replaces: whether an older version is stored."""
 
     document: SourceDocument
     passages: tuple[PassageText, ...]
@@ -247,7 +250,7 @@ class _CutDocument:
 
 
 def _cut(document: SourceDocument, replaces: bool, report: IngestReport) -> _CutDocument | None:
-    """Returns None and records a problem if the document is empty or too long."""
+    """Cuts a document into passages. If it is empty or too long, records a problem and returns None."""
     if len(document.text) > LARGEST_TEXT:
         report.problems.append(f"{document.external_id}: longer than {LARGEST_TEXT:,} characters. Split it.")
         report.broken.add(document.origin)

@@ -1,4 +1,4 @@
-"""Reads Markdown with a CommonMark parser, and its front matter."""
+"""Parses Markdown with a CommonMark parser, and parses its front matter."""
 
 import re
 from collections import Counter
@@ -22,11 +22,11 @@ from tools.documents.plain_text import separate_bylines, separate_records
 from tools.passages import SourceDocument
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
-_LONGEST_FRONT = 64_000  # characters; a longer block is text
-_MOST_BRACKETS = 2_000  # in a paragraph; the parsing time is quadratic
+_LONGEST_FRONT = 64_000  # characters; a longer block is text, not front matter
+_MOST_BRACKETS = 2_000  # most brackets in a paragraph, because parsing takes quadratic time
 # A line of front matter: field and value; an unfilled template placeholder has no value.
 _FIELD_LINE = re.compile(r"([\w-]+)[ \t]*:(?:[ \t]+(?:.*(?:\{\{|<%|\[\[).*|(.*)))?|[ \t-].*")
-# Obsidian's additions to Markdown. Code stays; hidden and embedded parts are removed.
+# Obsidian's additions to Markdown. Code stays, but hidden and embedded parts are removed.
 _OBSIDIAN = re.compile(
     r"(?P<code>^(?:```|~~~).*?^(?:```|~~~)|`[^`\n]+`)"
     r"|(?<!\w)%%(?P<comment>.*?)%%"
@@ -40,7 +40,7 @@ _OBSIDIAN = re.compile(
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
 _RAW = frozenset(
     "script style title textarea iframe noframes noscript".split()
-)  # an unclosed one would swallow the rest
+)  # an unclosed comment would swallow the rest
 _OPENED = re.compile(r"[\[\]<`*_~(!]")
 
 
@@ -53,7 +53,7 @@ def read_markdown(path: Path, name: str) -> Iterator[ReaderOutput]:
 
 
 def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> tuple[SourceDocument, str]:
-    """Returns the document of a Markdown text, and the problem of its front matter or ''."""
+    """Returns the document of a Markdown text, and the problem in its front matter or ''."""
     fields: dict[str, Any] = {}
     problem = ""
     if match := _FRONT_MATTER.match(text, 0, _LONGEST_FRONT):
@@ -87,7 +87,8 @@ def _plain_obsidian(text: str, left_out: Counter[str]) -> str:
 
 
 def _with_author_and_date(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields with author and date under one name each. Authors may be a list, also of objects."""
+    """Returns the fields with only one name for author and one for date. Authors may be a list of texts or of
+    objects."""
     told = {str(name).lower(): value for name, value in fields.items()}
     for field, other in (("author", "authors"), ("date", "published")):
         values = [told.pop(name, "") for name in (field, other)]
@@ -98,14 +99,15 @@ def _with_author_and_date(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bounded(text: str) -> str:
-    """Blanks the marks of a paragraph with too many brackets, which would take hours to parse."""
+    """Blanks all markup characters of a paragraph that has too many of them, because parsing it would take hours."""
     parts = re.split(r"(\n[ \t]*\n)", text)
     return "".join(_OPENED.sub(" ", p) if len(_OPENED.findall(p)) > _MOST_BRACKETS else p for p in parts)
 
 
 @cache
 def _parser() -> Any:
-    """CommonMark with tables, footnotes, definition lists and task lists. Indented lines are paragraphs."""
+    """Returns a parser of CommonMark with tables, footnotes, definition lists and task lists. Indented lines are
+    paragraphs."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.deflist import deflist_plugin
     from mdit_py_plugins.footnote import footnote_plugin
@@ -129,13 +131,13 @@ def _render_inline_html(_: Any, tokens: Sequence[Any], index: int, *__: Any) -> 
 
 
 def _front_matter(block: str, name: str) -> tuple[dict[str, Any], str]:
-    """Returns the block's fields and its problem. Invalid YAML, such as `title: Phones: a report`, is read line by
-    line; a block of text between rules has no fields."""
+    """Returns the block's fields and its problem. Invalid YAML, such as `title: Phones: a report`, is parsed line by
+    line. A block of text between rules has no fields."""
     import yaml
 
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(block, Loader=yaml.SafeLoader)):
-            raise ValueError("it has aliases (*)")  # a few lines of them make gigabytes
+            raise ValueError("it has aliases (*)")  # a few lines of aliases expand to gigabytes
         fields = yaml.safe_load(block)
         return (fields if isinstance(fields, dict) else {}), ""
     except (yaml.YAMLError, ValueError, RecursionError) as exc:  # a ValueError is a date that no calendar has

@@ -1,5 +1,5 @@
-"""Opens documents that are zips of XML parts (Word, PowerPoint, OpenDocument, EPUB) within limits, and interprets
-style names. Finds elements by local name, because 'strict' formats differ only in namespaces."""
+"""Opens documents that are zips of XML parts (Word, PowerPoint, OpenDocument, EPUB) within limits. Interprets style
+names. Finds elements by local name, because 'strict' formats differ from the usual formats only in namespaces."""
 
 import posixpath
 import re
@@ -15,7 +15,7 @@ from tools.documents.document import title_unless_junk
 from tools.errors import SourceError
 from tools.passages import BlockForm
 
-# Word stores English style names in any language; other programs store localized ones.
+# Word stores English style names in any language. Other programs store localized names.
 _HEADING = re.compile(
     r"(?:heading|header|überschrift|titre|título|titolo|kop|rubrik|overskrift|otsikko|nagłówek|nadpis|címsor|"
     r"заголовок|başlık|見出し|标题|標題|제목) ?([1-9])"
@@ -23,8 +23,8 @@ _HEADING = re.compile(
 _CAPTIONS = {"caption", "beschriftung", "légende", "leyenda", "didascalia", "bijschrift", "legenda"}
 HYPHENS = {0xAD: None, 0x2011: "-"}  # soft and non-breaking
 _TITLES = {"title", "titel", "titre", "título", "titolo"}
-_MOST_XML = 20_000_000  # unpacked bytes; a library needs forty times as many, and minutes
-_MOST_MARKS = 750_000  # in a part; a library needs at least half a kilobyte for each
+_MOST_XML = 20_000_000  # unpacked bytes; a library needs minutes and forty times this memory
+_MOST_MARKS = 750_000  # in a part; a library needs at least half a kilobyte per mark
 _XML = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _OLD_FORMAT = b"\xd0\xcf\x11\xe0"  # Office before 2007, and encrypted documents
 # The dates of python-docx's and python-pptx's templates.
@@ -42,7 +42,7 @@ class Package:
         return part.lower() in self._names
 
     def read(self, part: str) -> bytes:
-        """Raises KeyError for a missing part, SourceError for one that is too long."""
+        """Returns a part's bytes. Raises KeyError for a missing part, SourceError for a part that is too long."""
         found = self._zipped.getinfo(self._names.get(part.lower(), part))
         if found.file_size > _MOST_XML:
             raise self._too_much
@@ -52,13 +52,15 @@ class Package:
         return data
 
     def xml(self, part: str) -> Any:
-        """Returns a part's root element. Raises KeyError if it is missing, lxml's SyntaxError if it is damaged."""
+        """Returns a part's root element. Raises KeyError if the part is missing, lxml's SyntaxError if the part is
+        damaged."""
         root = _parse_xml(self.read(part))
         unwrap_alternatives(root)
         return root
 
     def relations(self, part: str = "") -> list[tuple[str, str]]:
-        """Returns the kind and name of each existing part that a part refers to; '' is the whole package."""
+        """Returns the kind and name of each existing part that this part refers to. The name '' means the whole
+        package."""
         folder, base = posixpath.split(part)
         listed = posixpath.join(folder, "_rels", f"{base}.rels")
         if not self.has(listed):
@@ -77,8 +79,8 @@ class Package:
 
 @contextmanager
 def open_package(path: Path, name: str, what: str) -> Iterator[Package]:
-    """Opens a zip. what: the format's name with article ('a Word document'). Raises SourceError for a file that is
-    no zip, is damaged or unpacks to too much, at opening or during reading."""
+    """Opens a zip. what: the format's name with article ('a Word document'). Raises SourceError, at opening or during
+    parsing, for a file that is no zip, is damaged or unpacks to too many bytes."""
     import lzma
     import zlib
 
@@ -101,7 +103,7 @@ def open_package(path: Path, name: str, what: str) -> Iterator[Package]:
 
 
 def _parse_xml(data: bytes) -> Any:
-    """Returns the root element. Expands no entities and fetches nothing."""
+    """Returns the root element. The parser expands no entities and fetches nothing."""
     from lxml import etree
 
     # Without `huge_tree` lxml refuses nesting below 256 levels, which bounds every walk over the tree.
@@ -110,19 +112,19 @@ def _parse_xml(data: bytes) -> Any:
 
 
 def resolve_target(folder: str, target: str) -> str:
-    """Returns the part that an address in a part of this folder means."""
+    """Returns the part that an address refers to. The address is in a part in this folder."""
     path = unquote(target.partition("#")[0]).replace("\\", "/")
     return posixpath.normpath(path[1:] if path.startswith("/") else posixpath.join(folder, path))
 
 
 def document_properties(properties: Any) -> dict[str, str]:
-    """Returns title, author and day of a document's properties, without template values. The day is empty if the
-    file was created and saved on different days."""
+    """Returns title, author and day from a document's properties, without template values. The day is empty if the file
+    was created and saved on different days."""
     said: dict[str, str] = {}
     authors = [" ".join((each.text or "").split()) for each in properties.iter("{*}creator")]
     for each in properties.iter():
         name, first = local_name(each), said.get(local_name(each), "")
-        published = attribute(each, "event") == "publication"  # of the several dates of a book
+        published = attribute(each, "event") == "publication"  # a book has several dates
         said[name] = first if first and not published else " ".join((each.text or "").split())
     dates = [said[name] for name in ("modified", "date", "created", "creation-date") if said.get(name)]
     days = {date[:10] for date in dates if date not in _TEMPLATE_DATES}
@@ -136,7 +138,7 @@ def local_name(element: Any) -> str:
 
 
 def attribute(element: Any, name: str) -> str:
-    """Returns the attribute of this local name, or ''."""
+    """Returns the attribute with this local name, or ''."""
     for key, value in element.items():
         if key.rpartition("}")[2] == name:
             return str(value)
@@ -144,7 +146,8 @@ def attribute(element: Any, name: str) -> str:
 
 
 def unwrap_alternatives(root: Any) -> None:
-    """Replaces each `mc:AlternateContent` by its first alternative with text, or else by its first."""
+    """Replaces each `mc:AlternateContent` by its first alternative with text. If no alternative has text, the first
+    counts."""
     for each in list(root.iter("{*}AlternateContent")):
         with_text = (way for way in each if next(way.iter("{*}t"), None) is not None)
         for inner in list(next(with_text, each[0] if len(each) else ())):
@@ -153,7 +156,7 @@ def unwrap_alternatives(root: Any) -> None:
 
 
 def find_child(element: Any, *path: str) -> Any:
-    """Returns the element at a path of local names, or None."""
+    """Returns the element at this path of local names, or None."""
     for name in path:
         element = next((each for each in element if local_name(each) == name), None)
         if element is None:
@@ -167,7 +170,7 @@ def parse_number(text: str, otherwise: int = 0) -> int:
 
 
 def style_form(name: str) -> tuple[BlockForm, int] | None:
-    """Returns the block form and heading level of a style's name; None for an unknown name."""
+    """Returns the block form and heading level that a style's name means; None for an unknown name."""
     name = name.lower().strip()
     if name in _CAPTIONS:
         return "caption", 0

@@ -1,4 +1,4 @@
-"""Reads OpenDocument texts (.odt): renames their elements to HTML."""
+"""Parses OpenDocument texts (.odt) by renaming their elements to HTML elements."""
 
 import re
 from collections import Counter
@@ -61,7 +61,7 @@ def read_odt(path: Path, name: str) -> Iterator[SourceDocument]:
 
 
 class _OdtText:
-    """Renames elements to HTML; removes hidden ones and counts them in `left_out`."""
+    """Renames elements to HTML elements. Removes hidden elements and counts them in `left_out`."""
 
     def __init__(self, styles: dict[str, Any]) -> None:
         self.left_out: Counter[str] = Counter()
@@ -79,7 +79,7 @@ class _OdtText:
         del self.left_out[_NOT_TOLD]
 
     def _keeps(self, each: Any, name: str, body: Any) -> bool:
-        """Renames an element; returns whether it stays."""
+        """Renames an element. Returns whether the element stays."""
         chain = list(self._chain(attribute(each, "style-name")))
         hidden = attribute(each, "display") == "none" or any(_property(style, "display") == "none" for style in chain)
         if name in _DROPPED or hidden:
@@ -117,7 +117,7 @@ class _OdtText:
             name = attribute(self._styles[name], "parent-style-name")
 
     def _aside(self, each: Any, name: str, body: Any) -> None:
-        """Moves boxes behind the paragraph or table around them, notes to the end."""
+        """Moves boxes behind the paragraph or table that contains them. Moves notes to the end."""
         outer = [up for up in each.iterancestors() if up.tag in _BLOCKS]
         drop_element(each)
         each.tag = "div"

@@ -1,5 +1,5 @@
-"""Reads PDF: pages as blocks in reading order, without margins. Paragraphs continue over lines, columns and pages;
-size and weight make headings."""
+"""Parses PDF: converts pages to blocks in reading order, without margins. Paragraphs continue over lines, columns and
+pages. Size and weight of the letters identify headings."""
 
 import re
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ from tools.language.person_names import pattern
 from tools.passages import Block, SourceDocument
 
 _SIGNED = 12  # lines below the closing of a letter
-_EDGE = 0.14  # of the height of a page: its margins
+_EDGE = 0.14  # each margin's share of a page's height
 _LONGEST_MARGIN, _LONGEST_HEADING = 120, 200  # characters
 _PAGE = re.compile(
     r"(?:page |p\. ?|slide |[-–—|•(] ?)*(?:\d{1,4}|[ivxlc]{1,7})(?: ?(?:of|/) ?\d{1,4})?(?: ?[-–—|•)])*", re.I
@@ -30,14 +30,14 @@ _CAPTION = re.compile(
 )
 _NOTE = re.compile(r"(?:\d{1,3}[.)]?|[*†‡§¶∗]{1,3})\s*(?=\S)")
 _SENTENCE_END = re.compile(r"[.!?:…][\"'”’)\]]*$")
-_LARGER, _SMALLER = 1.12, 0.93  # than the size of most of the text
-_ALIKE, _NEAR = 0.08, 0.25  # by how much of a size another may differ: the same; of a word in another font
-_INDENT = 0.8  # of the size
+_LARGER, _SMALLER = 1.12, 0.93  # factors of the size of most of the text
+_ALIKE, _NEAR = 0.08, 0.25  # largest relative difference of sizes: of the same size; of a word in another font
+_INDENT = 0.8  # factor of the size of the text
 
 
 @dataclass(slots=True)
 class _LineGroup:
-    """Lines of one block, and their pages."""
+    """The lines of one block, and their pages."""
 
     lines: list[PdfLine]
     page: int
@@ -54,8 +54,9 @@ def read_pdf(path: Path, name: str) -> Iterator[SourceDocument]:
 
 
 def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int | None = None) -> SourceDocument:
-    """Returns a PDF or its first pages. title: used if the PDF has no title and no heading. Raises SourceError for
-    an encrypted or damaged PDF and one without text. PDFium cannot be interrupted: run it in a reader process."""
+    """Returns the document of a PDF or of its first pages. title: used if the PDF has no title and no heading. Raises
+    SourceError for a PDF that is encrypted, damaged or without text. Call this function in a reader process, because
+    PDFium cannot be interrupted."""
     sheets, count, said = read_pdf_pages(file, name, most_pages)
     left_out = Counter({"pages after the last that is read": count - len(sheets)})
     readable = [sheet for sheet in sheets if sheet.is_readable]
@@ -71,7 +72,7 @@ def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int
             "unreadable characters": sum(sheet.unreadable for sheet in readable),
         }
     )
-    # The creation day: 'ModDate' belongs to later handling.
+    # The creation day counts, because 'ModDate' belongs to later handling.
     day = re.sub(r"D:(\d{4})(\d\d)(\d\d).*", r"\1-\2-\3", said["CreationDate"])
     told = {"title": title_unless_junk(said["Title"], name), "author": said["Author"], "made": day}
     return document_of_blocks(name, blocks, {}, left_out, title, {"place": "PDF metadata", **told})
@@ -108,9 +109,9 @@ def _page_blocks(sheets: Sequence[PdfPage]) -> tuple[list[Block], Counter[str]]:
 def _without_margins(
     sheets: Sequence[PdfPage], body: float, left_out: Counter[str]
 ) -> Iterator[tuple[int, list[PdfLine]]]:
-    """Yields page numbers and lines, without tables of contents and lines repeated at page edges. A page keeps its
-    lines if nothing else remains."""
-    pages: defaultdict[tuple[str, bool], set[int]] = defaultdict(set)  # by what `_margin_text` gives
+    """Yields page numbers and lines, without tables of contents and lines that recur at page edges. A page keeps these
+    lines if it has no others."""
+    pages: defaultdict[tuple[str, bool], set[int]] = defaultdict(set)  # by the output of `_margin_text`
     for sheet in sheets:
         for line in sheet.lines:
             if edge := _margin_text(sheet, line, body):
@@ -131,7 +132,7 @@ def _without_margins(
 
 
 def _margin_text(sheet: PdfPage, line: PdfLine, body: float) -> tuple[str, bool] | None:
-    """Returns a margin line's words without numbers, and whether it is at the top; None for other lines."""
+    """Returns a margin line's words without numbers, and whether the line is at the top; None for other lines."""
     depth = (line.base - sheet.top) / (sheet.bottom - sheet.top)
     # 'Chapter 2' in large letters is a heading.
     if _EDGE < depth < 1 - _EDGE or line.size > _LARGER * body or len(line.text) > _LONGEST_MARGIN:
@@ -140,14 +141,14 @@ def _margin_text(sheet: PdfPage, line: PdfLine, body: float) -> tuple[str, bool]
 
 
 def _line_groups(pages: Iterator[tuple[int, list[PdfLine]]], body: float) -> list[_LineGroup]:
-    """Groups lines into paragraphs, headings and tables. Notes, tables and captions follow the paragraph that they
-    interrupt."""
+    """Groups lines into paragraphs, headings and tables. If a note, table or caption interrupts a paragraph, its block
+    follows the paragraph."""
     made: list[_LineGroup] = []
     text: _LineGroup | None = None
     for page, lines in pages:
         part: _LineGroup | None = None  # of the line before, on this page
         for i, line in enumerate(lines):
-            # A row of a table has cells, and so has a neighbour.
+            # A table row has cells, and a neighbouring row has cells, too.
             table = _has_cells(line) and any(map(_has_cells, (*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2])))
             signed = _is_signature(lines, i)
             parted = line.base < lines[i - 1].base if table else i > 0 and _begins_paragraph(lines, i, body)
@@ -168,7 +169,7 @@ def _line_groups(pages: Iterator[tuple[int, list[PdfLine]]], body: float) -> lis
 
 
 def _is_signature(lines: Sequence[PdfLine], i: int) -> bool:
-    """Whether a line is below the closing of a letter, near the page's end: each line there is a block."""
+    """Whether a line is below the closing of a letter, near the page's end. Each of these lines is a block."""
     above = (line.text.strip() for line in lines[max(0, i - _SIGNED) : i])
     return len(lines) - i < _SIGNED and any(map(pattern("CLOSING").fullmatch, above))
 
@@ -190,7 +191,7 @@ def _begins_paragraph(lines: Sequence[PdfLine], i: int, body: float) -> bool:
         return not 0 < down < 1.6 * size  # a further line of a heading
     small = line.text[:1].islower()
     ended = _has_room_left(lines, i - 1) or bool(_SENTENCE_END.search(last.text))
-    # A line may be of another size for a word in another font.
+    # A word in another font may change the size of a line.
     if abs(line.size - last.size) > _NEAR * size or not -size < down < 1.75 * size:
         return True
     if line.note or _BULLET.match(line.text) or (ended and _NUMBER.match(line.text)):
@@ -199,7 +200,7 @@ def _begins_paragraph(lines: Sequence[PdfLine], i: int, body: float) -> bool:
 
 
 def _has_room_left(lines: Sequence[PdfLine], i: int) -> bool:
-    """Whether the next line's first word would have fitted: then the author ended the line."""
+    """Whether the next line's first word would have fitted. If so, the author ended the line."""
     line, following = lines[i], lines[i + 1]
     near = (other for other in lines[max(0, i - 2) : i + 4] if abs(other.size - line.size) <= _NEAR * line.size)
     edge = max(other.right for other in near if other.left < line.right and line.left < other.right)
@@ -208,7 +209,7 @@ def _has_room_left(lines: Sequence[PdfLine], i: int) -> bool:
 
 
 def _continues_paragraph(part: _LineGroup, line: PdfLine) -> bool:
-    """Whether a paragraph continues with the first line of another column or page; a byline does not."""
+    """Whether a paragraph continues with the first line of another column or page. A byline never continues one."""
     last = part.lines[-1]
     if len(part.lines) == 1 and any(read_byline([Block(last.text)]).values()):
         return False
@@ -217,7 +218,7 @@ def _continues_paragraph(part: _LineGroup, line: PdfLine) -> bool:
 
 
 def _group_block(part: _LineGroup, text: str, body: float, larger: Sequence[int]) -> Block:
-    """Returns a group as a block; size, weight and beginning decide its form."""
+    """Returns a group as a block. The group's size, weight and beginning decide the form."""
     made = partial(Block, page=part.page, last_page=part.last_page)
     if part.table:
         return made("\n".join(line.text.translate(LIGATURES).replace(CELL_GAP, " | ") for line in part.lines), "table")

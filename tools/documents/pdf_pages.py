@@ -1,5 +1,5 @@
-"""Reads PDF pages with PDFium: lines in the file's order, pictures, metadata. PDFium is not thread-safe; each reader
-process has its own."""
+"""Reads PDF pages with PDFium: lines in the file's order, pictures, metadata. PDFium is not thread-safe, so each reader
+process has its own PDFium."""
 
 import ctypes
 import math
@@ -18,21 +18,21 @@ from tools.errors import SourceError
 from tools.language.identification import language_of
 from tools.language.lexicon import is_word
 
-CELL_GAP = "\t"  # between words with a gap wider than a space
+CELL_GAP = "\t"  # separates words if the gap is wider than a space
 
-_HEAD = 1024  # bytes with the PDF signature
+_HEAD = 1024  # first bytes, which must have the PDF signature
 _LEAST_PICTURE = 36.0  # points; smaller images are bullets, rules or icons
 _BOLD = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "-bd")
-_WIDE_GAP, _SAME_LINE, _RAISED_SIZE = 1.2, 0.6, 0.82  # of the size
+_WIDE_GAP, _SAME_LINE, _RAISED_SIZE = 1.2, 0.6, 0.82  # factors of the size
 _UNMAPPED = "\x00"
 _MANY_SIGNS, _MOSTLY, _FEWEST_WORDS, _FEW_KNOWN = 12, 0.75, 12, 0.1
-_HYPHENS = "\x02\ufffe"  # PDFium's marks of hyphens at line ends
+_HYPHENS = "\x02\ufffe"  # PDFium's marks for hyphens at line ends
 
 
 @dataclass(slots=True)
 class PdfLine:
-    """A line of text; positions in points. base: baseline, counted downwards. marks: removed note marks. note:
-    begins with a note mark."""
+    """A line of text, with positions in points. base: the baseline, counted downwards. marks: number of removed note
+    marks. note: the line begins with a note mark."""
 
     text: str
     left: float
@@ -58,13 +58,13 @@ class PdfPage:
 
     @property
     def is_readable(self) -> bool:
-        """Whether the page holds text whose letters have a meaning."""
+        """Whether the page has text whose letters have a known meaning."""
         return max(1, self.unreadable) <= sum(len(line.text) for line in self.lines)
 
 
 class _Glyph(NamedTuple):
-    """A character. turn: quarter turns counterclockwise. before: separator from the previous character. font: its
-    name, or `_UNMAPPED` if PDFium guesses this character's Unicode."""
+    """A character. turn: quarter turns counterclockwise. before: the separator from the previous character. font: the
+    font's name, or `_UNMAPPED` if PDFium guesses this character's Unicode."""
 
     char: str
     left: float
@@ -78,7 +78,7 @@ class _Glyph(NamedTuple):
 
 
 def read_pdf_pages(file: Path | bytes, name: str, most: int | None) -> tuple[list[PdfPage], int, dict[str, str]]:
-    """Returns the pages or the first ones, their total number, and metadata ('Title', 'Author', 'CreationDate').
+    """Returns all or the first pages, the total number of pages, and metadata ('Title', 'Author', 'CreationDate').
     Raises SourceError for an encrypted, damaged or false PDF, OSError for a missing file."""
     from pypdfium2 import PdfDocument, PdfiumError
     from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
@@ -126,8 +126,8 @@ def _read_page(page: Any, number: int) -> PdfPage:
 
 
 def _is_text(text: str, mapped: bool) -> bool:
-    """Whether a font's characters on a page have a meaning. Guessed characters must form English words. Mapped ones
-    fail only as signs instead of letters, or as unknown words without a language ("zxx")."""
+    """Whether a font's characters on a page form a text. Guessed characters must form English words. Mapped characters
+    fail in two cases only: as signs instead of letters, or as unknown words in no language ("zxx")."""
     signs, words = re.sub(r"[\x00-\x20]", "", text), re.findall(r"\b[A-Za-z]{4,}\b", text)
     if mapped and len(set(signs)) >= _MANY_SIGNS and sum(map(punctuation.count, signs)) > _MOSTLY * len(signs):
         return False
@@ -172,12 +172,12 @@ def _read_glyphs(raw: Any) -> Iterator[_Glyph]:
 
 
 def _upright(turn: int, x: float, y: float) -> tuple[float, float]:
-    """Returns how far right and down a point is once its text is turned upright."""
+    """Returns a point's distance to the right and downwards after its text is turned upright."""
     return ((x, -y), (y, x), (-x, y), (-y, -x))[turn]
 
 
 def _glyph_style(raw: Any, i: int) -> tuple[float, bool, int, str]:
-    """Returns size, whether bold, turn and font of a character."""
+    """Returns a character's size, whether it is bold, its turn and its font."""
     import pypdfium2.raw as pdfium
 
     size, turn, matrix = pdfium.FPDFText_GetFontSize(raw, i), 0, pdfium.FS_MATRIX()
@@ -213,7 +213,7 @@ def _gap(last: _Glyph, glyph: _Glyph) -> float:
 
 
 def _pdf_line(run: Sequence[_Glyph]) -> PdfLine:
-    """Returns a line; removes and counts raised note marks."""
+    """Returns a line. Removes and counts raised note marks."""
     size = Counter(round(glyph.size, 1) for glyph in run).most_common(1)[0][0]
     base = median(glyph.base for glyph in run if glyph.size > _RAISED_SIZE * size)
     text = ""

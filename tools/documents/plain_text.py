@@ -1,4 +1,4 @@
-"""Reads plain text: paragraphs, headings and items by line ends and spaces."""
+"""Parses plain text: line ends and spaces show paragraphs, headings and list items."""
 
 import re
 from collections import Counter, defaultdict
@@ -21,7 +21,7 @@ _TAIL_CHARACTERS = 102  # last characters that are searched
 
 
 def join_lines(lines: Iterable[str]) -> str:
-    """Joins lines. A word divided at a line end becomes one, unless the hyphen is its own."""
+    """Joins lines. Joins a word that is divided at a line end, unless the hyphen belongs to the word."""
     text = ""
     for line in lines:
         broken, rest = _BROKEN.search(text[-_TAIL_CHARACTERS:]), _NEXT_WORD.match(line)
@@ -35,7 +35,7 @@ def join_lines(lines: Iterable[str]) -> str:
 
 
 def _has_hyphen(first: str, second: str) -> bool:
-    """Whether 'first-second' has a hyphen: in the lexicon, before a capital, or because only its parts are words."""
+    """Whether 'first-second' keeps its hyphen: the lexicon has it, a capital follows, or only its parts are words."""
     if not second[0].islower() or (first.isupper() and len(first) > 1) or is_word(f"{first}-{second}"):
         return True
     return not is_word(first + second) and min(len(first), len(second)) > 2 and is_word(first) and is_word(second)
@@ -50,10 +50,10 @@ _GAP = re.compile(r"\S\s{3,}\S")
 _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _LONGEST_TITLE = 14  # words
-_HEAD, _WIDEST = 20, 160  # lines of a head or signature, and characters of one
-_SHORTEST_RULE, _SLOPPY = 3, 4  # characters: of an underline; of its difference from the heading
+_HEAD, _WIDEST = 20, 160  # lines of a head or signature; characters of such a line
+_SHORTEST_RULE, _SLOPPY = 3, 4  # characters: shortest underline; its largest difference from the heading's length
 _NARROWEST, _LOOSE = 30, 6  # characters: least width of wrapped text; slack of a full line
-_FULL, _GOING = 0.7, 0.25  # shares of a wrapped paragraph's lines: too long for another word; begin within a sentence
+_FULL, _GOING = 0.7, 0.25  # least shares of a wrapped paragraph's lines: full lines; lines that begin within a sentence
 # Markup of reStructuredText: explicit markup, options, and inline marks.
 _RST_MARKUP = (
     (re.compile(r"^ *(?:\.\. +\[[^\]\s]+\] *|\.\.(?:$| .*)|:[\w -]+:(?: .*)?$)", re.MULTILINE), ""),
@@ -65,7 +65,7 @@ _LINE_NUMBER = re.compile(r"\s*(\d{1,3})(?:\s+|$)")
 
 
 def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
-    """Reads text, and reStructuredText without its markup."""
+    """Parses plain text. Removes the markup of reStructuredText."""
     found = read_decoded(path, name)
     text = found.text
     for marking, kept in _RST_MARKUP if path.suffix.lower() == ".rst" else ():
@@ -79,7 +79,7 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
     text = separate_bylines(text)
     blocks = text_blocks(text, counts)
     if blocks and is_organisation(blocks[0].text) and _begins_with_title(text.lstrip().partition("\n")[2], blocks[1:]):
-        blocks[1] = replace(blocks[1], form="heading", level=1)  # below the name of the body
+        blocks[1] = replace(blocks[1], form="heading", level=1)  # the title below the name of the body
         return document_of_blocks(name, blocks, {"title": blocks[1].text}, counts)
     above = int(len(blocks) > 1 and is_dateline(blocks[0].text))
     body = text.lstrip().partition("\n")[2] if above else text
@@ -90,7 +90,8 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
 
 
 def separate_bylines(text: str) -> str:
-    """Puts empty lines around each byline in the head and each name below a closing, so that each becomes a block."""
+    """Puts empty lines around each byline in the head and around each name below a closing, so that each becomes a
+    block."""
     lines = text.split("\n")
     closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
     begun = next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines))
@@ -103,8 +104,8 @@ def separate_bylines(text: str) -> str:
 
 
 def _begins_with_title(text: str, blocks: Sequence[Block]) -> bool:
-    """Whether the first line is a title: short, no sentence, no date, no author, with an empty line or a byline
-    below."""
+    """Whether the first line is a title. A title is short, is no sentence, date or author, and has an empty line or a
+    byline below."""
     first, *below = (" ".join(line.split()) for line in text.lstrip().split("\n", 4)[:4])
     if len(blocks) < 2 or blocks[0].text != first or len(first.split()) > _LONGEST_TITLE:
         return False
@@ -115,14 +116,14 @@ def _begins_with_title(text: str, blocks: Sequence[Block]) -> bool:
 
 
 def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:
-    """Returns the blocks of a text; counts removed parts in `left_out`."""
+    """Returns the blocks of a text. Counts removed parts in `left_out`."""
     text = separate_records(_without_running_lines(text.expandtabs(8), left_out))
     lines = _without_line_numbers([line.rstrip() for line in text.split("\n")], left_out)
     return [block for chunk in _paragraphs(lines) for block in _paragraph_blocks(chunk)]
 
 
 def _without_line_numbers(lines: list[str], left_out: Counter[str]) -> list[str]:
-    """Removes line numbers if most lines have consecutive ones, as in transcripts."""
+    """Removes line numbers if most lines have consecutive numbers, as in transcripts."""
     found = [_LINE_NUMBER.match(line) for line in lines]
     numbers = [int(m[1]) for m in found if m]
     following = sum(b in (a + 1, 1) for a, b in pairwise(numbers))
@@ -133,8 +134,8 @@ def _without_line_numbers(lines: list[str], left_out: Counter[str]) -> list[str]
 
 
 def _without_running_lines(text: str, left_out: Counter[str]) -> str:
-    """Removes the running lines of pages, which recur or have a gap. A paragraph continues over a page end if its
-    sentence does."""
+    """Removes the running lines of pages. Such lines recur or have a gap. If a sentence continues over a page end, its
+    paragraph continues, too."""
     pages = [page.strip("\n").split("\n") for page in text.split("\f")]
     shapes = Counter(shape for page in pages for shape in {_line_shape(page[0]), _line_shape(page[-1])})
     found: list[str] = []
@@ -150,10 +151,10 @@ def _without_running_lines(text: str, left_out: Counter[str]) -> str:
 
 
 def separate_records(text: str) -> str:
-    """Puts an empty line above each rule that separates records. An underline is about as long as its heading; a
-    separator has one length."""
+    """Puts an empty line above each rule that separates records. Length tells the rules apart: an underline is about as
+    long as its heading, but all separators have the same length."""
     lines = text.split("\n")
-    above: defaultdict[str, list[int]] = defaultdict(list)  # lengths of the lines above each rule
+    above: defaultdict[str, list[int]] = defaultdict(list)  # lengths of the lines above each kind of rule
     for before, line in pairwise(lines):
         if before.strip() and len(line.strip()) > _SHORTEST_RULE and _UNDERLINE.match(line):
             above[line.strip()].append(len(before.strip()))
@@ -168,7 +169,7 @@ def _line_shape(line: str) -> str:
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yields the lines between empty lines, without marks of quoted mail."""
+    """Yields paragraphs: the lines between empty lines, without marks of quoted mail."""
     chunk: list[str] = []
     for line in (*lines, ""):
         bare = _QUOTED.sub("", line) if line.lstrip().startswith(">") else line
@@ -180,7 +181,7 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _paragraph_blocks(chunk: list[str]) -> Iterator[Block]:
-    """Yields the blocks of adjacent lines; lines without letters or digits are rules."""
+    """Yields the blocks of adjacent lines. Lines without letters and digits are rules."""
     alone = len(chunk) == 1
     part: list[str] = []
     for i, line in enumerate(chunk):
@@ -198,7 +199,7 @@ def _paragraph_blocks(chunk: list[str]) -> Iterator[Block]:
 
 
 def _heading(text: str) -> Block | None:
-    """Returns a heading if a single line is numbered, called a chapter, or in capitals."""
+    """Returns a heading if a single line is numbered, is called a chapter, or is in capitals."""
     if len(text.split()) > 12 or _SENTENCE_END.search(text) or date_of_cell(text):
         return None
     if numbered := _NUMBERED.match(text):
@@ -232,8 +233,8 @@ def _body_blocks(lines: Sequence[str]) -> Iterator[Block]:
 
 
 def _is_heading_of(lines: Sequence[str], begin: int) -> bool:
-    """Whether a numbered first line is the heading of the lines below: it ends no sentence although a word had room,
-    and they begin one."""
+    """Whether a numbered first line is the heading of the lines below. A heading ends no sentence although another word
+    had room, and the lines below begin a sentence."""
     title, *below = lines
     room = max(map(len, lines)) - _LOOSE - len(title) if below else 0
     numbered = title[:begin].strip(" (.)").isdigit() and len(title[begin:].split()) <= _LONGEST_TITLE
@@ -243,7 +244,7 @@ def _is_heading_of(lines: Sequence[str], begin: int) -> bool:
 
 
 def _turn_starts(lines: Sequence[str]) -> list[int]:
-    """Returns the lines that begin a speaker's turn, or the words below a speaker's name."""
+    """Returns the lines that begin a speaker's turn, or that begin the words below a speaker's name."""
     found: set[int] = set()
     for i, line in enumerate(map(str.strip, lines)):
         ended = i == 0 or i in found or lines[i - 1].rstrip()[-1:] in '.!?…"”’)]:'
@@ -259,7 +260,7 @@ def _turn_starts(lines: Sequence[str]) -> list[int]:
 
 
 def _is_wrapped(lines: Sequence[str]) -> bool:
-    """Whether each line ends because the next word had no room; verses and lists begin lines with capitals."""
+    """Whether each line ends because the next word had no room. In verses and lists, lines begin with capitals."""
     indent = min(len(line) - len(line.lstrip()) for line in lines)
     margin = max(map(len, lines)) - indent
     pairs = list(pairwise(lines))

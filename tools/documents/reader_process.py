@@ -1,6 +1,6 @@
-"""The reader process: reads files one after the other, each within its own limits. `tools.documents.sandbox` runs
-`python -m tools.documents.reader_process`; `tools.web.child` does the same for pages. A request is one line of JSON
-on stdin. Outputs are lines of JSON on stdout; the last one has the key `end`."""
+"""The reader process: parses files one after the other, each within its own limits. `tools.documents.sandbox` runs
+`python -m tools.documents.reader_process`. `tools.web.child` does the same for pages. A request is one line of JSON on
+stdin. Outputs are lines of JSON on stdout. The last line has the key `end`."""
 
 import json
 import math
@@ -19,7 +19,7 @@ from tools.documents.document import ColumnNames, ReaderOutput, output_to_json, 
 from tools.documents.readers import read_file
 from tools.errors import ReaderFailedError, SourceError
 
-_MOST_REUSABLE_BYTES = 200 << 20  # held of an earlier file, for which a fresh process is better
+_MOST_REUSABLE_BYTES = 200 << 20  # a process that still holds more memory is not reused
 
 
 def serve(read: Callable[[dict[str, Any]], Iterator[ReaderOutput]]) -> None:
@@ -37,7 +37,7 @@ def serve(read: Callable[[dict[str, Any]], Iterator[ReaderOutput]]) -> None:
 
 
 def _answer(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[ReaderOutput]], request: dict[str, Any]) -> Any:
-    """Writes each output as a line. Returns the fields of the last line, which say how the reading ended."""
+    """Writes each output as a line. Returns the fields of the last line. They say how the reading ended."""
     try:
         for each in read(request):
             _write_line(out, output_to_json(each))
@@ -64,7 +64,8 @@ def _write_line(out: IO[bytes], told: dict[str, Any]) -> None:
 
 
 def _read_requests(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]]") -> None:
-    """Queues requests. When stdin ends, the parent is gone: kills this process and its children."""
+    """Queues requests. The end of stdin means that the parent is gone, so this process then kills itself and its
+    children."""
     for line in requests:
         taken.put(json.loads(line))
     if os.getpgrp() == os.getpid():
@@ -73,7 +74,7 @@ def _read_requests(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]
 
 
 def _memory_in_use() -> int:
-    """Returns the data bytes of this process, which reduce the next file's memory. 0 where /proc is missing."""
+    """Returns the bytes of this process's data; 0 where /proc is missing. They reduce the memory for the next file."""
     try:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
     except OSError:  # not Linux
@@ -82,7 +83,7 @@ def _memory_in_use() -> int:
 
 
 def _set_limits(seconds: float, megabytes: float) -> None:
-    """Sets this process's limits of processor time and memory; infinite values remove them."""
+    """Sets this process's limits of processor time and memory. Infinite values remove the limits."""
     from resource import RLIM_INFINITY, RLIMIT_CPU, RLIMIT_DATA, getrlimit, setrlimit
 
     # RLIMIT_AS would count memory that threads reserve and never use.

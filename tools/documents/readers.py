@@ -1,4 +1,4 @@
-"""Chooses the reader of a file by its ending."""
+"""Chooses the parser of a file by the file's extension."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,8 +24,9 @@ ReaderOutputs = Iterator[ReaderOutput]
 
 
 def read_file(path: Path, name: str, columns: ColumnNames = GUESSED_COLUMNS) -> Iterator[ReaderOutput]:
-    """Yields the documents of a file, errors of single rows, and notes. name: the path as the user gave it; the
-    document's id. columns: of a table. Raises SourceError if the file is unreadable or has more than 20 wrong rows."""
+    """Yields the documents of a file, errors of single rows, and notes. name: the path as the user gave it; it becomes
+    the document's id. columns: the chosen columns of a table. Raises SourceError if the file is unreadable or has more
+    than 20 wrong rows."""
     ending = path.suffix.lower()
     if ending not in READERS:
         raise SourceError(
@@ -43,7 +44,7 @@ def read_file(path: Path, name: str, columns: ColumnNames = GUESSED_COLUMNS) -> 
 
 
 def _read_text(path: Path, name: str) -> ReaderOutputs:
-    """Reads subtitles, mail or plain text, by the beginning of the text."""
+    """Parses subtitles, mail or plain text. The beginning of the text shows the format."""
     found = read_decoded(path, name)
     if (subtitles := subtitles_document(found.text, name, found.left_out)) is not None:
         yield subtitles
@@ -71,5 +72,5 @@ READERS: dict[str, Callable[..., ReaderOutputs]] = {
     **dict.fromkeys(_TABLE_ENDINGS, read_rows),
 }
 
-# Read in folders; most .json there is some program's own
+# File endings to look for in folders. A .json file in a folder mostly belongs to a program.
 FOLDER_ENDINGS = tuple(ending for ending in READERS if ending != ".json")

@@ -1,5 +1,5 @@
-"""Runs readers in separate processes with limits on time, memory and output. A reader of a hostile file may loop,
-fill the memory or crash; each such failure becomes one problem of one file. Processes start on demand and are
+"""Runs parsers in separate processes with limits on time, memory and output. A hostile file may make its parser loop,
+fill the memory or crash. Each such failure becomes a problem of this file only. Processes start on demand and are
 reused."""
 
 import asyncio
@@ -31,9 +31,9 @@ from tools.passages import SourceDocument
 
 @dataclass(frozen=True, slots=True)
 class ReaderLimits:
-    """Limits for reading one file. seconds: processor time; three times as much by the clock. megabytes: memory.
-    output: bytes of the result. advice: what to do about a file over the limits. more_time, more_memory: hints for
-    raising them."""
+    """Limits for parsing one file. seconds: processor time; the wall-clock limit is three times as long. megabytes:
+    memory. output: bytes of the result. advice: what the user can do about a file over the limits. more_time,
+    more_memory: hints for raising the limits."""
 
     seconds: float = 30.0
     megabytes: int = 512
@@ -49,7 +49,7 @@ class ReaderLimits:
         return self.problem(name, f"takes too long to read (over {self.seconds:g} seconds).", self.more_time)
 
     def ended(self, name: str, status: int) -> SourceError:
-        """Returns the error of a reader that ended. status: exit status, or a negative signal number."""
+        """Returns the error for a reader process that ended. status: exit status, or a negative signal number."""
         if status == -signal.SIGXCPU:
             return self.too_slow(name)
         how = signal.Signals(-status).name if status < 0 else f"status {status}"
@@ -61,9 +61,9 @@ DEFAULT_LIMITS = ReaderLimits()
 
 
 T = TypeVar("T")
-IsCancelled = Callable[[], bool]  # such as an event's `is_set`; asked ten times a second. `bool` is never cancelled.
+IsCancelled = Callable[[], bool]  # such as an event's `is_set`; called ten times a second. `bool` never cancels.
 _POOLS: "weakref.WeakSet[ReaderPool]" = weakref.WeakSet()
-_START_SECONDS = 60.0  # for a process to load its modules
+_START_SECONDS = 60.0  # time for a process to load its modules
 _WALL_CLOCK_FACTOR = 3.0  # wall-clock seconds for each of processor time
 _PIPE_BYTES = 1 << 20
 _NO_START = "cannot be read, because the reader process does not start"
@@ -71,7 +71,7 @@ _OUTPUT_RATIO = 16  # output bytes for each input byte: a short row is a whole d
 _POLL_SECONDS = 0.1  # between checks for cancellation
 # Reserves less memory for threads. `-P` restricts imports to Steelman and installed packages.
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-# Environment variables that a reader receives; keys of services are not among them.
+# Environment variables that a reader process receives. Keys of services are not among them.
 _PASSED_VARIABLES = frozenset("PATH HOME LANG LANGUAGE TZ TMPDIR TEMP TMP LD_LIBRARY_PATH".split())
 _PASSED_PREFIXES = ("LC_", "PYTHON", "MALLOC_", "COVERAGE_", "COV_")
 _LOG = logging.getLogger("steelman.reading")
@@ -90,8 +90,9 @@ def read_in_process(
     limits: ReaderLimits = DEFAULT_LIMITS,
     is_cancelled: IsCancelled = bool,
 ) -> Iterator[SourceDocument]:
-    """Yields the documents of `read_file`, run in a reader process. Use this for every foreign file. Raises
-    SourceError, also if a limit is reached or the reader ends, and ReadingCancelledError."""
+    """Yields the documents of `read_file`, which runs in a reader process. Use this function for every foreign file.
+    Raises SourceError for an unreadable file, for a reached limit and for a reader process that ends. Raises
+    ReadingCancelledError."""
     request = {"path": str(path.absolute()), "name": name, "columns": asdict(columns)}
     size = path.stat().st_size if path.is_file() else 0
     own = replace(limits, output=limits.output + _OUTPUT_RATIO * size)
@@ -109,13 +110,13 @@ def read_in_process(
 
 @atexit.register
 def stop_readers() -> None:
-    """Ends all reader processes; running readings fail."""
+    """Ends all reader processes. Files that are being parsed fail."""
     for readers in list(_POOLS):
         readers.close()
 
 
 class ReaderPool:
-    """A pool of at most `at_once` processes that run one reader module. Further requests wait."""
+    """A pool of at most `at_once` processes that all run the same module. Further requests wait."""
 
     def __init__(self, module: str, at_once: int) -> None:
         self._module = module
@@ -127,15 +128,15 @@ class ReaderPool:
         _POOLS.add(self)
 
     def start(self) -> None:
-        """Starts a process before the first file arrives, if none is idle."""
+        """Starts a process before the first file arrives, if no process is idle."""
         with suppress(queue.Empty):
             waiting = self._turns.get_nowait()
-            with suppress(OSError):  # the first file reports it
+            with suppress(OSError):  # the first file reports the error
                 waiting = waiting or _ReaderProcess(self._module)
             self._turns.put(waiting)
 
     async def run_cancellable(self, work: Callable[[IsCancelled], T]) -> T:
-        """Runs blocking work in a thread of this pool. The work receives a function that returns True once the
+        """Runs blocking work in a thread of this pool. The work receives a function that returns True after the
         awaiting task is cancelled."""
         gone = threading.Event()
         try:
@@ -147,7 +148,7 @@ class ReaderPool:
         self, request: Mapping[str, Any], name: str, limits: ReaderLimits, is_cancelled: IsCancelled = bool
     ) -> Iterator[ReaderOutput]:
         """Yields a process's outputs for the request. Raises SourceError if the process reports an error, fails to
-        start or ends, and ReadingCancelledError. Ends a reading whose outputs are not consumed."""
+        start or ends. Raises ReadingCancelledError. If the caller does not consume all outputs, ends the process."""
         process = self._turn(is_cancelled)
         try:
             try:
@@ -170,7 +171,7 @@ class ReaderPool:
         raise ReadingCancelledError
 
     def close(self) -> None:
-        """Ends all processes; running readings fail."""
+        """Ends all processes. Files that are being parsed fail."""
         waiting: list[_ReaderProcess | None] = []
         with suppress(queue.Empty):
             while True:
@@ -184,8 +185,8 @@ class ReaderPool:
 
 
 class _ReaderProcess:
-    """A process that runs a reader module, with pipes for requests and outputs. It has its own process group: Ctrl-C
-    does not reach it, and its children end with it."""
+    """A process that runs a reader module, with pipes for requests and outputs. The process has its own process group.
+    So Ctrl-C does not reach the process, and its children end together with it."""
 
     def __init__(self, module: str) -> None:
         """Raises OSError if the system cannot start another process."""
@@ -204,7 +205,7 @@ class _ReaderProcess:
         self._start_seconds = _START_SECONDS
 
     def reusable(self) -> "_ReaderProcess | None":
-        """Returns the process if it can take another request; else ends it and returns None."""
+        """Returns the process if it can take another request. Otherwise ends the process and returns None."""
         if self._serves_again and self._process.poll() is None:
             return self
         self.end()
@@ -213,7 +214,7 @@ class _ReaderProcess:
     def outputs(
         self, request: Mapping[str, Any], name: str, limits: ReaderLimits, is_cancelled: IsCancelled
     ) -> Iterator[ReaderOutput]:
-        """Yields the outputs for a request. Raises SourceError if the reading fails or exceeds a limit, and
+        """Yields the outputs for a request. Raises SourceError if parsing fails or exceeds a limit. Raises
         ReadingCancelledError."""
         self._serves_again = False
         seconds = _WALL_CLOCK_FACTOR * limits.seconds
@@ -229,7 +230,7 @@ class _ReaderProcess:
                 line = self._line(seconds + self._start_seconds, left, is_cancelled)
                 said = dict(json.loads(line))
                 found = None if "end" in said else output_from_json(said)
-                # Only the reader's time counts, not the consumer's.
+                # Only the process's time counts, not the consumer's time.
                 seconds -= max(0.0, time.monotonic() - began - self._start_seconds)
                 self._start_seconds, left = 0.0, left - len(line)
                 if found is not None:
@@ -245,7 +246,7 @@ class _ReaderProcess:
         except OverflowError as exc:
             raise limits.problem(name, "holds, or unpacks to, more text than one file may have.") from exc
         except (EOFError, BrokenPipeError) as exc:
-            if self._start_seconds and self._status() > 0:  # it has sent no output at all
+            if self._start_seconds and self._status() > 0:  # the process has sent no output at all
                 raise SourceError(f"{name}: {_NO_START}. Is everything installed? Run `make install`.") from exc
             raise limits.ended(name, self._status()) from exc
         except (ValueError, TypeError, KeyError, RecursionError) as exc:  # the process is corrupted
@@ -284,7 +285,7 @@ class _ReaderProcess:
         """Returns the exit status of an ended process, or the negative number of its signal."""
         try:
             return self._process.wait(1.0)
-        except subprocess.TimeoutExpired:  # it closed its output and still runs
+        except subprocess.TimeoutExpired:  # the process closed its output but still runs
             self.kill()
             return self._process.wait()
 
@@ -293,7 +294,7 @@ class _ReaderProcess:
         self.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # of unread input
+            with suppress(OSError):  # closing may fail because of unread input
                 assert pipe
                 pipe.close()
 

@@ -1,4 +1,5 @@
-"""Reads PowerPoint presentations (.pptx): slides as pages, titles as headings, speaker notes as notes."""
+"""Parses PowerPoint presentations (.pptx). Slides become pages, titles become headings, and speaker notes become
+notes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ def read_pptx(path: Path, name: str) -> Iterator[SourceDocument]:
             raise ValueError("it is of the strict form, save it as a usual presentation and ingest that")
         try:
             blocks = list(_blocks(Presentation(str(path)), left_out))
-        except (PythonPptxError, AttributeError, TypeError) as exc:  # unexpected by python-pptx
+        except (PythonPptxError, AttributeError, TypeError) as exc:  # python-pptx does not expect them
             raise ValueError(str(exc)) from exc
         properties = package.properties()
     yield document_of_blocks(name, blocks, {}, left_out, file_title(name), properties)
@@ -44,7 +45,7 @@ def _blocks(presentation: Any, left_out: Counter[str]) -> Iterator[Block]:
 
 
 def _shapes(shapes: Iterable[Any], left_out: Counter[str]) -> Iterator[Block]:
-    """Yields the blocks of a slide's or group's shapes in their order."""
+    """Yields the blocks of the shapes of a slide or group, in order."""
     for shape in shapes:
         name = local_name(shape.element)
         if name == "grpSp":
@@ -74,7 +75,7 @@ def _text(shape: Any, left_out: Counter[str]) -> Iterator[Block]:
 
 
 def _form(paragraph: Any, place: str) -> BlockForm:
-    """Text placeholders have bullets unless a paragraph says otherwise; text boxes have none."""
+    """Text placeholders have bullets unless a paragraph says otherwise. Text boxes have no bullets."""
     properties = find_child(paragraph._p, "pPr")
     said = {local_name(each) for each in properties} if properties is not None else set()
     bullets = said & {"buChar", "buAutoNum", "buBlip"} or (place in ("text", "body", "obj") and "buNone" not in said)
@@ -82,7 +83,7 @@ def _form(paragraph: Any, place: str) -> BlockForm:
 
 
 def _table(table: Any) -> Iterator[Block]:
-    above: dict[int, str] = {}  # by column: a merged cell is repeated in each of its rows
+    above: dict[int, str] = {}  # by column; a merged cell is repeated in each of its rows
     rows = []
     for row in table.rows:
         cells = [(at, cell) for at, cell in enumerate(row.cells) if not cell._tc.hMerge]
@@ -97,7 +98,7 @@ def _rows(rows: Iterable[Sequence[str]]) -> Iterator[Block]:
 
 
 def _chart(chart: Any) -> Iterator[Block]:
-    """Yields the title, and the values by category."""
+    """Yields the chart's title, and its values by category."""
     if chart.has_title and chart.chart_title.has_text_frame:
         yield Block(" ".join(chart.chart_title.text_frame.text.split()), "caption")
     for plot in chart.plots:

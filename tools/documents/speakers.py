@@ -1,6 +1,6 @@
-"""Finds the speaker of each block: minutes, hearings, interviews, plays, letters pages, chats, threads. A block may
-begin with a label or be one. Labels of one shape are speaker tags if they name people, recur, and spoken text
-follows. Patterns: `tools/language/conventions.toml`."""
+"""Finds the speaker of each block in minutes, hearings, interviews, plays, letters pages, chats and threads. A block
+may begin with a label or consist of a label. Labels of one shape are speaker tags if they name people, recur, and
+spoken text follows. The patterns are in `tools/language/conventions.toml`."""
 
 import re
 from collections import Counter, deque
@@ -30,9 +30,9 @@ from tools.passages import PROBABLY, Block
 
 # Speaker tags
 
-SHORT_BLOCK = 140  # characters of a block that may hold a name and a time only
-_BLOCKS, _SEARCHED, _MOST_NAMES = 4_000, 400_000, 200  # of a document: blocks, their characters, names compared
-_FREE_SHAPES = ("chat", "stamp", "quoted", "signed", "initials")  # their labels need not be personal names
+SHORT_BLOCK = 140  # most characters of a block that may contain only a name and a time
+_BLOCKS, _SEARCHED, _MOST_NAMES = 4_000, 400_000, 200  # most blocks, characters and compared names of a document
+_FREE_SHAPES = ("chat", "stamp", "quoted", "signed", "initials")  # shapes whose labels need not be personal names
 _LABEL_SIGNS = " ~@*#<>•·–—-|,:\u200e"  # signs around a label
 
 
@@ -47,7 +47,8 @@ class SpeakerTag(NamedTuple):
 def find_speaker_tags(
     blocks: Sequence[Block], sides: Mapping[str, str], names: SpeakerNames
 ) -> Sequence[SpeakerTag | None]:
-    """Returns each block's tag or None. A tag without a name ends the turn before it. sides: of `_interview_sides`."""
+    """Returns each block's tag or None. A tag without a name ends the previous turn. sides: the output of
+    `_interview_sides`."""
     signed = below_closing(blocks)
     letter = len(blocks) - (0 if any(has_sentence(b.text) for b in signed) else len(signed))
     read = [_candidate_tag(block, after, names) for block, after in zip_longest(blocks[:letter], blocks[1:letter])]
@@ -56,7 +57,7 @@ def find_speaker_tags(
 
 
 def transcript_turns(block: Block, left_out: Counter[str]) -> Iterator[Block]:
-    """Yields the rows of a table that is a transcript, each with its speaker; any other block unchanged."""
+    """If a table is a transcript, yields its rows, each with its speaker. Yields any other block unchanged."""
     rows = [row.split(" | ") for row in block.text.split("\n")] if block.form == "table" else [[]]
     if lines := _numbered_lines(rows):
         yield from (replace(block, text=text, form="paragraph") for text in lines)
@@ -80,7 +81,8 @@ def transcript_turns(block: Block, left_out: Counter[str]) -> Iterator[Block]:
 
 
 def _numbered_lines(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the turns of a transcript with numbered lines, without the numbers; else an empty list."""
+    """Returns the turns of a transcript with numbered lines, without the numbers. Returns an empty list for other
+    blocks."""
     numbers = [row[0] if len(row) == 2 else "" for row in rows]
     counted = len(rows) > 2 and all(
         n.isdecimal() and len(n) < 5 and n in ("1", str(int(before) + 1)) for before, n in pairwise(["0", *numbers])
@@ -107,7 +109,7 @@ def _names_somebody(cell: str) -> bool:
 
 
 def _candidate_tag(block: Block, after: Block | None, names: SpeakerNames) -> SpeakerTag | None:
-    """Returns the tag that a block begins with or is, before `_confirmed` checks the label."""
+    """Returns the tag at a block's start, or the tag that is the whole block. `_confirmed` checks the label later."""
     text, short = block.text, len(block.text) <= SHORT_BLOCK
     unsaid = block.speaker or block.form in ("table", "caption", "note") or is_dateline(text)
     if unsaid or pattern("STAMP").fullmatch(text):
@@ -127,7 +129,7 @@ def _candidate_tag(block: Block, after: Block | None, names: SpeakerNames) -> Sp
 
 
 def _tag_of_match(found: re.Match[str], shape: str, names: SpeakerNames) -> SpeakerTag | None:
-    """Returns the tag of a pattern's match if the label suits the shape."""
+    """Returns the tag for a pattern's match, if the label suits the shape."""
     told = found.groupdict(default="")
     said, more = told.get("said", ""), told.get("more", "")
     who = _label(next(filter(None, map(told.get, ("who", "nick", "by", "field", "numbered"))), found[0]))
@@ -165,7 +167,7 @@ def _label(text: str) -> str:
 
 
 def _label_fits_shape(tag: SpeakerTag, count: int, names: SpeakerNames) -> bool:
-    """Whether a label can be a name, as tags of its shape have them."""
+    """Whether a label can be a name in a tag of this shape."""
     who, shape = tag.who, tag.shape
     if shape in (*_FREE_SHAPES, "quoting"):
         return shape in ("chat", "initials") or (is_person(who) if shape == "signed" else is_handle(who))
@@ -183,13 +185,13 @@ def _label_fits_shape(tag: SpeakerTag, count: int, names: SpeakerNames) -> bool:
 
 
 def _is_known(who: str, names: SpeakerNames) -> bool:
-    """Whether a label surely is a person, by itself or by the document's text."""
+    """Whether a label surely names a person: the label itself shows this, or the document's text."""
     return is_surely_person(who) or (who[:1].isupper() and " " not in who and _is_explained(who, names))
 
 
 def _is_explained(who: str, names: SpeakerNames) -> bool:
     full = names.full(who)
-    odd = full.endswith(f" ({who})") and not is_word(full.split()[0].lower())  # a first name that no list has
+    odd = full.endswith(f" ({who})") and not is_word(full.split()[0].lower())  # the first name is in no list
     return not pattern("TITLE").fullmatch(ordinary_case(who)) and (odd or is_person(full))
 
 
@@ -222,8 +224,8 @@ def _confirmed(
 
 
 def _doubtful_tag(tag: SpeakerTag, likely: bool) -> SpeakerTag | None:
-    """Returns a tag for a label that resembles the document's tags: with `PROBABLY` if likely, else without a name,
-    which ends the turn."""
+    """Returns a tag for a label that resembles the document's tags. A likely name begins with `PROBABLY`. An unlikely
+    name is left empty, which ends the turn."""
     words = tag.who.split()
     if not (tag.said or tag.shape == "alone") or (len(words) > 3 and not any(w[0].isupper() for w in words[1:])):
         return None
@@ -232,9 +234,9 @@ def _doubtful_tag(tag: SpeakerTag, likely: bool) -> SpeakerTag | None:
 
 
 def _is_confirmed(shape: str, turns: Sequence[tuple[str, str]], text: str, names: SpeakerNames) -> bool:
-    """Whether labels of a shape recur or are all known, and people speak after them."""
+    """Whether labels of a shape are speaker tags: they recur or are all known, and speech follows."""
     labels = Counter(who for who, _ in turns)
-    if shape == "quoting":  # only if other tags have its label
+    if shape == "quoting":  # only if other tags have the same label
         return False
     if shape in ("signed", "quoted") or len(turns) < (2 if shape in (*_FREE_SHAPES, "alone") else 3):
         return shape in ("signed", "quoted")
@@ -255,8 +257,9 @@ def _interview_tags(
     known: Mapping[str, str],
     names: SpeakerNames,
 ) -> Sequence[SpeakerTag | None]:
-    """Adds tags for the bold questions of an interview and their answers. read: tags before confirmation; a label
-    that occurs once names its side. known: of `_interview_sides`."""
+    """Adds tags for the bold questions of an interview and for their answers. read: the tags before confirmation. A
+    label that occurs once names the speaker of its side (questions or answers). known: the output of
+    `_interview_sides`."""
     plain = [b.form == "paragraph" and not (b.speaker or tag) for b, tag in zip(blocks, tags, strict=True)]
     asked = bold = {i for i, b in enumerate(blocks) if plain[i] and b.bold and b.bold == len(b.text)}
     if not asked and any(pattern(p).search(b.text) for b in blocks[:3] for p in ("INTERVIEW", "INTERVIEWED")):
@@ -264,7 +267,7 @@ def _interview_tags(
         asked = {i for i, b in enumerate(blocks) if plain[i] and b.text.endswith("?") and len(b.text) < 200}
     begin = min((i for i in asked if blocks[i].text.endswith("?")), default=len(blocks))
     while begin - 2 in asked and begin - 1 not in asked and pattern("OF_SELF").search(blocks[begin - 1].text):
-        begin -= 2  # a question that is a statement
+        begin -= 2  # the interviewer's question is a statement
     answered = {i for i in range(begin + 1, len(blocks)) if i - 1 in asked and i not in asked and plain[i]}
     personal = sum(bool(pattern("OF_SELF").search(blocks[i].text)) for i in answered)
     if len(answered) < 2 or personal * 3 < len(answered):
@@ -279,8 +282,8 @@ def _interview_tags(
 
 
 def _interview_sides(title: str, author: str, blocks: Sequence[Block], names: SpeakerNames) -> dict[str, str]:
-    """Returns who asks ('Q') and who answers ('A') by the title, the author and the text above the first question;
-    '' in doubt."""
+    """Returns who asks ('Q') and who answers ('A'); '' in doubt. The evidence is the title, the author and the text
+    above the first question."""
     first = next((i for i, b in enumerate(blocks) if i and b.text.endswith("?")), 0)
     lead = [title, *(b.text for b in blocks[: min(first, _LONGEST_LEAD)])]
     bylines = [pattern("BYLINE").search(text) if len(text) < SHORT_BLOCK else None for text in lead]
@@ -296,7 +299,7 @@ def _interview_sides(title: str, author: str, blocks: Sequence[Block], names: Sp
     wrote = [author] if is_person(author) and "," not in author and not _is_among(author, with_whom) else []
     askers = [*wrote, *people(bylines, "who"), *people(of["ASKED"], "who", "one"), *people(of["ASKER"], "by")]
     met = [m for m in of["ASKED"] if not (m["who"] and pattern("PRONOUN").fullmatch(m["who"]))]
-    if len(met) < len(of["ASKED"]) and not askers:  # 'She talked to Una Roe', of either
+    if len(met) < len(of["ASKED"]) and not askers:  # 'She talked to Una Roe' may be about either side
         return {"Q": "", "A": ""}
     answers = [*with_whom, *people(of["INTERVIEW"], "told"), *people(met, "whom", "other")]
     (answers if askers else askers).extend(people(of["ASKER"], "who"))
@@ -309,12 +312,13 @@ def _interview_sides(title: str, author: str, blocks: Sequence[Block], names: Sp
 
 
 def _is_among(name: str, people: Iterable[str]) -> bool:
-    """Whether one of the people has the surname."""
+    """Whether any of the people has this surname."""
     return name.split()[-1] in {other.split()[-1] for other in people}
 
 
 def _sides(places: set[int], labelled: dict[int, SpeakerTag], who: str) -> dict[int, str]:
-    """Returns the speaker of each question or answer. A label after the first one makes the others uncertain."""
+    """Returns the speaker of each question or answer. A second label makes the speakers of the other blocks
+    uncertain."""
     sure = not any(i in labelled for i in sorted(places)[1:])
     found = {}
     for i in sorted(places):
@@ -326,14 +330,15 @@ def _sides(places: set[int], labelled: dict[int, SpeakerTag], who: str) -> dict[
 # Turns
 
 _LONGEST_LEAD = 6  # blocks above the first question of an interview
-_COMPARED_POSTS, _SHORTEST_QUOTATION = 40, 12  # blocks that a post may quote, and characters of a quotation
-_LEAST_SIGNED = 2  # blocks that end with their writers' names
-_MOST_SILENT_BLOCKS = 3  # blocks of a turn without a sign of speech
+_COMPARED_POSTS, _SHORTEST_QUOTATION = 40, 12  # most blocks that a post may quote; characters of a quotation
+_LEAST_SIGNED = 2  # fewest blocks that end with their writers' names
+_MOST_SILENT_BLOCKS = 3  # most blocks of a turn without a sign of speech
 
 
 def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = "", author: str = "") -> list[Block]:
-    """Returns the blocks with their speakers, without tags and times. Keeps speakers that are set. Counts and drops
-    system messages of chats. title, author: of the document, which may name the people of an interview."""
+    """Returns the blocks with their speakers, without tags and times. Keeps speakers that are already set. Counts and
+    drops system messages of chats. title, author: the document's title and author. They may name the people of an
+    interview."""
     blocks = _speakers_of_signed_posts(list(_speakers_of_mail_thread(blocks)))
     names = SpeakerNames(b.text for b in blocks)
     blocks = [part for block in blocks for part in transcript_turns(block, left_out)]
@@ -350,7 +355,7 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = 
 def _speakers_of_mail_thread(blocks: Sequence[Block]) -> Iterator[Block]:
     """Assigns each message of a printed mail thread to the sender named above it."""
     heads = [list(pattern("PRINTED").finditer(b.text)) for b in blocks]
-    forms: dict[str, list[str]] = {}  # words before each address; the first may belong to the text before
+    forms: dict[str, list[str]] = {}  # words before each address; the first words may belong to earlier text
     for block in blocks if any(heads) else ():
         for form in pattern("ADDRESSED").finditer(block.text):
             forms.setdefault(form["mail"], []).append(form["who"])
@@ -372,7 +377,7 @@ def _speakers_of_mail_thread(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def _speakers_of_signed_posts(blocks: list[Block]) -> list[Block]:
-    """Assigns posts to the name and time at their ends, as on a wiki's talk page, if several are signed."""
+    """Assigns posts to the name and time at their ends, as on a wiki's talk page. Several posts must be signed."""
     ends = [pattern("SIGNED_AT").search(b.text) if b.form in ("paragraph", "item") else None for b in blocks]
     if sum(bool(end and is_handle(end["who"])) for end in ends) < _LEAST_SIGNED:
         return blocks
@@ -385,20 +390,20 @@ def _speakers_of_signed_posts(blocks: list[Block]) -> list[Block]:
 
 
 def _is_personal(tags: Sequence[SpeakerTag | None]) -> bool:
-    """Whether a third of the answers are in the first person, as in an interview and not in a FAQ."""
+    """Whether a third of the answers are in the first person. This tells an interview from a FAQ."""
     answers = [tag.said for tag in tags if tag and tag.who == "A"]
     return bool(answers) and 3 * sum(bool(pattern("OF_SELF").search(said)) for said in answers) >= len(answers)
 
 
 def _inline_label(labels: Iterable[str]) -> re.Pattern[str]:
-    """Returns the pattern of a known or titled label behind a sentence: 'We pay. Cllr Roe: We do.'"""
+    """Returns the pattern of a known or titled label after a sentence: 'We pay. Cllr Roe: We do.'"""
     known = [re.escape(label) for label in sorted(labels, key=len, reverse=True)[:_MOST_NAMES]]
     titled = rf"{source('TITLES')}(?:{source('WORD')} ?){{1,3}}"
     return re.compile(rf"(?<=[.!?”\"’]) ({'|'.join([*known, titled])}): (?=\S)")
 
 
 def _reports_somebody(text: str) -> bool:
-    """Whether a block begins with what somebody said: 'Cllr Roe asked who pays.'"""
+    """Whether a block begins with a report of somebody's words: 'Cllr Roe asked who pays.'"""
     who = speaker_in_clause(_minutes_sentences(text)[0], "VERB_IN_MINUTES")
     return bool(who and not pattern("PRONOUN").fullmatch(who))
 
@@ -422,13 +427,13 @@ class _TurnTracker:
         self._who = self._shape = self._quoting = ""
         self._posted = deque[tuple[str, str]](maxlen=_COMPARED_POSTS)  # the last posts and their writers
         self._silent, self._aside, self._far = True, False, 0  # the turn has no text yet; blocks since speech
-        self._reports = reports  # minutes: a block without a label may report another person
+        self._reports = reports  # in minutes, a block without a label may report another person
         self._known, self._sides = sides, {**sides}  # who asks or examines, and who answers
         self._personal = _is_personal(tags)
         self._inline = _inline_label(self._labels)
 
     def spoken(self, blocks: Sequence[Block]) -> Iterator[Block]:
-        """Yields the blocks with their speakers, without blocks that only name one."""
+        """Yields the blocks with their speakers. Drops blocks that only name a speaker."""
         for i, (block, tag) in enumerate(zip(blocks, self._tags, strict=True)):
             if len(block.text) < SHORT_BLOCK:
                 self._note_sides(block.text)
@@ -443,7 +448,7 @@ class _TurnTracker:
                 yield self._go_on(block, i < self._last)
 
     def _turns_of(self, tag: SpeakerTag) -> Iterator[SpeakerTag]:
-        """Yields the tag, and those of further turns in its block: 'Cllr Roe: No. Cllr Vane: Yes.'"""
+        """Yields the block's tag, and the tags of further turns in the same block: 'Cllr Roe: No. Cllr Vane: Yes.'"""
         said = tag.said
         while tag.shape in (":", ".") and (other := self._inline.search(said)):
             yield tag._replace(said=said[: other.start()].rstrip())
@@ -452,8 +457,8 @@ class _TurnTracker:
         yield tag
 
     def _side(self, label: str) -> str:
-        """Returns the person whom a label stands for, `UNNAMED` for an unknown one who answers. The sides of questions
-        and answers that nobody speaks, as in a FAQ, have no name."""
+        """Returns the person that a label stands for; `UNNAMED` for an unknown person who answers. Questions and
+        answers that nobody speaks, as in a FAQ, have no names."""
         asked = self._sides["A"]
         if label not in self._sides or self._sides[label] or "Witness" in asked:
             return self._sides.get(label, label)
@@ -500,14 +505,14 @@ class _TurnTracker:
             yield replace(block, text=text, speaker=self._who, form=form, level=0, bold=0)
 
     def _is_system(self, text: str) -> bool:
-        """Whether a block is a time or a chat's system message; counts the latter."""
+        """Whether a block is a time or a chat's system message. Counts the system messages."""
         stamp = pattern("STAMP").fullmatch(text)
         system = pattern("SYSTEM").fullmatch(text) or pattern("SYSTEM_LINE").fullmatch(text)
         self._left_out["system messages"] += bool(system and not stamp)
         return bool(stamp or system)
 
     def _go_on(self, block: Block, between: bool) -> Block:
-        """Returns a block without a tag, assigned to the current turn or not. between: another turn follows."""
+        """Assigns a block without a tag to the current turn, or to no turn. between: another turn follows."""
         text, loose = block.text, self._shape not in ("chat", "stamp", "quoted")
         if block.speaker or block.form in ("table", "caption") or not self._who or self._shape == "signed":
             return block
@@ -572,7 +577,8 @@ def _speakers_of_letters(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
-    """Assigns blocks to the writer in the heading above ('No, says Una') if several headings of one level name one."""
+    """Assigns blocks to the writer in the heading above ('No, says Una'). Several headings of one level must name a
+    writer."""
     named = [pattern("HEADED").search(b.text) if b.form == "heading" else None for b in blocks]
     whose = [who if m and (is_surely_person(who := m["who"]) or is_handle(who)) else "" for m in named]
     level, count = next(
@@ -588,7 +594,7 @@ def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _speakers_of_quotations(blocks: Sequence[Block]) -> list[Block]:
-    """Assigns quotations to the person who introduces them or signs them in the next block."""
+    """Assigns a quotation to the person whom the previous block names, or who signs the quotation in the next block."""
     found = list(blocks)
     for i, (block, after, then) in enumerate(zip(found, found[1:], [*found[2:], None], strict=False)):
         if block.speaker or after.speaker or block.form != "paragraph" or after.form == "heading":
@@ -610,7 +616,7 @@ def _speakers_of_quotations(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _minutes_sentences(text: str) -> list[str]:
-    """Returns sentences that do not end after a title: 'Bro. Tamati'."""
+    """Splits a text into sentences. No sentence ends after a title such as 'Bro.' in 'Bro. Tamati'."""
     found: list[str] = []
     for sentence in split_sentences(text):
         if found and pattern("ABBREVIATED").fullmatch(found[-1].rpartition(" ")[2]):

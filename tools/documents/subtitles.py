@@ -1,4 +1,5 @@
-"""Reads subtitles (WebVTT, SubRip, YouTube transcripts), also saved as text: the turns of their speakers."""
+"""Parses subtitles (WebVTT, SubRip, YouTube transcripts) into the turns of their speakers. The files may be saved as
+text."""
 
 import re
 from collections import Counter
@@ -12,7 +13,7 @@ from tools.documents.document import document_of_blocks, file_title
 from tools.passages import PROBABLY, Block, SourceDocument
 
 _TIME = r"((?:\d{1,3}:)?\d\d?):\d\d"  # the group holds hours and minutes
-# The times of a cue, and its name above: a number, or any line after an empty one.
+# The times of a cue, and its name above. A name is a number, or any line after an empty line.
 _CUE = re.compile(rf"(?:(?<=\n\n).{{1,200}}\n|^ *\d+\n)?^[ \[]*{_TIME}[.,\d]* *--> *\d[\d:.,]+(?:\]|.*)", re.MULTILINE)
 _STAMP = re.compile(rf"^\W?{_TIME}[\])]?(?! *-->)\s+", re.MULTILINE)
 _CAPTION = re.compile(rf"^\[([^\[\]\n]{{1,60}})\] {_TIME}$", re.MULTILINE)  # as Zoom saves them
@@ -24,13 +25,13 @@ _NO_SPEECH = re.compile(
     r"|\A(?:subtitle|caption)[^\n]{0,40} by [^\n]{0,80}\Z",
     re.IGNORECASE | re.MULTILINE,
 )
-# The voice that a line is marked with, a dash or arrows for another speaker, and the words.
+# The mark of a line's voice, or a dash or arrows for another speaker, and the words.
 _TURN = re.compile(r"(?:(.*)\t)?\s*(>{2,3}|[-–—](?=\s|[A-Z\"“‘]))?\s*(.*)")
-_TAGGED = re.compile(r"[^:?!]{1,60}:\s")  # `tools.documents.speakers` decides which are names
+_TAGGED = re.compile(r"[^:?!]{1,60}:\s")  # `tools.documents.speakers` decides which marks are names
 _ENDED = re.compile(r"[.?!…][\"'”’)\]]*$")
-_SECTION_MINUTES = 5  # below one heading that tells the time
+_SECTION_MINUTES = 5  # minutes below each heading with the time
 
-_SpokenLine = tuple[int, bool, str, str, str]  # section, whether first of its cue, groups of `_TURN`
+_SpokenLine = tuple[int, bool, str, str, str]  # section, whether it is the first of its cue, groups of `_TURN`
 
 
 def subtitles_document(text: str, name: str, left_out: Mapping[str, int]) -> SourceDocument | None:
@@ -71,8 +72,8 @@ def _cue_lines(raw: str, counts: Counter[str]) -> list[str]:
 
 
 def _turn_blocks(lines: Sequence[_SpokenLine]) -> Iterator[Block]:
-    """Yields a block for each turn or, without turns, for each sentence; long recordings have headings with the
-    time."""
+    """Yields a block for each turn. A text without turns gives a block for each sentence. Long recordings get headings
+    with the time."""
     speaker, below, turn = "", 0, list[str]()
     for section, first, voice, mark, text in lines:
         ended = not turn or _ENDED.search(turn[-1])

@@ -1,5 +1,5 @@
-"""Chooses the columns of a table: text, id, title, address, publisher, date, kind, author. Matches names in any case
-and by synonyms. Asks the user if no column or several may be the text."""
+"""Chooses the columns of a table: text, id, title, address, publisher, date, kind, author. Matches names in any case,
+and knows synonyms. Asks the user if no column, or more than one, may be the text."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from tools.errors import SourceError, option
 # As `fold_name` returns them
 TEXT_NAMES = "text body content text_content full_text fulltext comment argument answer opinion tweet".split()
 _TEXT_NAMES = [*TEXT_NAMES, *"message abstract review response statement speech selftext antwort".split()]
-# By field, the best first; the first four are also the last word of a compound: 'arg_id', 'article_title'.
+# By field, best first. The first four fields may end a compound: 'arg_id', 'article_title'.
 _NAMES = {
     "id": "id uid nr uuid guid doc_id docid document_id key index idx no number".split(),
     "title": "title headline titel heading".split(),
@@ -27,7 +27,7 @@ _NAMES = {
     "author": "author speaker from sender sender_name author_display_name real_name full_name first_name username "
     "author_name speaker_name respondent_name user_name reviewer commenter submitted_by posted_by written_by user "
     "respondent respname autor display_name screen_name nickname nick handle".split(),
-    "surname": ["surname", "last_name"],  # of the author, as the role is
+    "surname": ["surname", "last_name"],  # the author's, like the role
     "role": ["role", "position", "job_title"],
 }
 # Usual names of columns
@@ -35,24 +35,24 @@ ALL_NAMES = frozenset(["name", *_TEXT_NAMES, *(name for names in _NAMES.values()
 _NO_TITLE_WORDS = frozenset("image img picture photo thumbnail avatar icon logo author user job".split())
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _EMPTY_VALUES = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
-_SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
+_SHOWN, _WIDEST = 40, 12  # most characters of an example; most columns in a list
 _MANY = 3  # words; a text has more
 _QUESTION = re.compile(r"(?is).*\?|(?:[^\W_]+[\W_]+){4}|q(?:uestion)?[\W_]?\d")  # as a column's name
-_FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.")  # a number with its unit, or none
+_FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.")  # a number, perhaps with its unit
 _ENDS = re.compile(r"[.!?…][\"”’)]*$")
 _ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(|\bwe call you\b", re.IGNORECASE)
 _GOODS = re.compile(r"(?:[^\W_]+_)?(?:price|sku|stock|quantity|qty)(?:_[^\W_]+)?")  # no question
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2} [^\W\d_]\S*")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
-_FILLERS = ("response", "open-ended response")  # of SurveyMonkey, below a question
+_FILLERS = ("response", "open-ended response")  # SurveyMonkey writes these words below a question
 
 CellValue = str | tuple[str, ...]  # a text, or the texts of a list
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row. number: counted from 1. where: its place in the file. values: by column."""
+    """A row. number: counted from 1. where: the row's place in the file. values: the row's values by column."""
 
     number: int
     where: str
@@ -61,8 +61,8 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """The rows of a file; broken rows are errors. names: empty if each row names its own. notes: remarks for the
-    user."""
+    """The rows of a file. A broken row is an error. names: the columns' names; empty if each row has its own names.
+    notes: remarks for the user."""
 
     rows: Iterator[TableRow | SourceError]
     names: Sequence[str] = ()
@@ -71,8 +71,8 @@ class RowTable:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """The columns of the text and of each field. note: what was guessed. answers: each
-    text column is named by the question that it answers."""
+    """The columns of the text and of each field. note: the guesses. answers: the name of each text column is a
+    question, and its values are answers."""
 
     text: tuple[str, ...]
     fields: Mapping[str, str]
@@ -86,8 +86,8 @@ ColumnValues = Mapping[str, Sequence[str]]  # non-empty values of the first rows
 def choose_columns(
     file: str, rows: Sequence[Mapping[str, CellValue]], names: Sequence[str], given: ColumnNames = GUESSED_COLUMNS
 ) -> ColumnChoice:
-    """Returns the columns to read, from the first rows. Raises SourceError for an unknown name, and with a list of
-    the columns if the text is not clear."""
+    """Chooses the columns by the first rows. Raises SourceError for an unknown name. Raises SourceError with a list of
+    the columns if the text column is not clear."""
     columns = _column_values(names, rows)
     fields = {f: _resolve_column(file, columns, getattr(given, f)) for f in COLUMN_FIELDS if getattr(given, f)}
     named = (p for name in given.text for p in ([name] if name in columns else map(str.strip, name.split(","))))
@@ -113,13 +113,14 @@ def choose_columns(
 
 
 def fold_name(name: str) -> str:
-    """Returns a name in lower case with `_` between words: 'Published At', 'publishedAt' and 'published-at' are
+    """Returns a name in lower case with `_` between words. So 'Published At', 'publishedAt' and 'published-at' are
     equal."""
     return "_".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
 def read_column_names(rows: Sequence[Sequence[str]], given: ColumnNames) -> tuple[list[str], int]:
-    """Returns the column names of the first rows, and the number of these rows; nothing if they are data."""
+    """Returns the column names in the first rows, and the number of these rows. Returns no names if the rows are
+    data."""
     names, taken = [cell.strip().split("\n")[0] for cell in rows[0]], 1
     if not _is_first_row_header(rows, given):
         return [], 0
@@ -130,7 +131,7 @@ def read_column_names(rows: Sequence[Sequence[str]], given: ColumnNames) -> tupl
 
 
 def _is_first_row_header(rows: Sequence[Sequence[str]], given: ColumnNames) -> bool:
-    """Whether the first row names the columns: its cells are no data and no values further down."""
+    """Whether the first row names the columns. If so, its cells are no data and do not recur as values below."""
     first = [cell.strip() for cell in rows[0]]
     asked = {fold_name(part) for name in given.named() for part in (name, *name.split(","))}
     if any(fold_name(cell) in asked for cell in first if cell) or _is_header_row(first, rows[3:] or rows[1:]):
@@ -146,7 +147,8 @@ def _is_first_row_header(rows: Sequence[Sequence[str]], given: ColumnNames) -> b
 
 
 def _is_header_row(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether a row names columns: different words above figures, or the second row of Qualtrics and SurveyMonkey."""
+    """Whether a row names columns. Such a row has different words above figures, or is the second row of Qualtrics or
+    SurveyMonkey."""
     said = [cell.strip() for cell in cells]
     if any(cell.lower() == _FILLERS[1] for cell in said) or all(cell.startswith("{") for cell in filter(None, said)):
         return True
@@ -158,7 +160,7 @@ def _is_header_row(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool
 
 
 def _joined_headers(names: Sequence[str], cells: Sequence[str]) -> list[str]:
-    """Returns the names with additions of the row below: a question, or part of the name to the left."""
+    """Returns the names, completed by the row below. That row has a question, or a part of the name to the left."""
     made, held = [], ""
     for name, cell in zip_longest(names, cells, fillvalue=""):
         said, held = cell.strip().split("\n")[0], name or held
@@ -185,7 +187,7 @@ def _resolve_column(file: str, columns: ColumnValues, name: str) -> str:
 
 
 def _columns_named(usual: Sequence[str], columns: Iterable[str]) -> list[str]:
-    """Returns the columns with usual names, in the order of these, then nested ones."""
+    """Returns the columns with usual names, in the order of these names, then nested columns."""
     by_name = [(fold_name(part), column) for column in columns for part in (column, column.rpartition(".")[2])]
     whole = sorted((usual.index(name), "." in column, column) for name, column in by_name if name in usual)
     return list(dict.fromkeys(column for *_, column in whole))
@@ -197,13 +199,13 @@ def _is_compound(column: str, last: Sequence[str]) -> bool:
 
 
 def _text_columns(file: str, columns: ColumnValues, taken: set[str], given: ColumnNames) -> tuple[str, ...]:
-    """Returns the text columns: 'text', the only column with a text name or many words, or all that are questions or
-    kinds of text."""
+    """Returns the text columns. This is 'text', or the only column with a text name or many words, or all columns that
+    are questions or kinds of text."""
     free = [name for name, values in columns.items() if name not in taken and values]
     worded = [name for name in free if _mostly(columns[name], _has_words)]
     worded = [
         n for n in worded if len(columns[n]) < 3 or len(set(columns[n])) > 1
-    ] or worded  # no question asked of all
+    ] or worded  # a constant column is no text
     other, prose = (_columns_named(list(ALL_NAMES), free), [n for n in worded if _mostly(columns[n], _has_many_words)])
     called, own = _columns_named(_TEXT_NAMES, worded), [n for n in prose if n not in other]
     own = [n for n in own if _mostly(columns[n], _ENDS.search)] or own  # rather than names
@@ -249,15 +251,15 @@ def _hint(given: ColumnNames, file: str, column: str) -> str:
 
 
 def _values_fit_field(of: str, values: Sequence[str], rows: int) -> bool:
-    """Whether a column's values suit the field that its name suggests."""
-    if of == "id":  # each row has one; a few repetitions are reported by row
+    """Whether the values of a column suit the field that the column's name suggests."""
+    if of == "id":  # each row has an id; a few repetitions are reported by row
         return len(values) == rows and rows - len(set(values)) <= max(1, 0.05 * rows)
     words: dict[str, Callable[[str], object]] = dict.fromkeys(("title", "publisher", "author"), _has_words)
     return bool(values) and _mostly(values, (words | {"url": _is_address, "date": date_of_cell}).get(of, bool))
 
 
 def _guess_note(columns: ColumnValues, used: set[str], fields: Mapping[str, str], guessed: Mapping[str, str]) -> str:
-    """Returns what was guessed and what is unused; '' if all names match."""
+    """Returns a note on guessed and unused columns; '' if all names match."""
     said = [f"'{column}' as the {of}" for of, column in guessed.items() if column != of]
     left = [repr(_short(n)) for n, said in columns.items() if said and n not in used and not _PANDAS_INDEX.fullmatch(n)]
     parts = [f"read {', '.join(said)}"] if said else []

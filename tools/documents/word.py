@@ -1,4 +1,4 @@
-"""Reads Word documents (.docx), usual and strict. mammoth converts the visible text to HTML."""
+"""Parses Word documents (.docx) in the usual and the strict format. mammoth converts the visible text to HTML."""
 
 import io
 import re
@@ -24,7 +24,7 @@ from tools.documents.office_zip import (
 from tools.passages import Block, SourceDocument
 
 _NOTES = ("footnotes", "endnotes")
-# Of the lines of lists of headings and terms.
+# Styles of the lines in lists of headings and terms.
 _CONTENTS = re.compile(r"toc ?\d|(?:toc|contents) heading|table of (?:figures|authorities)|index ?\d|contents ?\d")
 _PARTS = ("styles", "numbering", "comments", *_NOTES)
 _MARKED = re.compile("\ue021([^\ue021]*)\ue021 ?(.*)")  # a comment's paragraph after its author
@@ -53,14 +53,15 @@ def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
             left_out[f"running {kind}s"] += any(local_name(e) == "t" and e.text for e in package.xml(part).iter())
         try:
             blocks = _blocks(_html({"document": root, **parts}, left_out), left_out)
-        except (TypeError, AttributeError, ExpatError) as exc:  # unexpected by mammoth
+        except (TypeError, AttributeError, ExpatError) as exc:  # mammoth does not expect them
             raise ValueError(str(exc)) from exc
         properties = package.properties()
     yield document_of_blocks(name, blocks, {}, left_out, file_title(name), properties)
 
 
 def _html(parts: dict[str, Any], left_out: Counter[str]) -> str:
-    """Converts with mammoth, which receives only text, notes and styles, parsed and rewritten: it follows no link."""
+    """Converts with mammoth. mammoth receives only text, notes and styles. They are parsed and rewritten first, so
+    mammoth follows no link."""
     import mammoth
     from lxml import etree
 
@@ -100,7 +101,7 @@ def _value_of_child(element: Any, *path: str) -> str:
 
 
 def _drop_hidden(root: Any, notes: set[str], left_out: Counter[str]) -> None:
-    """Removes invisible content and references to parts that mammoth does not receive."""
+    """Removes invisible content, and references to parts that mammoth does not receive."""
     for each in list(root.iter()):
         name = local_name(each)
         properties = find_child(each, f"{name}Pr")
@@ -130,8 +131,8 @@ def _comment_paragraphs(comment: Any) -> list[Any]:
 
 
 def _lift_boxes_and_comments(root: Any, comments: dict[str, list[Any]]) -> None:
-    """Moves text boxes and comments behind the outermost paragraph or table around them, because mammoth reads
-    neither in place."""
+    """Moves text boxes and comments behind the outermost paragraph or table around them, because mammoth cannot convert
+    them in place."""
     hanging = root.iter("{*}txbxContent", "{*}commentReference", "{*}commentRangeEnd")
     for each in reversed(list(hanging)):  # keeps the order within a paragraph
         place = next(reversed(list(each.iterancestors("{*}p", "{*}tbl"))), None)

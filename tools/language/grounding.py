@@ -1,5 +1,6 @@
-"""Word rules for claims: numbers, names and words that the cited text lacks, and text that no claim may hold. A chat
-model that checks claims receives them as hints; they decide only if that model is not trusted."""
+"""Word rules for claims. The rules find numbers, names and words that the cited text lacks, and text that no claim may
+contain. A chat model that checks claims receives the findings as hints. The findings decide only if that model is not
+trusted."""
 
 import re
 import unicodedata
@@ -14,7 +15,7 @@ from tools.language.sentences import SENTENCE_GAP, clean_text, split_sentences
 # Numbers in digits or words, as comparable values
 
 NumberValue = tuple[str, Fraction]
-"""A number's meaning: ('count', 40) of '40' and '40th', ('ratio', 2/5) of '40 %', ('part', 2/5) of 'two fifths'."""
+"""A number's meaning: ('count', 40) for '40' and '40th', ('ratio', 2/5) for '40 %', ('part', 2/5) for 'two fifths'."""
 
 _SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
 _UNITS = {word: value for value, word in enumerate((_SMALL + "seventeen eighteen nineteen").split())}
@@ -58,8 +59,8 @@ _ROUGHLY = {"part": Fraction(1, 50), "ratio": Fraction(1, 200)}  # 'a third' is 
 
 @dataclass(frozen=True, slots=True)
 class WrittenNumber:
-    """A number in a text. keys: the values that it may mean. inner: values of its parts ('one in three' means a
-    third and names a three). vague: it may be no number."""
+    """A number in a text. keys: the values that the number may mean. inner: the values of its parts, such as 3 in 'one
+    in three'. vague: the text may be no number."""
 
     text: str
     keys: frozenset[NumberValue]
@@ -68,14 +69,14 @@ class WrittenNumber:
 
 
 def plain_text(text: str) -> str:
-    """Returns the text with plain dashes, quotation marks, digits and single spaces, for comparison."""
+    """Returns the text with plain dashes, plain quotation marks, plain digits and single spaces, for comparison."""
     text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text))
     text = re.sub(r"[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]", "-", text).replace("\u00ad", "").replace("\u2044", "/")
     return _SPACES.sub(" ", re.sub("[‘’‚‛ʼ´`]", "'", re.sub("[“”„‟«»]", '"', text))).strip()
 
 
 def find_numbers(text: str) -> Iterator[WrittenNumber]:
-    """Yields the numbers of a text that `plain_text` normalized, in order."""
+    """Yields the numbers of a text in order. `plain_text` has normalized the text."""
     at = 0
     while match := _NUMBER.search(text, at):
         number = _written_number(match)
@@ -85,13 +86,13 @@ def find_numbers(text: str) -> Iterator[WrittenNumber]:
 
 
 def number_values(texts: Iterable[str]) -> frozenset[NumberValue]:
-    """Returns all values that the numbers of plain texts may mean, including those of their parts."""
+    """Returns all values that the numbers of plain texts may mean. Includes the values of the numbers' parts."""
     return frozenset(key for text in texts for n in find_numbers(text) for key in n.keys | n.inner)
 
 
 def is_stated(number: WrittenNumber, known: frozenset[NumberValue]) -> bool:
-    """Whether one of the number's values is known, or all its parts: '3 of 8' if '8 towns' and '3' are. A fraction
-    in words matches percentages near it."""
+    """Whether one of the number's values is known, or all its parts are. For example, '3 of 8' is stated if '8 towns'
+    and '3' are known. A fraction in words matches percentages close to its value."""
     if number.keys & known:
         return True
     if number.inner and min(value for _, value in number.inner) > 2 and number.inner <= known:
@@ -134,7 +135,7 @@ def _written_number(match: re.Match[str]) -> WrittenNumber:
 
 
 def _cardinal_values(cardinal: str) -> list[Fraction]:
-    """Returns the possible values of a cardinal, likeliest first: '5m' means millions or metres."""
+    """Returns the possible values of a cardinal, likeliest first. For example, '5m' means millions or metres."""
     if found := re.match(_DIGITS, cardinal):
         value, scale = _decimal(found[0]), cardinal[found.end() :].strip(" -")
         return [value * _SHORT_SCALES[scale], value] if scale in _SHORT_SCALES else [value * _SCALES.get(scale, 1)]
@@ -195,16 +196,17 @@ _INVISIBLE_CATEGORIES = ("Cf", "Cc", "Cs", "Co")
 
 
 def has_prompt_injection(text: str) -> bool:
-    """Whether the text gives orders to the answer's writer. Compares normalized text: no disguised letters, no
-    invisible characters, single spaces. The patterns cover plain orders and chat markup; verification refuses the
-    others, because a claim must be in its cited passage. Repetitions are bounded, so that time is linear."""
+    """Whether the text gives orders to the model that writes the answer. Normalizes disguised letters, invisible
+    characters and spaces first. The patterns cover plain orders and chat markup. Verification refuses what other orders
+    cause, because the cited passage must say each claim. Repetitions in the patterns are bounded, so that matching
+    takes linear time."""
     folded = unicodedata.normalize("NFKC", text).replace("’", "'")
     seen = "".join(c for c in folded if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE_CATEGORIES)
     return bool(_INJECTION.search(_SPACES.sub(lambda space: "\n" if "\n" in space[0] else " ", seen)))
 
 
 _HOST = r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|io|info|example|edu|gov|co|uk|eu|ai|app|de|fr|test)"
-_ADDRESS = re.compile(  # 'Amazon.com' and 'ASP.NET' are names; to be sent there is another matter
+_ADDRESS = re.compile(  # 'Amazon.com' and 'ASP.NET' are names, but 'go to Amazon.com' is an order
     r"https?://|\bwww\.|\b[\w.+-]{1,64}@[\w-]{1,63}\.\w"
     rf"|\b{_HOST}/\S"
     rf"|\b(?:visit|see|go to|click|read more (?:at|on)|details (?:at|on))\s+(?:[\w']{{1,40}}\s+)?{_HOST}\b",
@@ -233,7 +235,7 @@ _REQUEST = re.compile(
 
 
 def claim_intrusions(claim: str) -> list[str]:
-    """Returns the kinds of text in a claim that no claim may hold: 'address', 'markup', 'about the answer'."""
+    """Returns the forbidden kinds of text in a claim: 'address', 'markup', 'about the answer'."""
     found = {
         "address": _ADDRESS.search(claim),
         "markup": _MARKUP.search(claim),
@@ -252,14 +254,15 @@ _CLAUSE_END = re.compile(
 _PAUSE = re.compile(r"[,;:]\s+|\s+[\u2013\u2014-]\s+|(?<=[.!?])\s+")
 _SHARED_WORDS = 3  # content words that two clauses share if one may deny the other
 _CLAUSE_OVERLAP = 0.7  # share of the shorter clause's content words that both have
-_PART_WORDS = 4  # content words; a shorter part says too little to be looked for
+_PART_WORDS = 4  # content words; a shorter part says too little for a search
 _KNOWN_SHARE = 0.3  # share of a part's content words that the document has
 _REMEMBERED = 4096  # texts
 _DOCUMENTS = 128
 
 
 def word_hints(claim: str, document: str) -> list[str]:
-    """Returns facts and parts of a claim that the document lacks. document: its whole text, title and metadata."""
+    """Returns the facts and parts of a claim that the document lacks. document: the document's whole text, title and
+    metadata."""
     hints = [f"not found: {fact}" for fact in missing_facts(claim, document)]
     known = frozenset[str]().union(*map(_content_stems, document.splitlines()))  # not cached: a whole text is long
     parts = ((part, _content_stems(part)) for part in _PAUSE.split(claim))
@@ -268,26 +271,27 @@ def word_hints(claim: str, document: str) -> list[str]:
 
 
 def verbatim(claim: str, passage: str) -> bool:
-    """Whether the passage holds the claim's words unchanged; white space may differ. False for an empty claim."""
+    """Whether the passage contains the claim's words unchanged. White space may differ. False for an empty claim."""
     words = _SPACES.sub(" ", claim).strip()
     return bool(words) and words in _SPACES.sub(" ", passage)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def stems(text: str) -> tuple[str, ...]:
-    """Returns the stems of a text's words in order, without stop words, as in the lexical index."""
+    """Returns the stems of a text's words in order, without stop words. The lexical index has the same stems."""
     return tuple(analyzer().analyze(clean_text(text)))
 
 
 def content_overlap(claim: str, passage: str) -> float:
-    """Returns the share of the claim's content words that the passage has, 0 to 1."""
+    """Returns the share of the claim's content words that the passage contains, 0 to 1."""
     asked = _content_stems(claim)
     return len(asked & _content_stems(passage)) / len(asked) if asked else 0.0
 
 
 def best_evidence(claim: str, passage: str) -> str:
-    """Returns the passage's sentence with most content words of the claim, and a second one with a number or two
-    words that the first lacks; in the passage's order, `SENTENCE_GAP` between."""
+    """Returns the passage's sentence with the most content words of the claim. Adds a second sentence if it has a
+    number of the claim, or two words of the claim, that the first sentence lacks. The sentences are in the passage's
+    order. `SENTENCE_GAP` separates them."""
     sentences, asked = split_sentences(passage), _content_stems(claim)
     if not sentences:
         return ""
@@ -304,8 +308,9 @@ def best_evidence(claim: str, passage: str) -> str:
 
 
 def is_denied(claim: str, passages: str) -> bool:
-    """Whether the passages negate every clause like one of the claim's that is affirmed, or affirm it if negated.
-    Usually this is a rewording: a reason to check twice, no hint for a model."""
+    """Whether the passages say the opposite of a clause of the claim: every similar clause is negated where the claim
+    affirms, or affirmed where the claim negates. Usually such a claim is only a rewording. So the result is a reason to
+    check twice, but no hint for a model."""
     for words, negated in _clauses(claim):
         agree = [
             same == negated
@@ -320,7 +325,7 @@ def is_denied(claim: str, passages: str) -> bool:
 
 @lru_cache(maxsize=_DOCUMENTS)
 def _clauses(text: str) -> tuple[tuple[frozenset[str], bool], ...]:
-    """Returns each clause's content words, and whether a word negates it."""
+    """Returns each clause's content words, and whether a word negates the clause."""
     text = re.sub(r"n't\b", " not", text.replace("’", "'").lower()).replace("no one", "nobody")
     found = []
     for clause in _CLAUSE_END.split(_INSTEAD.sub(", not", text.replace("not only", ""))):
@@ -336,7 +341,7 @@ def _content_stems(text: str) -> frozenset[str]:
     return frozenset(stems(" ".join(_SHORT_TITLES.get(w.lower().rstrip("."), w) for w in words)))
 
 
-# Facts of a claim that can be looked up: numbers, months and names
+# Facts of a claim that the document can confirm: numbers, months and names
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _DOTTED = re.compile(r"\b(?:[A-Z]\.){2,}|\b(?:[A-Z]\.)+[A-Z]\b")
@@ -391,7 +396,7 @@ class _Facts:
         self._peoples = {stem for t in tokens if t.text[0].isupper() for stem in _stems(_folded_word(t.text))}
 
     def lacks(self, name: Sequence[str]) -> list[str]:
-        """Returns the words of a name that the document lacks; none if it has the name's acronym."""
+        """Returns the words of a name that the document lacks; none if the document has the name's acronym."""
         if len(name) > 1 and "".join(word[0] for word in name).upper() in self._words:
             return []
         return [word for word in name if not self._has(_folded_word(word))]
@@ -400,8 +405,8 @@ class _Facts:
         return word in self._words or self._abbreviates(word) or bool(_stems(word) & self._peoples)
 
     def _abbreviates(self, name: str) -> bool:
-        """Whether words of the document begin with an acronym's letters; in capitals for two-letter ones such as
-        'EU'."""
+        """Whether words of the document begin with an acronym's letters. For acronyms of two letters, such as 'EU', the
+        words need capitals."""
         if not 2 <= len(name) <= 6 or not name.isupper():
             return False
         return any(name in line for line in (self._capitals if len(name) == 2 else self._capitals + self._initials))
@@ -412,14 +417,16 @@ _facts = lru_cache(maxsize=64)(_Facts)
 
 def missing_facts(claim: str, document: str) -> list[str]:
     """Returns the claim's numbers, names and months that the document lacks, as the claim writes them. Spellings may
-    differ ('two thirds' and '66 %', '3 May' and '2019-05-03'); no arithmetic ('a majority' does not match '60 %')."""
+    differ: 'two thirds' matches '66 %', and '3 May' matches '2019-05-03'. There is no arithmetic: 'a majority' does not
+    match '60 %'."""
     claim, known = plain_text(claim), _facts(document)
     missing = [n.text for n in find_numbers(claim) if not n.vague and not is_stated(n, known.numbers)]
     return list(dict.fromkeys([*missing, *(" ".join(words) for name in _names(claim) if (words := known.lacks(name)))]))
 
 
 def _names(text: str) -> Iterator[list[str]]:
-    """Yields the words of each name, without titles: consecutive capitalised words, with 'of' or 'the' between."""
+    """Yields the words of each name, without titles. A name consists of consecutive capitalised words, perhaps with
+    'of' or 'the' between them."""
     tokens = _tokens(text)
     headline = sum(t.capital for t in tokens) > _HEADLINE * len(tokens)
     name: list[str] = []
@@ -435,7 +442,7 @@ def _names(text: str) -> Iterator[list[str]]:
 
 
 def _is_name_word(token: _Token, after: _Token | None, headline: bool) -> bool:
-    """Whether a word belongs to a name, and is not capitalised for its position."""
+    """Whether a word belongs to a name. A capital that comes only from the word's position does not count."""
     if not token.capital or len(token.text) == 1 or token.text.lower() in _LINKS or re.match("I'|OK$", token.text):
         return False
     if not token.opens or headline:
@@ -450,7 +457,8 @@ def _is_name_word(token: _Token, after: _Token | None, headline: bool) -> bool:
 
 
 def _stems(name: str) -> set[str]:
-    """Returns a name and its stems without endings of countries and peoples: 'ital' of Italy and Italian."""
+    """Returns a name and its stems without endings of countries and peoples. For example, Italy and Italian have the
+    stem 'ital'."""
     irregular = {other for names in _SAME_NATIONS if name in names for other in names}
     return irregular | {
         s for s in (name, *(name[:-n] for n in (1, 2, 3) if _PEOPLE.fullmatch(name[-n:]))) if len(s) > _SHORT
@@ -465,8 +473,8 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _folded_word(word: str) -> str:
-    """Returns a word without accents, possessive and plural, in lower case unless a short acronym; months in full,
-    titles in short."""
+    """Returns a word without accents, possessive and plural, in lower case unless it is a short acronym. Months are
+    written in full, titles in short."""
     word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
     word = re.sub(r"'s?$", "", word)
     if len(word) <= _SHORT and word.isupper():

@@ -14,12 +14,13 @@ _OTHER_SCRIPT = re.compile(
     "[\u0370-\u1cff\u1f00-\u1fff\u2e80-\ua4cf\ua830-\ud7ff\uf900-\ufaff\ufb13-\ufefc\uff66-\uffdc]"
 )
 _QUESTION_LANGUAGES = frozenset("cs da de el es et fi fr hr hu id it lt lv nb nl no pl pt ro sk sl sv tr vi".split())
-"""Languages in Latin script that questions may be in; hundreds of others would share the probability."""
+"""Languages in Latin script that questions may be in. With hundreds of other languages each would get too little
+probability."""
 _CODES = {"yue": "zh"}  # the classifier reads traditional characters as Cantonese
-_ENGLISH, _FEWEST_COMMON = 0.06, 3  # of the words; how many different ones
+_ENGLISH, _FEWEST_COMMON = 0.06, 3  # least share of common words; least number of different ones
 _FEWEST_SIGNS = 8
 _SURE_PROBABILITY, _LIKELY, _EVEN = 0.9, 0.7, 0.5
-_LIKELIEST = 0.45  # of the languages that a question may be in
+_LIKELIEST = 0.45  # least probability among the languages that a question may be in
 _ENGLISHES = ("en", "pcm")  # careless English reads as Nigerian Pidgin to the classifier
 _SAMPLE = 3_000  # characters from each of three places
 _FEWEST = 20  # words; scripts without spaces have fewer
@@ -27,9 +28,9 @@ _FEWEST_LETTERS = 60
 
 
 def language_of(text: str) -> str:
-    """Returns the ISO 639-1 code of a text's language; '' if too short or uncertain. Function words identify
-    English; a naive Bayes classifier over byte n-grams (Lui and Baldwin 2012, langid.py) identifies other languages,
-    and always texts in other scripts."""
+    """Returns the ISO 639-1 code of a text's language; '' if the text is too short or the language uncertain. Function
+    words identify English. A naive Bayes classifier over byte n-grams (Lui and Baldwin 2012, langid.py) identifies
+    other languages. Texts in other scripts always go to the classifier."""
     if len(text) > 3 * _SAMPLE:  # a cover page or a foreign abstract must not decide
         middle = (len(text) - _SAMPLE) // 2
         text = " ".join((text[:_SAMPLE], text[middle : middle + _SAMPLE], text[-_SAMPLE:]))
@@ -53,7 +54,7 @@ def is_of_another_script(text: str, fewest: int = 1) -> bool:
 
 
 def _likeliest_language(text: str) -> str:
-    """Returns the ISO 639-1 code of the likeliest language but English; '' if none is likely."""
+    """Returns the ISO 639-1 code of the likeliest language other than English; '' if none is likely."""
     ranked = _classifier().rank(" ".join(_WORD.findall(text.casefold())))
     if is_of_another_script(text):
         likeliest = str(ranked[0][0])
@@ -89,7 +90,7 @@ def question_words(text: str) -> list[str]:
 
 
 def question_language(question: str) -> str:
-    """Returns the name of a question's language; '' for English and if uncertain."""
+    """Returns the name of a question's language; '' if the language is English or uncertain."""
     words = question_words(question)
     if not words or reads_as_english(question):
         return ""
@@ -116,7 +117,8 @@ def reads_as_english(question: str) -> bool:
 
 
 def is_english(words: list[str]) -> bool:
-    """Whether three fifths of the words, or half of up to three, are in the lexicon; inner names do not count."""
+    """Whether three fifths of the words are in the lexicon; of up to three words, half. Names inside the text do not
+    count."""
     inner = _words_but_names(words)
     return sum(map(_is_known, inner)) >= (0.5 if len(inner) <= 3 else 0.6) * len(inner)
 
@@ -148,7 +150,7 @@ _BESIDE = "there|all|everyone|everybody|again|today|steelman|friend|so much|very
 
 
 def _run_of(openers: str) -> re.Pattern[str]:
-    """Matches a run of such words and of words beside them."""
+    """Returns a pattern for a run of these words and of the words that go with them."""
     return re.compile(rf"(?:(?:{openers})(?: (?:{_BESIDE}))*(?: |$))+")
 
 
@@ -156,7 +158,7 @@ _GREETS, _THANKED = _run_of(f"{_HELLO}|{_WHO_YOU_ARE}|{_THANKS}"), _run_of(_THAN
 
 
 def reply_to_greeting(text: str) -> str:
-    """Returns a reply to a greeting, to thanks or to 'who are you?'; '' for a text that says more."""
+    """Returns the reply to a greeting, to thanks or to 'who are you?'; '' for a text that says more."""
     said = " ".join(question_words(text)).casefold().replace("’", "'")
     if len(text) > _LONGEST_GREETING or not _GREETS.fullmatch(said):
         return ""

@@ -1,6 +1,6 @@
-"""English words: word lists for one use each, stems, and parts of speech by the Penn Treebank lexicon of TextBlob.
-The lists differ because shared ones would change results: a query drops other words than a comparison. The lexicon
-is read by path, because importing `textblob` takes a second."""
+"""English words: word lists, stems, and parts of speech from the Penn Treebank lexicon of TextBlob. Each word list has
+one use, because shared lists would change results: a query drops other words than a comparison. The lexicon is read by
+path, because importing `textblob` takes a second."""
 
 import re
 from functools import cache
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tantivy import TextAnalyzer
 
 
-NEGATORS = frozenset("not no never cannot nobody none nothing neither".split())  # each use adds more
+NEGATORS = frozenset("not no never cannot nobody none nothing neither".split())  # each use adds more words
 
 QUERY_FILLERS = frozenset(
     "a about also am an and any are as at be because been being but by can could did do does doing for from had has "
@@ -22,7 +22,7 @@ QUERY_FILLERS = frozenset(
     "own she should so some such than that the their them then there these they this those to too us very was we were "
     "what when where whether which while who whom whose why will with would you your".split()
 )
-"""Words that a search query drops. It keeps negations, which reverse a query."""
+"""Words that a search query drops. A query keeps negations, because they reverse its meaning."""
 
 KEYWORD_STOP_WORDS = frozenset(
     "a an the of to in on for and or is are was were be been being should would could will can may might must do does "
@@ -38,13 +38,13 @@ LIGHT_WORDS = frozenset(
     "between against within without through during each other some any own same too yet both either neither nor here "
     "there".split()
 )
-"""Words without content that `analyzer` keeps; comparisons of claims with passages drop them."""
+"""Words without content that `analyzer` keeps. Comparisons of claims with passages drop these words."""
 
 ENGLISH_MARKERS = frozenset(
     "the and that this with which would their they them been has who there when were should could these those what "
     "than because not you your from it its about into through while where whether does did how".split()
 )
-"""Function words of English alone. Danish has 'for', 'at', 'have' and 'is', Dutch 'of', 'was', 'had' and 'he'."""
+"""Function words that only English has. For example, 'for' and 'is' are missing because Danish has them, too."""
 
 FOREIGN_OPENERS = {
     opener: language
@@ -56,12 +56,13 @@ FOREIGN_OPENERS = {
     )
     for opener in openers
 }
-"""First words of questions in other languages and in no English one, with the likeliest language (ISO 639-1)."""
+"""First words that begin questions in other languages but never in English, each with its likeliest language (ISO
+639-1)."""
 
 
 @cache
 def analyzer() -> "TextAnalyzer":
-    """Lower case, no accents, no stop words, Snowball's English stems; for texts and queries."""
+    """Returns the analyzer of texts and queries: lower case, no accents, no stop words, Snowball's English stems."""
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     builder = TextAnalyzerBuilder(Tokenizer.simple())
@@ -71,7 +72,7 @@ def analyzer() -> "TextAnalyzer":
 
 
 def count(number: int, noun: str) -> str:
-    """Returns '1 passage' or '1,200 passages'; the plural adds an s."""
+    """Returns a number with its noun: '1 passage' or '1,200 passages'. The plural adds an s."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -129,7 +130,8 @@ def bare_word(text: str) -> str:
 
 
 def pos_tag(text: str) -> str:
-    """Returns the most frequent Penn tag of a word; unknown words by their ending, else a noun's."""
+    """Returns the most frequent Penn tag of a word. An unknown word gets the tag that its ending suggests, else a
+    noun's tag."""
     core = bare_word(text)
     if re.fullmatch(r"[\d.,%$£€/-]+", core):
         return "CD"
@@ -162,8 +164,8 @@ def is_name(text: str) -> bool:
 
 
 def finite_verb(words: list[str]) -> int | None:
-    """Returns the index of the first word after another that may be a statement's finite verb; None for a noun
-    phrase. A plural noun that is also a verb ('costs') counts before a possible object."""
+    """Returns the index of the first word that may be a statement's finite verb, from the second word on; None for a
+    noun phrase."""
     for i, text in enumerate(words[1:], start=1):
         core, before = bare_word(text), bare_word(words[i - 1])
         tag = pos_tag(text)

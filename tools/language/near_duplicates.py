@@ -1,8 +1,8 @@
-"""Finds texts that count as one piece of evidence: copies (by shingles) and paraphrases (by sentence vectors).
-Passages on one topic share a point or two; a paraphrase shares all sentences. The threshold depends on their number,
-because single sentences with one point are closer than different passages ever are. Of two sentences with reasons
-the reasons are compared: a common thesis makes different arguments similar, and synonyms in it make equal ones
-differ."""
+"""Finds texts that count as one piece of evidence: copies (by shingles) and paraphrases (by sentence vectors). Passages
+on one topic share a point or two, but a paraphrase shares all sentences. The threshold depends on the number of
+sentences, because two single sentences with the same point are more similar than two different passages ever are. If
+two sentences both give reasons, only the reasons are compared. A common thesis would make different arguments similar,
+and synonyms in the thesis would make equal arguments different."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_ROUNDING = 1e-9  # of similarities
+_ROUNDING = 1e-9  # rounding error of similarities
 _FEWEST_REASON_WORDS = 3  # words of a reason, and of its thesis
 _LONGEST_REASONED = 400  # characters of a sentence
 _SEVERAL_SENTENCES = re.compile(r"[.!?]\s+\S")
@@ -32,8 +32,9 @@ _REASON_FIRST = re.compile(
 
 
 def reason_clause(sentence: str) -> str:
-    """Returns the clause that gives a reason, without its conjunction; '' without one, with little beside it, and
-    for several sentences. Ignores 'for', which rarely begins a reason."""
+    """Returns the clause that gives a reason, without its conjunction. Returns '' if there is no such clause, if the
+    rest of the sentence is very short, or if the text has several sentences. Ignores 'for', which rarely begins a
+    reason."""
     text = sentence.strip().rstrip(".!")
     if len(text) > _LONGEST_REASONED or _SEVERAL_SENTENCES.search(text):
         return ""
@@ -50,14 +51,14 @@ Shingles = set[tuple[str, ...]]
 _WORD = re.compile(r"\w+")
 _SHINGLE = 4
 _LEAST_SHARED_SHINGLES = 0.5  # share of the smaller text's shingles
-_FEWEST_SHINGLES = 10  # of a smaller text that a larger one may contain; a title may stand in any text
+_FEWEST_SHINGLES = 10  # fewer may be a title, which may occur in any text
 
 
 def copy_groups(texts: Sequence[str]) -> list[int]:
-    """Returns for each text the index of the first text that it copies, or its own. Copies share at least half of
-    the shorter text's 4-word shingles (containment, Broder 1997), so that dropped sentences, changed words and
-    additions are tolerated; if the shorter is a title or phrase, half of the longer text's. Two sentences with reasons
-    must share half of these, because all arguments for a thesis share the thesis."""
+    """Returns for each text the index of the first text that it copies, or its own index. Copies share at least half of
+    the shorter text's 4-word shingles (containment, Broder 1997). So dropped sentences, changed words and additions are
+    tolerated. If the shorter text is a title or phrase, copies share half of the longer text's shingles. Two sentences
+    that give reasons must share half of the reasons' shingles, because all arguments for a thesis share the thesis."""
     shingles = [_shingles(t) for t in texts]
     reasons = [_shingles(reason_clause(t)) for t in texts]
     groups = list(range(len(texts)))
@@ -76,7 +77,7 @@ def copy_groups(texts: Sequence[str]) -> list[int]:
 
 
 def _compared(one: Shingles, other: Shingles) -> int:
-    """Returns the number of shingles whose half two copies share."""
+    """Returns a number of shingles. Two copies share at least half of this number."""
     smaller, larger = sorted((len(one), len(other)))
     return smaller if smaller >= _FEWEST_SHINGLES else larger
 
@@ -91,8 +92,9 @@ def _shingles(text: str) -> Shingles:
 
 
 def average_linkage(similarity: NDArray[np.floating], threshold: float) -> list[list[int]]:
-    """Returns clusters by average linkage (Sokal and Michener 1958): merges the nearest whose mean similarity is at
-    least the threshold. Members are in order, clusters by their first. similarity: (n, n)."""
+    """Returns clusters by average linkage (Sokal and Michener 1958). Merges the two most similar clusters while their
+    mean similarity is at least the threshold. Members are in order, and clusters are in the order of their first
+    members. similarity: shape (n, n)."""
     from scipy.cluster.hierarchy import fcluster, linkage  # takes a third of a second
 
     if len(similarity) < 2:
@@ -108,20 +110,21 @@ def average_linkage(similarity: NDArray[np.floating], threshold: float) -> list[
 Vectors = NDArray[np.float32]
 
 PARAPHRASE_COSINES = (0.89, 0.76, 0.67, 0.65)
-"""Least mean cosine of the shorter passage's sentences to their nearest in the other: one sentence, two, three or
-more. Measured with the embedded encoder."""
+"""Least mean cosine of the shorter passage's sentences to the nearest sentences of the other passage. The values are
+for shorter passages of one, two, three, and more sentences. Measured with the embedded encoder."""
 
-REASON_COSINE = 0.58  # from which two reasons are the same
+REASON_COSINE = 0.58  # two reasons with this cosine or more are the same
 
-_LEAST_THESIS_COSINE = 0.5  # cosine of sentences that want the same for the same reason, at least
+_LEAST_THESIS_COSINE = 0.5  # least cosine of sentences that want the same for the same reason
 
 
 def paraphrase_margin(
     one: Vectors, other: Vectors, reasons: tuple[Vectors | None, Vectors | None] = (None, None)
 ) -> float:
-    """Returns by how much two passages exceed the paraphrase threshold; from 0 on they are paraphrases. one, other:
-    unit vectors of their sentences, (n, dimensions). reasons: of one-sentence passages, (dimensions,) or None; two
-    reasons are compared instead of the whole."""
+    """Returns by how much two passages' similarity exceeds the paraphrase threshold. Passages with 0 or more are
+    paraphrases. one, other: unit vectors of the passages' sentences, shape (n, dimensions). reasons: the vectors of the
+    reasons of one-sentence passages, shape (dimensions,) or None. Two known reasons are compared instead of the
+    sentences."""
     if not len(one) or not len(other):
         return -1.0
     short, long = sorted((one, other), key=len)
@@ -133,9 +136,9 @@ def paraphrase_margin(
 
 
 def group_paraphrases(passages: Sequence[Vectors], reasons: Sequence[Vectors | None] | None = None) -> list[int]:
-    """Returns for each passage the index of the first passage that it paraphrases, or its own. A passage joins the
-    nearest group by the mean over its members, so that no chain of slightly similar passages forms a group. reasons:
-    as in `paraphrase_margin`."""
+    """Returns for each passage the index of the first passage that it paraphrases, or its own index. A passage joins
+    the group with the highest mean margin over the group's members, so that no chain of slightly similar passages forms
+    a group. reasons: as in `paraphrase_margin`."""
     why = reasons or [None] * len(passages)
     groups: dict[int, list[int]] = {}
     for i, mine in enumerate(passages):

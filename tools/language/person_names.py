@@ -1,4 +1,4 @@
-"""People's names: recognises them and finds their fullest form in a document. Patterns: `conventions.toml`."""
+"""Recognises people's names and finds a name's fullest form in a document. The patterns are in `conventions.toml`."""
 
 import re
 import tomllib
@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tools.language.lexicon import is_name, is_word, lexicon_tag
 
-_BLOCKS, _SEARCHED = 4_000, 400_000  # of a document, and characters of these, that names are looked for in
+_BLOCKS, _SEARCHED = 4_000, 400_000  # most blocks and characters of a document that are searched for names
 _MOST_NAMES = 500
-_MOST_FORMS, _LONGEST_FORM = 200, 70  # places that a name is looked for at, and characters before its last word
+_MOST_FORMS, _LONGEST_FORM = 200, 70  # most occurrences of a name; characters before the name's last word
 
 
 @cache
@@ -32,8 +32,8 @@ def _conventions() -> dict[str, str]:
 
 
 def without_leading_words(name: str) -> str:
-    """Returns the name without other capitalised words before it: from its last titles, or from its first possible
-    name."""
+    """Returns the name without other capitalised words before it. The result begins with the name's last titles, else
+    with its first possible name."""
     if runs := list(pattern("TITLES").finditer(name)):
         return name[runs[-1].start() :]
     words = name.split()
@@ -52,7 +52,8 @@ def is_person(name: str) -> bool:
 
 
 def fullest_form(name: str, text: str) -> str:
-    """Returns the fullest form in the text: 'Cllr Idris Pell' for 'Cllr Pell', unless two people match."""
+    """Returns the name's fullest form in the text: 'Cllr Idris Pell' for 'Cllr Pell'. If two people match, nothing is
+    filled in."""
     own = run[0] if (run := pattern("TITLED").match(f"{name} ")) else ""
     words = name[len(own) :].split()
     while len(words) > 1 and pattern("PARTICLE").fullmatch(words[0]):
@@ -85,7 +86,7 @@ def fullest_form(name: str, text: str) -> str:
 
 
 def _is_form_of(names: list[str], others: list[str]) -> bool:
-    """Whether all first names are among the others in their order, in full or as initials."""
+    """Whether all first names occur among the other name's first names in the same order, in full or as initials."""
     left = iter([other.strip(".").casefold() for other in others])
     wanted = [name.strip(".").casefold() for name in names]
     return all(any(o == n or (1 in (len(o), len(n)) and o[:1] == n[:1]) for o in left) for n in wanted)
@@ -98,7 +99,7 @@ def _titles_agree(one: str, other: str) -> bool:
 
 
 def _with_surname(name: str, text: str) -> str:
-    """Returns a first name with the only surname that follows it in the text."""
+    """Returns a first name with the surname that follows it in the text, if only one surname does."""
     after = re.findall(rf"(?<![\w-]){re.escape(name)} ((?:{source('PARTICLE')} ){{0,3}}{source('WORD')})", text)
     surnames = {last for last in after if lexicon_tag(last.split()[-1].lower())[:1] not in ("V", "M")}
     return f"{name} {surnames.pop()}" if len(surnames) == 1 else name
@@ -122,13 +123,13 @@ def role_holder(role: str, text: str) -> str:
 
 
 def ordinary_case(name: str) -> str:
-    """Returns 'Sir A. Leverson-Gray' for 'SIR A. LEVERSON-GRAY'."""
+    """Returns a name in ordinary case: 'Sir A. Leverson-Gray' for 'SIR A. LEVERSON-GRAY'."""
     whole = name.isupper()
     return re.sub(rf"(?<!\w)[^\W\d_a-z]{{{2 if whole else 3},}}(?!\w)", lambda word: word[0].capitalize(), name)
 
 
 def is_surely_person(label: str) -> bool:
-    """Whether a label surely is a person: by a title, several names or a role."""
+    """Whether a label surely names a person, because it has a title, several names or a role."""
     if pattern("ROLE").fullmatch(label):
         return True
     plain = ordinary_case(label) if label.isupper() else label
@@ -157,7 +158,7 @@ def is_numbered(label: str) -> bool:
 
 
 def is_handle(label: str) -> bool:
-    """Whether a label beside a time can be a name in a chat or thread."""
+    """Whether a label next to a time can be a name in a chat or thread."""
     words = re.sub(r"\(.*\)", "", label).split()
     if not words or ":" in label:
         return False
@@ -217,5 +218,5 @@ class SpeakerNames:
 
 
 def name_with_label(name: str, label: str) -> str:
-    """Returns a name with a different label of it: 'Mrs Bray (the Clerk)'."""
+    """Returns a name with its label, if the two differ: 'Mrs Bray (the Clerk)'."""
     return name if label.removeprefix("The ") in name else f"{name} ({label.replace('The ', 'the ', 1)})"

@@ -1,7 +1,7 @@
-"""Classifies questions, names their options, and decides whether statements agree. The question itself is the
-statement that passages are judged against (docs/decisions/0016); its kind only selects the answer words. A
-multinomial logistic regression on the encoder's vector and hashed word features predicts it; `python -m
-evals.training.artifacts kinds` fits the weights."""
+"""Classifies questions, names their options, and decides whether statements agree. Passages are judged against the
+question itself (docs/decisions/0016). The question's kind only selects the answer words. A multinomial logistic
+regression on the encoder's vector and hashed word features predicts the kind. `python -m evals.training.artifacts
+kinds` fits the weights."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -29,8 +29,9 @@ from tools.language.lexicon import (
 )
 
 Kind = Literal["polar", "claim", "topic", "choice", "open", "plain", "none"]
-"""'polar' asks for yes or no; 'claim' states something; 'topic' names it, or asks for what speaks for and against it;
-'choice' names its alternatives; 'open' has answers that people weigh, 'plain' one to look up; 'none' asks nothing."""
+"""'polar' asks for yes or no. 'claim' is a statement. 'topic' names a topic, or asks for arguments for and against.
+'choice' names its alternatives. 'open' has several answers that people weigh. 'plain' has an answer that can be looked
+up. 'none' is no question."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 # `weights`: (kinds, dimensions + buckets); `offsets`: (kinds,)
 KIND_WEIGHTS = Path(__file__).parents[1] / "weights" / "kinds.npz"
@@ -49,12 +50,12 @@ ANSWERS: dict[str, tuple[str, str]] = {
     "claim": ("Agree", "Disagree"),
     "topic": ("For", "Against"),
 }
-"""The two answer words of a kind, the affirming one first."""
+"""The two answer words of each kind. The affirming word comes first."""
 MOST_OPTIONS = 6
 _LONGEST_OPTION = 12  # words
-_SHORT = 4  # words of an alternative that is a name or a thing
+_SHORT = 4  # most words of an alternative that is a name or a thing
 _LEAST_NONE_PROBABILITY = 0.5  # least probability of 'none'
-_PLAIN_DISCOUNT = 0.5  # factor of 'plain' if the text names options: in doubt a question has sides
+_PLAIN_DISCOUNT = 0.5  # factor of 'plain' if the text names options, because in doubt a question has sides
 
 _POLITE = re.compile(
     r"^(?:(?:so|but|and|ok|okay|well|please|pls|honestly|hi|hey|hello|also|now|then|um|mate|seriously|"
@@ -74,7 +75,7 @@ _DOUBT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuestion:
-    """A typed question with a capital and a final mark. options: the alternatives of a choice."""
+    """A typed question, with a capital and a final mark added. options: the alternatives of a choice."""
 
     kind: Kind
     text: str
@@ -82,8 +83,9 @@ class ParsedQuestion:
 
 
 def read_question(typed: str, vector: NDArray[np.float32]) -> ParsedQuestion:
-    """Returns the likeliest kind of any text. vector: the encoder's, of the typed text. Only a choice has options;
-    'none' needs a high probability. Raises ModelError if the weights or TextBlob's lexicon are missing."""
+    """Returns the text as a question of its likeliest kind. vector: the encoder's vector of the typed text. Only a
+    choice has options. The kind 'none' needs a high probability. Raises ModelError if the weights or TextBlob's lexicon
+    are missing."""
     text = " ".join(typed.split())
     if not any(c.isalpha() for c in text):
         return ParsedQuestion("none", text)
@@ -99,7 +101,7 @@ def read_question(typed: str, vector: NDArray[np.float32]) -> ParsedQuestion:
 
 
 def named_options(text: str) -> tuple[str, ...]:
-    """Returns the options that a text names, worded as answers; empty for fewer than two."""
+    """Returns the options that a text names, worded as answers; empty if the text names fewer than two."""
     sentences = [s for s in _SENTENCE_END.split(text) if bare_word(s)]
     if len(sentences) > 1 and re.match(r"or\b", sentences[-1], re.I):
         sentences[-2:] = [f"{sentences[-2].rstrip(' ?')} {sentences[-1]}"]
@@ -123,7 +125,8 @@ def _options_of_sentence(sentence: str) -> tuple[str, ...]:
 
 
 def _options_of_clause(parts: list[str]) -> tuple[str, ...]:
-    """Returns 'keep it', 'sell it', 'give it away' for 'Should we keep it', 'sell it or give it away'."""
+    """Returns the options of a clause: 'keep it', 'sell it', 'give it away' for 'Should we keep it', 'sell it or give
+    it away'."""
     names = [n for part in _OR.split(", ".join(parts)) for n in part.strip(" ,").split(", ") if bare_word(n)]
     if len(names) < 2:
         return ()
@@ -150,15 +153,15 @@ def _options_of_clause(parts: list[str]) -> tuple[str, ...]:
 
 
 def _words_before(words: str, ends: Callable[[str, str], bool]) -> str:
-    """Returns the words before the first for which `ends` holds; skips 'of'."""
+    """Returns the words before the first word for which `ends` holds. Skips 'of'."""
     split = words.split()
     found = (i for i, pair in enumerate(pairwise(split), 1) if "of" not in pair and ends(*pair))
     return " ".join(split[: next(found, None)])
 
 
 def _matching_end(left: str, right: str) -> str:
-    """Returns the end of the left words that begins as the right words do: from the verb on for 'should we keep the
-    monarchy' and 'become a republic'; '' if nothing matches."""
+    """Returns the end of the left words that begins in the same way as the right words. For 'should we keep the
+    monarchy' and 'become a republic' the end begins with the verb. Returns '' if nothing matches."""
     words, others = left.split(), right.split()
     first = next((w for w in others if pos_tag(w) != "RB"), others[0])
     alike = [i for i in range(1, len(words)) if _same_word_class(words[i], first)]
@@ -185,8 +188,8 @@ def _distinct_options(names: list[str]) -> tuple[str, ...]:
 
 
 def kind_probabilities(text: str, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Returns the probability of each of KINDS, (7,). vector: the encoder's, of the same text. Raises ModelError if
-    the weights or TextBlob's lexicon are missing."""
+    """Returns the probability of each of KINDS, shape (7,). vector: the encoder's vector of the same text. Raises
+    ModelError if the weights or TextBlob's lexicon are missing."""
     weights, offsets = _kind_weights()
     scores = weights @ feature_vector(text, vector) + offsets
     raised = np.exp(scores - scores.max())
@@ -217,7 +220,7 @@ def opens_yes_no_question(word: str) -> bool:
 
 
 def asks_yes_or_no(question: str) -> bool:
-    """Whether first word and final mark make a yes-or-no question."""
+    """Whether the first word and the final mark show a yes-or-no question."""
     words = question.split()
     return bool(words) and words[-1].endswith("?") and opens_yes_no_question(words[0])
 
@@ -310,14 +313,14 @@ _CONCEDES = re.compile(
 
 
 def takes_no_side(text: str) -> bool:
-    """Whether the words alone show no side: a reply to an unseen question ('Of private ones, yes.'), a concession
-    without an objection ('I know that they are kind.'), or 'nobody knows'."""
+    """Whether the words alone show no side. Such a text is a reply to an unseen question ('Of private ones, yes.'), a
+    concession without an objection ('I know that they are kind.'), or 'nobody knows'."""
     return bool(_REPLY.match(text) or _CONCEDES.match(text) or _UNDECIDED.search(text))
 
 
 def same_polarity(first: str, second: str) -> bool:
-    """Whether both texts affirm or both deny, by the parity of their negators. 'Not only' does not count, 'neither …
-    nor' counts once, 'unfair' counts if the other text says 'fair'."""
+    """Whether both texts affirm or both texts deny. Compares the parity of their negators: 'not only' does not count,
+    'neither … nor' counts once, and 'unfair' counts if the other text says 'fair'."""
     one, other = _words(first), _words(second)
     return (_negators(one) - _negators(other) + _prefixed(one, other) - _prefixed(other, one)) % 2 == 0
 
@@ -332,14 +335,14 @@ def _negators(words: list[str]) -> int:
 
 
 def _prefixed(words: list[str], other: list[str]) -> int:
-    """Returns the number of words that are the other text's with a negating prefix."""
+    """Returns how many of the words are a word of the other text with a negating prefix."""
     stems = (_PREFIX.sub("", w, count=1) for w in words if w not in other and _PREFIX.match(w))
     return sum(stem in other for stem in stems)
 
 
 def yes_or_no_answer(text: str, question: str) -> Literal["yes", "no", ""]:
-    """Returns what a text answers if its main clause is the question reordered: 'Zoos should not be closed.' is no
-    to 'Should zoos be closed?'. '' for other texts."""
+    """Returns a text's answer, yes or no, if its main clause is the question in another order. For example, 'Zoos
+    should not be closed.' answers no to 'Should zoos be closed?'. Returns '' for other texts."""
     question = _RHETORICAL.sub(r"\1", question)
     clause = _ENDS.split(text.strip(), maxsplit=1)[0]
     asked, said = _words(question), _words(clause)
@@ -352,7 +355,8 @@ def yes_or_no_answer(text: str, question: str) -> Literal["yes", "no", ""]:
 
 
 def _swaps_compared(said: Sequence[str], asked: Sequence[str]) -> bool:
-    """Whether a comparison has its two sides swapped: 'tea is better than coffee'."""
+    """Whether the two sides of a comparison are swapped: 'tea is better than coffee' for 'is coffee better than
+    tea'."""
     if "than" not in said or "than" not in asked:
         return False
     (first, second), (one, other) = (

@@ -1,6 +1,6 @@
-"""Quotable parts of a passage: sentences that are understandable alone or with the previous one. Drops an opening
-'But' or 'And', as an editor would: '[S]chools lose more than they gain.' References, page numbers and addresses are
-allowed, but no word of over a hundred characters."""
+"""Finds the quotable parts of a passage: sentences that are understandable alone or with the previous sentence. Drops
+an opening 'But' or 'And', as an editor would: '[S]chools lose more than they gain.' References, page numbers and
+addresses are allowed. Words of over a hundred characters are not."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from tools.language.reported_speech import INTERVIEWER, is_foil, speaker_of
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
 
-_SHORTEST_ALONE, _LONGEST_ALONE = 7, 45  # words of a sentence that can be a side
+_SHORTEST_ALONE, _LONGEST_ALONE = 7, 45  # least and most words of a sentence that can be a side
 
 # Openings of a sentence that depends on the previous one.
 _LEANING = re.compile(
@@ -78,16 +78,16 @@ _PREPARES_A_CLAUSE = re.compile(
     r"there\b)",
     re.I,
 )
-_OPENING = 6  # words in which a pronoun points back
+_OPENING = 6  # first words of a sentence, where a pronoun points back
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|me|my|mine|we've|you|your|you're)\b")
 _LONGEST_WORD = 100  # characters
 _REFERENCE = re.compile(r"\[\d+\]|\[[a-z]{1,4}\]|https?://|www\.|\bet al\b|\bibid\b|\bpp?\.\s*\d", re.IGNORECASE)
 
 
 def is_self_contained(sentence: str) -> bool:
-    """Whether a sentence is understandable alone and a general statement. Decides by form: refuses fragments,
-    questions, sentences that depend on others or mention their writer, and page furniture. Mined sides must pass;
-    quotations need not."""
+    """Whether a sentence is understandable alone and a general statement. Decides by form. Refuses fragments,
+    questions, page furniture, and sentences that depend on other sentences or mention their writer. Sentences that
+    serve as a side must pass; quotations need not."""
     if (
         len(sentence.split()) < _SHORTEST_ALONE
         or not _has_quotable_form(sentence, _LONGEST_ALONE)
@@ -99,8 +99,8 @@ def is_self_contained(sentence: str) -> bool:
 
 
 def needs_context(sentence: str) -> bool:
-    """Whether a sentence depends on the previous one: it opens with a connective or pronoun, or points back. A late
-    'these' usually refers to the sentence itself."""
+    """Whether a sentence depends on the previous sentence, because it opens with a connective or pronoun, or points
+    back. A late 'these' usually refers to the sentence itself."""
     opening = " ".join(sentence.split()[:_OPENING])
     leaning = _LEANING.match(sentence) and not _PREPARES_A_CLAUSE.match(sentence)
     pointing = any(p.search(opening) for p in _POINTING)
@@ -108,7 +108,7 @@ def needs_context(sentence: str) -> bool:
 
 
 def is_prose(sentence: str) -> bool:
-    """Whether brackets and quotation marks are balanced and the words are a sentence's, not a list's."""
+    """Whether brackets and quotation marks are balanced, and the words form a sentence instead of a list."""
     pairs = all(sentence.count(a) == sentence.count(b) for a, b in ("()", "[]", "“”"))
     balanced = pairs and sentence.count('"') % 2 == 0
     # Headings, lists of names and tables have too many capitals or too few plain words.
@@ -118,10 +118,10 @@ def is_prose(sentence: str) -> bool:
     return balanced and plain and all(len(w) <= _LONGEST_WORD for w in sentence.split())
 
 
-SHORTEST_QUOTE, LONGEST_QUOTE, LONGEST_PAIR = 6, 60, 75  # words of a quotable sentence, and of two
+SHORTEST_QUOTE, LONGEST_QUOTE, LONGEST_PAIR = 6, 60, 75  # least and most words of a quotable sentence; most of two
 
 _SPACES = re.compile(r"\s+")
-# Connectives without a meaning of their own: not 'otherwise' and 'nor', nor 'but for', 'so far' and 'yet to'.
+# Connectives without a meaning of their own. 'otherwise', 'nor', 'but for', 'so far' and 'yet to' have one.
 _CONNECTIVE = re.compile(
     r"^(?:(?:but|and|so|yet|also|however|moreover|furthermore|besides|additionally|similarly|likewise|therefore|thus|"
     r"hence|consequently|accordingly|nevertheless|nonetheless|still|indeed|in fact|of course|after all|finally|lastly|"
@@ -146,8 +146,9 @@ _FURNITURE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class QuotablePart:
-    """One or two sentences of a passage. text: from the passage, white space folded. shown: the same with square
-    brackets for changes. positions: of the sentences. clear: understandable without the passage."""
+    """One or two sentences of a passage. text: the words of the passage, white space folded. shown: the text with
+    changes in square brackets. positions: the sentences' positions. clear: the part is understandable without the
+    passage."""
 
     passage: Passage
     text: str
@@ -157,7 +158,8 @@ class QuotablePart:
 
 
 def quotable_parts(passage: Passage) -> list[QuotablePart]:
-    """Returns the quotable parts of a passage in order; `clear` is False if a reader can only guess the meaning."""
+    """Returns the quotable parts of a passage in order. `clear` is False if a person who reads the part can only guess
+    its meaning."""
     sentences = [] if _ASKS.search(passage.speaker) else split_sentences(passage.text)
     found: list[QuotablePart] = []
     before = -1  # the position of the last sentence of prose
@@ -198,7 +200,7 @@ def _has_quotable_form(sentence: str, longest: int) -> bool:
 
 
 def _pair_with_sentence_before(passage: Passage, leading: str, sentence: str) -> str:
-    """Returns both sentences without a connective; '' if that does not help or two people say them."""
+    """Returns both sentences without a connective; '' if the pair is no clearer or two people say the sentences."""
     first = _without_connective(leading)
     if not _has_quotable_form(leading, LONGEST_QUOTE) or needs_context(first):
         return ""
@@ -215,5 +217,5 @@ def _without_connective(sentence: str) -> str:
 
 
 def _with_bracketed_capital(text: str) -> str:
-    """Returns '[S]chools lose …' for 'schools lose …'."""
+    """Returns the text with a bracketed capital: '[S]chools lose …' for 'schools lose …'."""
     return f"[{text[0].upper()}]{text[1:]}" if text[:1].islower() else text

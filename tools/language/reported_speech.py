@@ -1,5 +1,5 @@
-"""Reported speech: finds the speaker of a sentence in prose that quotes people, such as news and minutes. Patterns:
-`conventions.toml`."""
+"""Reported speech: finds the speaker of a sentence in prose that quotes people, such as news and minutes. The patterns
+are in `conventions.toml`."""
 
 import re
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from tools.language.sentences import SENTENCE_GAP
 from tools.passages import PROBABLY, Passage
 
 UNNAMED = "somebody quoted"
-"""The speaker of a quotation that the passage attributes to nobody; not the document's author."""
+"""The speaker of a quotation that the passage attributes to nobody. This is not the document's author."""
 INTERVIEWER = "Interviewer"
-"""The speaker of an interview's questions, alone or behind a name; the questions are no evidence."""
+"""The speaker of an interview's questions. The word stands alone or follows a name. The questions are no evidence."""
 
 _WORD = re.compile(r"\w+")
-_OPENING = 12  # words of a sentence that reject the one before
+_OPENING = 12  # first words of a sentence, which may reject the previous one
 _MARKS = " “”«»„\"‘’'"
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]urs?|us)\b")
 
@@ -24,16 +24,17 @@ _FIRST_PERSON_SHARE, _LEAST_SPOKEN, _MOST_MEAN_WORDS = 0.2, 5, 19
 
 
 def people_speak(texts: Sequence[str]) -> bool:
-    """Whether people speak for themselves, as in letters and interviews: a fifth of the texts, and at least five,
-    are in the first person, and texts have at most 19 words on average."""
+    """Whether people speak for themselves, as in letters and interviews. A fifth of the texts, and at least five, must
+    be in the first person. The texts' mean length must be at most 19 words."""
     spoken = sum(bool(_FIRST_PERSON.search(text)) for text in texts)
     words = sum(len(text.split()) for text in texts)
     return spoken >= max(_LEAST_SPOKEN, _FIRST_PERSON_SHARE * len(texts)) and words <= _MOST_MEAN_WORDS * len(texts)
 
 
 def speaker_in_clause(clause: str, verbs: str = "VERB") -> str:
-    """Returns the person who says something by this clause, outside of quotation marks: 'Cllr Faulds', 'the Clerk',
-    'she', 'a spokeswoman'; else ''. verbs: 'VERB_IN_MINUTES' has more."""
+    """Returns the person who says something according to this clause, outside of quotation marks: 'Cllr Faulds', 'the
+    Clerk', 'she', 'a spokeswoman'; else ''. verbs: the name of the pattern of verbs; 'VERB_IN_MINUTES' has more
+    verbs."""
     if told := pattern("ACCORDING").search(clause):
         return told["who"] or told["whose"]
     if (last := pattern("SAID_LAST").search(clause)) and (last["who"] in ("he", "she") or is_person(last["who"])):
@@ -66,7 +67,7 @@ def _is_described(who: str) -> bool:
 
 
 def _subject_at_end(left: str) -> str:
-    """Returns the subject at the end: 'Ms J. Birkett' of 'Ms J. Birkett, team leader,'."""
+    """Returns the subject at the end of the words: 'Ms J. Birkett' for 'Ms J. Birkett, team leader,'."""
     left = pattern("RELATIVE").sub("", left)
     if pattern("PASSIVE").search(left):
         return ""
@@ -102,8 +103,8 @@ def _subject_at_end(left: str) -> str:
 
 
 def speaker_of(passage: Passage, quote: str) -> str:
-    """Returns the speaker of a quote: the reported person and the reporter, else the passage's speaker, else its
-    author."""
+    """Returns the speaker of a quote: the reported person and the reporter, else the passage's speaker, else the
+    passage's author."""
     own, reported = passage.said_by, reported_speaker(quote, passage.text, spoken=bool(passage.speaker))
     if not reported:
         return own
@@ -117,10 +118,11 @@ def speaker_of(passage: Passage, quote: str) -> str:
 
 
 def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> str:
-    """Returns the person or body whom the passage reports as the sentence's speaker: 'Ana Pereira' of '"…", said Ana
-    Pereira'. sentence: one or more sentences of the passage, with `SENTENCE_GAP` between distant ones. '' if the
-    passage's author says it, `UNNAMED` in quotation marks without a name or if the sentences have several speakers,
-    with `PROBABLY` if uncertain. spoken: the passage has one speaker: 'he' and 'she' mean that speaker."""
+    """Returns the person or body that the passage reports as the sentence's speaker: 'Ana Pereira' for '"…", said Ana
+    Pereira'. An uncertain name begins with `PROBABLY`. Returns '' if the passage's author says the sentence. Returns
+    `UNNAMED` for a quotation without a name, or if several people say the sentences. sentence: one or more sentences of
+    the passage, with `SENTENCE_GAP` between distant ones. spoken: the passage has one speaker, and 'he' and 'she' mean
+    this speaker."""
     text = "\n".join(" ".join(line.split()) for line in passage.splitlines())
     said = " ".join(sentence.split())
     flat = text.replace("\n", " ")
@@ -155,7 +157,8 @@ def _speaker_of_quotation(text: str, quotations: list[tuple[int, int]], index: i
 
 
 def _person_in_lead(text: str) -> str:
-    """Returns the only person in the words before a quotation: 'The landlord, Una Roe, was angry:'."""
+    """Returns the only person in the words before a quotation, such as Una Roe in 'The landlord, Una Roe, was
+    angry:'."""
     led = pattern("LED").search(text.rstrip(_MARKS))
     if led and is_person(led["who"]):
         return led["who"]
@@ -173,18 +176,18 @@ def _person_of_sentence_before(text: str, start: int) -> str:
 
 
 def _person_at_start(sentence: str) -> str:
-    """Returns the person at a sentence's start: 'Ingrid' of 'His sister Ingrid is less patient'; else ''."""
+    """Returns the person at a sentence's start, such as 'Ingrid' in 'His sister Ingrid is less patient'; else ''."""
     about = pattern("ABOUT").match(sentence.strip())
     name = without_leading_words(about["who"]) if about else ""
     return name if about and not name.isupper() and (about["role"] or is_person(name) or is_name(name)) else ""
 
 
 def _speaker_of_clause(text: str, quotations: list[tuple[int, int]], begin: int, end: int, spoken: bool) -> str:
-    """Returns the reported speaker of words that mostly are no quotation."""
+    """Returns the reported speaker of words that are mostly outside of quotation marks."""
     outside = _blank_quotations(text, quotations)
     clause, quotes = outside[begin:end], any(first < end and last > begin for first, last in quotations)
     paragraph = outside[outside.rfind("\n", 0, begin) + 1 :].partition("\n")[0]
-    if spoken and pattern("GENERIC").match(clause):  # what follows it are the speaker's words
+    if spoken and pattern("GENERIC").match(clause):  # the following words are the speaker's
         return "" if pattern("SENTENCE_END").search(clause) else UNNAMED
     who = speaker_in_clause(clause)
     named = who and not pattern("PRONOUN").fullmatch(who) and not pattern("OF_SELF").search(clause)
@@ -217,8 +220,9 @@ def _is_he_or_she(who: str) -> bool:
 
 
 def is_foil(sentence: str, after: str, passage: str) -> bool:
-    """Whether a sentence gives a view of others that the author does not share: 'We are told that it is cheap. It is
-    not.' In doubt it is: if the next sentence begins with a negation or a 'but', or the author says 'I' or 'we'."""
+    """Whether a sentence gives other people's view that the author does not share: 'We are told that it is cheap. It is
+    not.' An unclear sentence counts as such a view if the next sentence begins with a negation or a 'but', or if the
+    author says 'I' or 'we'."""
     if not pattern("GENERIC").match(sentence):
         return False
     own = _blank_quotations(passage, _quotation_spans(passage)).replace(sentence, "")
@@ -227,21 +231,23 @@ def is_foil(sentence: str, after: str, passage: str) -> bool:
 
 
 def _quotation_spans(text: str) -> list[tuple[int, int]]:
-    """Returns the spans between quotation marks; an unclosed one ends at the next opening or the text's end."""
+    """Returns the spans between quotation marks. An unclosed quotation ends at the next opening mark or at the text's
+    end."""
     begun = pattern("CLOSED").match(text)
     found = pattern("QUOTED").finditer(text, begun.end() if begun else 0)
     return ([(0, begun.end() - 1)] if begun else []) + [match.span(match.lastindex or 0) for match in found]
 
 
 def _blank_quotations(text: str, quotations: list[tuple[int, int]]) -> str:
-    """Blanks quotations except their last characters; keeps the length."""
+    """Replaces quotations by blanks, except their last characters. The text keeps its length."""
     for start, end in quotations:
         text = f"{text[:start]}{'“' * (end - start - 1)}{text[end - 1 :]}" if end > start else text
     return text
 
 
 def _attribution(text: str, quotations: list[tuple[int, int]], index: int) -> tuple[str, int]:
-    """Returns the words that name a quotation's speaker, after or before it or the previous one, and their place."""
+    """Returns the words that name a quotation's speaker, and their place. The words are after or before this quotation
+    or the previous one."""
     start, end = quotations[index]
     following = quotations[index + 1][0] - 1 if index + 1 < len(quotations) else len(text)
     after = pattern("SENTENCE_END").split(text[end + 1 : following], 1)[0]
@@ -268,7 +274,8 @@ def _resolved_name(who: str, place: int, text: str, quotations: list[tuple[int, 
 
 
 def _antecedent(pronoun: str, before: str) -> str:
-    """Returns the person whom 'he' or 'she' means: the last reported one, or one named in the sentences before."""
+    """Returns the person that 'he' or 'she' means: the last reported person, or a person named in the previous
+    sentences."""
     wrong = pattern({"he": "HERS", "she": "HIS"}.get(pronoun, "EDITED"))
     for distance, sentence in enumerate(reversed(pattern("SENTENCE_END").split(before))):
         told = speaker_in_clause(sentence)

@@ -1,6 +1,6 @@
 """Splits text into sentences and passages of about a hundred words, and recognises prose. Headings, captions, list
-marks and references stay in passages for search and context, but are not judged or quoted: a judge would read a
-heading as a claim."""
+marks and references stay in passages for search and context. They are not judged or quoted, because a judge would take
+a heading for a claim."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,11 +11,11 @@ PASSAGE_WORDS = 100  # as in the papers (BERDS §4)
 SENTENCE_GAP = " … "  # between quoted sentences that are not adjacent
 
 _LONGEST_SENTENCE = 60
-_SEGMENTED_CHARACTERS = 4_000  # characters segmented at once; the time is quadratic
+_SEGMENTED_CHARACTERS = 4_000  # most characters segmented at once, because segmenting takes quadratic time
 _SPACES = re.compile(r"\s+")
 _LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")  # all line ends of str.splitlines
 _TERMINAL = r"\x1b\[[0-9;?]*[ -/]*[@-~]"  # terminal escape codes
-# Half of a surrogate pair is no character: no database and no tokenizer takes it.
+# Half of a surrogate pair is no character. Databases and tokenizers refuse it.
 _INVISIBLE = re.compile(
     _TERMINAL + r"|[\x00-\x08\x0e-\x1b\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
@@ -45,8 +45,8 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _segments(line: str) -> Iterator[str]:
-    """Yields the segments of a line. Long lines are segmented in parts, each from the end of the last whole segment;
-    too long a segment is cut before a space."""
+    """Yields the segments of a line. Long lines are segmented in parts. Each part begins at the end of the last whole
+    segment. A segment that is too long is cut before a space."""
     from sentencex import segment
 
     begun = 0
@@ -65,17 +65,17 @@ def passage_sentences(passage: Passage) -> list[Sentence]:
 
 
 def cut_passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
-    """Returns passages of about `words` words that end with sentences. Too long a sentence is cut at a
-    word. A rest under a quarter of a passage joins the previous one. A line without a sentence end (a headline,
-    an item) stays a line."""
-    # Joins wrapped lines; an empty line or a sentence end still ends a line.
+    """Returns passages of about `words` words that end with sentences. A sentence that is too long is cut at a word. A
+    rest of less than a quarter of a passage joins the previous passage. A line without a sentence end (a headline, a
+    list item) stays a line."""
+    # Joins wrapped lines. An empty line or a sentence end still ends a line.
     joined = re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?=[a-z(])", " ", clean_text(text))
     pieces = list(passage_pieces(joined, words))
     return [join_pieces(pieces[first:end]) for first, end in pack_pieces(pieces, words)]
 
 
 def passage_pieces(text: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
-    """Yields sentences, and parts of too long ones. A piece without a sentence end has a line end."""
+    """Yields sentences, and parts of sentences that are too long. A piece without a sentence end gets a line end."""
     for sentence in split_sentences(text):
         pieces = list(split_long_sentence(sentence, words))
         if not _ENDS.search(sentence):
@@ -84,7 +84,7 @@ def passage_pieces(text: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
 
 
 def pack_pieces(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple[int, int]]:
-    """Packs pieces into passages of about `words` words; returns each one's first index and end."""
+    """Packs pieces into passages of about `words` words. Returns the first index and the end of each passage."""
     lengths = [len(piece.split()) for piece in pieces]
     starts: list[int] = []
     for i, length in enumerate(lengths):
@@ -100,13 +100,13 @@ def join_pieces(pieces: Sequence[str]) -> str:
 
 
 def split_long_sentence(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
-    """Yields the sentence, or parts of a too long one, cut at words."""
+    """Yields the sentence. A sentence that is too long is cut at words into parts."""
     every, longest = sentence.split(), max(words, _LONGEST_SENTENCE)
     for start in range(0, len(every), longest):
         yield " ".join(every[start : start + longest])
 
 
-_HEADING_WORDS = 14  # of a line without a final mark
+_HEADING_WORDS = 14  # most words of a heading, which has no final mark
 _ENDS_PROSE = re.compile(r"[.!?…:;,][\"'”’)\]]*(?:\s*\[\d[\d,\s–-]*\])*$")
 _MARK = re.compile(
     r"^(?:(?:[-*+•‣▪·–—>]|#{1,6}|\(?\d{1,2}[.)]|\d{1,2}(?:\.\d{1,2}){1,3}\.?(?=\s+[A-Z])|\(?(?:[a-z]\)|[ivx]{2,4}[.)]))\s+)+(?=\S)|^[*_]{1,2}(?=\S)"
@@ -123,9 +123,9 @@ _REFERENCE_LINE = re.compile(
 
 
 def is_no_prose(line: str) -> bool:
-    """Whether a line of `split_sentences` is a heading, caption, bare item or reference."""
+    """Whether a line from `split_sentences` is a heading, caption, bare list item or reference."""
     words = line.split()
-    if _NUMBER.fullmatch(line):  # of a list, cut off from its item
+    if _NUMBER.fullmatch(line):  # a list's number that was cut off from its item
         return True
     if _CAPTION.match(line) or _REFERENCE_LINE.match(line) or line.startswith(("#", "|")):
         return True

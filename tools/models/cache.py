@@ -1,6 +1,7 @@
 """Disk caches of computed or fetched values: vectors, judged pairs, search results, pages.
 
-They may be deleted at any time. Keys contain the content and the version of the code or model that computed the value.
+The caches may be deleted at any time. A key contains the content, and the version of the code or model that computed
+the value.
 """
 
 import contextlib
@@ -17,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 _A_DAY = 86_400.0  # seconds
-_LARGEST = 400_000  # rows; opening the cache deletes the oldest beyond it
+_LARGEST = 400_000  # rows; opening the cache deletes the oldest rows beyond this number
 
 
 class CacheFile:
-    """Values by key in one SQLite file. A locked file acts as an empty cache; a damaged file is deleted and
+    """Values by key in one SQLite file. A locked file acts as an empty cache. A damaged file is deleted and
     recreated."""
 
     def __init__(self, path: Path) -> None:
@@ -120,7 +121,7 @@ def _prepare(db: sqlite3.Connection) -> None:
         "CREATE TABLE IF NOT EXISTS rows"
         " (key BLOB PRIMARY KEY, value BLOB NOT NULL, made INTEGER NOT NULL) WITHOUT ROWID"
     )
-    # Counting over this narrow index takes milliseconds; over the rows it would read the whole file.
+    # Counting over this narrow index takes milliseconds. Counting over the rows would read the whole file.
     db.execute("CREATE INDEX IF NOT EXISTS rows_by_age ON rows (made)")
     extra = db.execute("SELECT COUNT(*) FROM rows").fetchone()[0] - _LARGEST
     if extra > 0:

@@ -1,4 +1,4 @@
-"""Encoders of texts: the embedded MiniLM, models in PyTorch (extra `models`), and models behind an address."""
+"""Encoders of texts: the embedded MiniLM, models in PyTorch (extra `models`), and models on a server."""
 
 import asyncio
 import hashlib
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 
 BITS = 7
-"""Bits of a weight. Stored vectors are compared with other machines' vectors, so they must be identical everywhere."""
-_LEAST_COSINE = 0.95  # to the stored fp32 vectors; int8 reaches 0.98, a wrong build far less
+"""Bits of a weight. Stored vectors are compared with vectors of other machines, so all machines must compute identical
+vectors."""
+_LEAST_COSINE = 0.95  # least cosine to the stored fp32 vectors; int8 reaches 0.98, a wrong build far less
 
 
 class Encoder(Protocol):
-    """Maps texts to unit vectors. `name` identifies the vectors; all methods are thread-safe."""
+    """Maps texts to unit vectors. `name` identifies the vectors. All methods are thread-safe."""
 
     @property
     def name(self) -> str: ...
@@ -39,20 +40,21 @@ class Encoder(Protocol):
     def dimensions(self) -> int: ...
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of documents, shape (n, dimensions), of unit length, in the texts' order."""
+        """Unit vectors of documents, shape (n, dimensions), in the texts' order."""
         ...
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of queries, in the same space. Some models use another prompt for queries."""
+        """Vectors of queries, in the same space as the documents' vectors. Some models use another prompt for
+        queries."""
         ...
 
 
 def encode_with_sentences(
     encoder: Encoder, texts: Sequence[str], sentences: Sequence[Sequence[str]]
 ) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
-    """Vectors of the texts, (texts, dimensions), and of each list's sentences, (sentences, dimensions).
+    """Vectors of the texts, shape (texts, dimensions), and of each list's sentences, shape (sentences, dimensions).
 
-    One call, so that the encoder can batch all of them; duplicates are encoded once.
+    Texts and sentences share one call, so that the encoder can batch them. Duplicates are encoded once.
     """
     chosen = list(dict.fromkeys([*texts, *(s for own in sentences for s in own)]))
     row = {text: i for i, text in enumerate(chosen)}
@@ -81,7 +83,8 @@ def encoder_files() -> ModelFiles:
 
 
 def load_encoder() -> MiniLM:
-    """Raises ModelError if its files are unusable or its outputs are wrong on this processor."""
+    """Loads the embedded encoder. Raises ModelError if its files are unusable or its outputs are wrong on this
+    processor."""
     model = load_model(encoder_files(), _matches_reference, "encoder")
     return MiniLM(model, f"minilm-int8-{encoder_files().fingerprint()}")
 
@@ -93,7 +96,7 @@ def _matches_reference(model: Int8Model) -> bool:
     return bool(np.all(cosines >= _LEAST_COSINE))
 
 
-_BATCH = 32  # texts of one pass
+_BATCH = 32  # texts in one forward pass
 _MODEL_FILES = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # weights, settings and vocabularies
 
 
@@ -101,8 +104,8 @@ class TransformersEncoder:
     """Unit vectors from a sentence-transformers model, or any encoder that Transformers can load. `model`: a folder, or
     the name of a downloaded model; nothing is downloaded.
 
-    query_prompt, document_prompt: prefixes; by default the model's own. The model is loaded at its first use. Raises
-    SettingsError without the extra, ModelError for a missing or unusable model.
+    query_prompt, document_prompt: prefixes; by default the model's own prefixes. The model is loaded at its first use.
+    Raises SettingsError without the extra, ModelError for a missing or unusable model.
     """
 
     def __init__(self, model: str, query_prompt: str = "", document_prompt: str = "") -> None:
@@ -152,7 +155,7 @@ class TransformersEncoder:
 
 
 def require_extra(what: str) -> None:
-    """Raises SettingsError if the extra `models` is not installed. It imports nothing."""
+    """Raises SettingsError if the extra `models` is not installed. Imports nothing."""
     from importlib.util import find_spec
 
     if find_spec("sentence_transformers") is None or find_spec("torch") is None:
@@ -170,7 +173,7 @@ def hide_progress() -> None:
 
 
 def find_model(model: str) -> Path:
-    """The folder of a model: the given folder or the downloaded one. Raises ModelError."""
+    """The folder of a model: the given folder, or the folder of the downloaded model. Raises ModelError."""
     if Path(model).expanduser().is_dir():
         return Path(model).expanduser().resolve()
     from huggingface_hub import snapshot_download
@@ -201,7 +204,7 @@ def model_errors(folder: Path) -> Iterator[None]:
         yield
     except (
         *(OSError, ValueError, RuntimeError, ImportError, KeyError, AttributeError, SafetensorError),
-        AssertionError,  # PyTorch, for a device that it was not built for
+        AssertionError,  # PyTorch raises it for a device that it was not built for
     ) as exc:
         said = " ".join(str(exc).split())[:300]
         raise ModelError(
@@ -222,10 +225,10 @@ class EndpointEncoder(ModelEndpoint):
     """Unit vectors from an embeddings server.
 
     url: without `/embeddings`, as in http://127.0.0.1:8000/v1. key: a bearer token. query_prompt, document_prompt:
-    prefixes that the model was trained with. batch: texts of one request at most, halved if the server refuses them.
+    prefixes that the model was trained with. batch: the most texts in one request, halved if the server refuses them.
     seconds: longest silence of the server.
 
-    The server's name of the model identifies its weights: another model under the same name is not detected.
+    The model's name on the server identifies its weights. Another model under the same name is not detected.
 
     Call the methods from threads, not from an event loop. They raise ProviderDownError, ProviderReplyError (unusable
     vectors), DeadlineError and BudgetError.
@@ -297,8 +300,8 @@ class EndpointEncoder(ModelEndpoint):
         return [rows for part in made for rows in part]
 
     async def _rows_of(self, send: _Send, texts: Sequence[str]) -> list[Rows]:
-        """The vectors. If the server refuses the size, both halves are sent; of a single text only the first half, with
-        a note, since most models truncate long texts."""
+        """The vectors. If the server refuses the size, both halves are sent. Of a single text only the first half is
+        sent, with a note, because most models truncate long texts."""
         try:
             return [await send(texts)]
         except ProviderDownError as exc:

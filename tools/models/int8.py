@@ -1,6 +1,6 @@
 """Runs the shipped models: int8 graphs in `tools/weights` on ONNX Runtime.
 
-`python -m evals.training.artifacts` makes the encoder's files, `python -m evals judge-pack` the judges'.
+`python -m evals.training.artifacts` makes the encoder's files. `python -m evals judge-pack` makes the judges' files.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tools.errors import ModelError
 from tools.models.worker import lower_priority
 
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # ONNX Runtime reads it at import, and otherwise sends telemetry
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # without this variable ONNX Runtime sends telemetry; it is read at import
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -45,7 +45,7 @@ class ModelFiles:
     def fingerprint(self) -> str:
         """Identifies the weights in cache keys. Raises OSError.
 
-        It hashes each file's size, head and tail: a tenth of the time of a full hash, at every start.
+        The fingerprint hashes each file's size, head and tail. This takes a tenth of a full hash's time at every start.
         """
         digest = hashlib.sha256()
         for path in (self.folder / "model.onnx", *sorted(self.folder.glob("model-*.bin"))):
@@ -64,8 +64,8 @@ def head_and_tail(path: Path) -> bytes:
 class Int8Model:
     """A model with its tokenizer; `run` is thread-safe.
 
-    Each text is computed alone, one per processor. In a batch all texts would share one activation scale, so that a
-    text's output would depend on the others. Single texts are also faster, since they fit into a processor's cache.
+    Each processor computes one text at a time. In a batch all texts would share one activation scale, so a text's
+    output would depend on the other texts. Single texts are faster, too, because they fit into a processor's cache.
     """
 
     def __init__(self, session: "InferenceSession", tokenizer: "Tokenizer", max_length: int) -> None:
@@ -94,7 +94,7 @@ class Int8Model:
 
 
 def load_model(files: ModelFiles, check: Callable[[Int8Model], bool], name: str) -> Int8Model:
-    """Loads the model. `check` compares its outputs with stored ones.
+    """Loads the model. `check` compares the model's outputs with stored outputs.
 
     Raises ModelError for missing or damaged files, and for wrong outputs: some processors compute int8 differently.
     """
@@ -122,7 +122,7 @@ def _open(files: ModelFiles) -> Int8Model:
     options.intra_op_num_threads = 1  # the texts are divided among the processors
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # Both keep memory for each text length seen, without a speed-up here.
+    # Both options keep memory for each text length seen, without a speed-up here.
     options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     if files.bits == 8 and not _has_vnni():
         options.add_session_config_entry("session.x64quantprecision", "1")

@@ -1,8 +1,9 @@
 """Servers of models: model lists, truncated prompts, prices, and JSON calls to judges and encoders.
 
-Some servers truncate a prompt silently: Ollama's default context has 4,096 tokens. Their token count reveals it: prose
-has four to five characters per token, at most six with any tokenizer. The limit is lower if the count is a multiple of
-512, because Ollama fills the whole context, or half of it and two tokens.
+Some servers truncate a prompt silently, such as Ollama with its default context of 4,096 tokens. Their token count
+reveals the truncation, because prose has four to five characters per token, and at most six with any tokenizer. If the
+count is near a multiple of 512, fewer characters per token prove a truncation: Ollama fills the whole context, or half
+of the context and two tokens.
 """
 
 import asyncio
@@ -49,7 +50,7 @@ async def list_models_at(url: str, key: str = "", vendor: Vendor = COMPATIBLE) -
     return [name.removeprefix("models/") if vendor.prefix == "google_genai" else name for name in names]
 
 
-_FEWEST_TOKENS = 500  # smaller counts omit cached tokens or are invented
+_FEWEST_TOKENS = 500  # fewest tokens of a credible count; servers omit cached tokens or invent counts
 _CHARACTERS_CERTAIN = 8.0  # characters per token that prove truncation
 _CHARACTERS_NEAR_CONTEXT = 5.0  # if the count is near a multiple of 512
 _CHARACTERS_AT_CONTEXT = 3.5  # if the count is exactly a usual context
@@ -59,7 +60,7 @@ _TRUNCATION_IS_ERROR: ContextVar[bool] = ContextVar("whole", default=False)
 
 @contextmanager
 def refuse_truncated_prompts(needed: bool = True) -> Iterator[None]:
-    """Inside this context a truncated prompt raises PromptTooLongError, for callers that can split their request."""
+    """Inside this context a truncated prompt raises PromptTooLongError. Callers that can split their request use it."""
     token = _TRUNCATION_IS_ERROR.set(needed)
     try:
         yield
@@ -95,8 +96,8 @@ _FILE = Path(__file__).parent / "prices.toml"
 
 
 def price_of(model: str, named: str = "") -> Price | None:
-    """The model's price; None if unknown. `named`, such as 'name=0.5/1.5, other=1/2', takes precedence. Names with a
-    vendor's prefix ('anthropic:…') are looked up with it, then without.
+    """The model's price; None if unknown. `named`, such as 'name=0.5/1.5, other=1/2', takes precedence. A name with a
+    vendor's prefix ('anthropic:…') is looked up with the prefix, then without.
 
     Raises SettingsError for an invalid price list.
     """
@@ -134,11 +135,11 @@ _TOKEN_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 class ModelEndpoint:
-    """A judge or an encoder behind an address, called with JSON over the project's HTTP client."""
+    """A judge or an encoder on a server, called with JSON over the project's HTTP client."""
 
     def __init__(self, url: str, model: str, key: str, seconds: float, price: Price | None = None) -> None:
-        """seconds: longest silence of the server. price: per token; a model on this machine costs nothing. Raises
-        ProviderDownError for an invalid address."""
+        """seconds: longest silence of the server. price: the price of tokens. A model on this machine costs nothing.
+        Raises ProviderDownError for an invalid address."""
         check_address(url)
         self.address = url.rstrip("/")
         self.model = model
@@ -148,7 +149,7 @@ class ModelEndpoint:
         self._price: Price | None = (0.0, 0.0) if is_local(url) else price
 
     def open_client(self) -> "httpx.AsyncClient":
-        """A client of the server. It sends only the key and the body.
+        """A client of the server. The client sends only the key and the body.
 
         Raises ProviderDownError for an invalid key, and for an address elsewhere in an offline run.
         """
@@ -159,7 +160,8 @@ class ModelEndpoint:
         return client
 
     async def post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The JSON object of one call. Without the server's count its tokens are estimated, at four characters each.
+        """The JSON object of one call. If the server does not count the tokens, they are estimated at four characters
+        each.
 
         Raises ProviderDownError, ProviderReplyError, BudgetError.
         """

@@ -35,7 +35,7 @@ def lower_priority() -> None:
 class Worker:
     """Runs models in one thread, up to 64 items at a time, so that large requests do not block others.
 
-    Both methods return the model's output, a row for each item, and raise the model's errors.
+    `run` and `arun` return the model's output, a row for each item, and raise the model's errors.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Worker:
         return np.concatenate([self._thread.submit(model, part).result() for part in _batches_of(items)])
 
     async def arun(self, model: Model, items: Sequence[Any]) -> NDArray[np.float32]:
-        """For an event loop. A cancelled request that has not started is never computed."""
+        """Runs the model for an event loop. A cancelled request that has not started is never computed."""
         return np.concatenate(
             [await asyncio.wrap_future(self._thread.submit(model, part)) for part in _batches_of(items)]
         )
@@ -56,5 +56,5 @@ WORKER = Worker()
 
 
 def _batches_of(items: Sequence[Any]) -> Sequence[Sequence[Any]]:
-    """At least one batch: the model also reports its width for no items."""
+    """At least one batch, because the model reports its width even for no items."""
     return list(batches(items, _BATCH)) or [items]

@@ -1,7 +1,7 @@
-"""Limits of the API's and the page's connections: time for a request to arrive, and their number.
+"""Limits the connections of the API and of the page: the time for a request to arrive, and the number of connections.
 
-A connection waits for a request's head or serves a request. Beyond the limit the one with the longest wait is closed,
-so a new connection is always accepted. `guard` modules limit requests.
+A connection waits for a request's head or serves a request. Beyond the limit the connection that has waited longest is
+closed, so a new connection is always accepted. The `guard` modules limit requests.
 """
 
 import resource
@@ -23,7 +23,8 @@ def most_connections() -> int:
 
 
 class Connection(H11Protocol):
-    """An HTTP/1.1 connection. It is closed if its caller is too slow, or if it waits longest of too many."""
+    """An HTTP/1.1 connection. It is closed if its caller is too slow, or if there are too many and it has waited
+    longest."""
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -60,7 +61,7 @@ class Connection(H11Protocol):
         return bool(self.cycle) and not self.cycle.response_complete
 
     def _is_upgraded(self) -> bool:
-        """Whether it has become a WebSocket, which has no limits here."""
+        """Whether the connection has become a WebSocket. WebSockets have no limits here."""
         return self.transport.get_protocol() is not self
 
     def close_late_head(self) -> None:

@@ -1,4 +1,5 @@
-"""The HTTP client of all providers: requests, JSON replies, errors in words, and checks of keys and addresses."""
+"""The HTTP client of all providers. Sends requests, parses JSON replies, words errors, and checks keys and
+addresses."""
 
 import contextlib
 import ipaddress
@@ -22,10 +23,10 @@ def open_client(
     seconds: float = 60.0,
     around: "Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]" = lambda transport: transport,
 ) -> "httpx.AsyncClient":
-    """A client with retries and the environment's proxies. It follows no redirects and reads no credentials from the
-    environment.
+    """A client with retries and the environment's proxies. The client follows no redirects and reads no credentials
+    from the environment.
 
-    seconds: longest silence of a server; the stage's deadline may end a call earlier. around: wraps the transport and
+    seconds: longest silence of a server. The stage's deadline may end a call earlier. around: wraps the transport and
     its retries. Raises ProviderDownError for headers that cannot be sent, such as a key with stray characters.
     """
     import httpx
@@ -50,7 +51,8 @@ async def fetch_json(
     headers: Mapping[str, str] | None = None,
     key: str = "",
 ) -> Any:
-    """The JSON reply of the server called `name`. `key`: the variable of its key, for error messages.
+    """The JSON reply of the server called `name`. `key`: the environment variable of the server's key, for error
+    messages.
 
     Raises ProviderDownError (invalid address, unreachable, refused, or failed after the retries) or ProviderReplyError
     (no JSON, or too large). No message contains a key that was sent.
@@ -69,7 +71,7 @@ async def fetch_json(
         raise ProviderDownError(f"{name} cannot be reached ({without_key(cause(exc, url), *sent)}).") from exc
     except (ValueError, RecursionError) as exc:
         raise ProviderReplyError(f"{name} answered with no JSON.") from exc
-    except ProviderReplyError as exc:  # of the transport, which knows no names
+    except ProviderReplyError as exc:  # the transport does not know the server's name
         raise ProviderReplyError(str(exc).replace("the server", name, 1)) from exc
     said = without_key(response.content.decode("utf-8", "replace"), *sent)
     refusal = status_error(name, response.status_code, said, key)
@@ -81,18 +83,18 @@ _USUAL = frozenset("host accept accept-encoding connection content-type content-
 
 
 def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
-    """Removes a vendor client's own headers: all but the usual ones and `kept`."""
+    """Removes a vendor client's own headers. Only the usual headers and `kept` remain."""
     for name in [n for n in request.headers if n.lower() not in _USUAL | kept]:
         del request.headers[name]
 
 
 def status_error(name: str, status: int, body: bytes | str = b"", key: str = "") -> ProviderDownError:
-    """An HTTP refusal, with advice. `key`: the variable of the key."""
+    """The error for an HTTP refusal, with advice. `key`: the environment variable of the key."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     said = refusal_text(text)
     if status < 400:
         return ProviderDownError(f"{name} redirects to another address (status {status}). Set that address.")
-    if status == 401:  # some say back part of the key
+    if status == 401:  # some servers repeat part of the key
         return ProviderDownError(f"{name} refused the key (status 401). Check {key or 'it'} in .env.")
     because = f": {said}" if said else ""
     if status == 403:
@@ -118,7 +120,7 @@ _KEYS = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-chroma-to
 
 
 def without_key(text: str, *headers: Mapping[str, str] | None) -> str:
-    """The text without the keys in these headers: some servers repeat them."""
+    """The text without the keys in these headers, because some servers repeat keys."""
     for name, value in (item for given in headers for item in (given or {}).items()):
         key = value.removeprefix("Bearer ").strip()
         if name.lower() in _KEYS and key:
@@ -151,7 +153,7 @@ def check_address(address: str) -> None:
 def without_login(address: str) -> str:
     """The address without name, password and query, for display."""
     scheme, rest = re.fullmatch(r"([a-z][a-z0-9+.-]*://)?(.*)", address, re.I | re.S).groups("")  # type: ignore[union-attr]
-    if re.search(r"[?#].*@", rest, re.S):  # part of a password, or of a key in the query: nobody can tell
+    if re.search(r"[?#].*@", rest, re.S):  # it may be part of a password, or of a key in the query
         return f"{scheme}…"
     return scheme + re.split(r"[?#]", rest.rpartition("@")[2])[0]
 
@@ -161,7 +163,7 @@ def is_local(address: str) -> bool:
     host = ""
     try:
         parts = urlsplit(address if "//" in address else f"//{address}")
-        named = parse_qs(parts.query).get("host", [""])[0]  # as Postgres takes it; a path is a socket of this machine
+        named = parse_qs(parts.query).get("host", [""])[0]  # as Postgres does; a path is a socket of this machine
         host = named if named and not named.startswith("/") else parts.hostname or "localhost"
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""No LangSmith traces of private runs."""
+"""Prevents LangSmith traces of private runs."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any

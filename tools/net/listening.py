@@ -21,7 +21,7 @@ _CLOSING_SECONDS, _CUT_SECONDS = 3, 9.0
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is of this machine alone."""
+    """Whether a name or an address belongs to this machine alone."""
     try:
         return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -31,7 +31,7 @@ def is_loopback(host: str) -> bool:
 def listen(host: str, port: int) -> socket.socket:
     """Opens the listening socket and raises the limit of open files.
 
-    A second server on the port fails here, before it opens anything else. Raises SteelmanError.
+    A second server on the same port fails here, before it opens anything else. Raises SteelmanError.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(_FILES, hard)), hard))
@@ -48,7 +48,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def config_of(app: Any, **options: Any) -> uvicorn.Config:
-    """uvicorn's options: the shared ones and the given ones."""
+    """uvicorn's options: the shared options and the given options."""
     return uvicorn.Config(
         app,
         http=Connection,
@@ -65,8 +65,8 @@ def config_of(app: Any, **options: Any) -> uvicorn.Config:
 class Server(uvicorn.Server):
     """Reports its address once it listens, and stops on a signal without waiting for running models.
 
-    Nothing is lost: each change of the store is one transaction, and another process resumes a run once its heartbeat
-    is stale.
+    No data is lost, because each change of the store is one transaction. Another process resumes a run once the run's
+    heartbeat is stale.
     """
 
     def __init__(self, config: uvicorn.Config, say: Callable[[str], object]) -> None:
@@ -74,7 +74,7 @@ class Server(uvicorn.Server):
         self._say = say
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal allows some seconds for shutdown, the second none."""
+        """The first signal allows some seconds for shutdown. The second signal allows none."""
         if self.should_exit:
             os._exit(128 + sig)
         cut = threading.Timer(_CUT_SECONDS, os._exit, (0,))

@@ -1,7 +1,8 @@
 """A transport with retries within the run's deadline and a size limit for replies.
 
-It retries failed connections and the statuses 408, 409, 425, 429, 500, 502, 503, 504 and 529 up to twice, after
-Retry-After or a growing pause. If the pause exceeds the stage's remaining time, the failure is returned at once.
+The transport retries failed connections and the statuses 408, 409, 425, 429, 500, 502, 503, 504 and 529 up to twice.
+The pause is Retry-After or grows with each retry. If the pause exceeds the stage's remaining time, the failure is
+returned at once.
 """
 
 import asyncio
@@ -73,7 +74,7 @@ async def _decoded(response: "httpx.Response", request: "httpx.Request") -> "htt
 
 
 def _bounded_stream(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.AsyncByteStream":
-    """The stream up to a size limit, also for clients that read whole lines or whole refusals."""
+    """The stream up to a size limit. The limit holds for clients that read whole lines or whole refusals, too."""
     import httpx
 
     class Bounded(httpx.AsyncByteStream):
@@ -97,7 +98,8 @@ def _bounded_stream(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> 
 
 
 def decompressor(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
-    """A function that decompresses the parts of a body into pieces of bounded size: a few bytes may hold gigabytes.
+    """A function that decompresses the parts of a body into pieces of bounded size, because a few bytes may hold
+    gigabytes.
 
     Raises ValueError for an unknown encoding; the pieces raise it for corrupt data.
     """
@@ -150,7 +152,7 @@ def _may_retry(pause: float, again: int) -> bool:
 
 
 def _retry_after(value: str, otherwise: float) -> float:
-    """Seconds of a Retry-After header, which is a number or a date."""
+    """The seconds of a Retry-After header. The header is a number or a date."""
     try:
         return max(0.0, float(value))
     except ValueError:

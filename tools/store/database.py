@@ -1,4 +1,4 @@
-"""The SQLite file that holds everything stored: schema, upgrades and connections."""
+"""The SQLite file with all stored data: its schema, upgrades and connections."""
 
 import os
 import sqlite3
@@ -18,19 +18,20 @@ from tools.errors import StoreBusyError, StoreDamagedError, StoreError
 from tools.limits import BUSY_SECONDS
 
 _PAGES_KB = 256
-"""Page cache of a connection. Each server thread has a connection; with SQLite's default of 2 MB they would add up. The
-operating system caches the file's pages for all of them."""
+"""Page cache of a connection. Each server thread has a connection, so SQLite's default of 2 MB would add up. The
+operating system caches the file's pages for all connections."""
 _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 SCHEMA_VERSION = 5
-"""`PRAGMA user_version` of this schema. Raise it with every change. Files of schema 4 are upgraded, others refused."""
+"""`PRAGMA user_version` of this schema. Raise it with every change. Files of schema 4 are upgraded, and other schemas
+are refused."""
 CORRECTIONS = """
     CREATE TABLE IF NOT EXISTS corrections (
         id INTEGER PRIMARY KEY, run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
         claim TEXT NOT NULL, target TEXT NOT NULL, person TEXT NOT NULL, at TEXT NOT NULL)
 """
-"""Readers' corrections of answers (`agent/answer/corrections.py`), which files of schema 4 lack."""
+"""The table of users' corrections of answers (`agent/answer/corrections.py`). Files of schema 4 lack this table."""
 SCHEMA = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
     -- person, here and below: the logged-in person who made it. Empty: everybody may see it.
@@ -130,7 +131,7 @@ SCHEMA = """
 
 
 class Database:
-    """Connections to one SQLite file, one per thread. A new file gets the schema.
+    """Connections to one SQLite file, with one connection per thread. A new file gets the schema.
 
     The file, and a newly created folder, are private to their owner. Raises StoreDamagedError for a file that is no
     SQLite database, StoreError for another schema.
@@ -150,7 +151,7 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection, opened if needed. It closes at the thread's end at the latest."""
+        """This thread's connection, opened if needed. The connection closes at the thread's end at the latest."""
         if (mine := getattr(self._local, "opened", None)) is None:
             mine = self._local.opened = self._opened()
         yield mine
@@ -179,7 +180,8 @@ class Database:
             return connection.execute(query, values).fetchall()
 
     def rows_of(self, query: str, ids: Sequence[int]) -> list[sqlite3.Row]:
-        """All rows of a query that ends with `IN`, for these ids. SQLite limits a statement's parameters."""
+        """All rows of a query that ends with `IN`, for these ids. Long lists are split, because SQLite limits a
+        statement's parameters."""
         with self.read() as connection:
             return [
                 row
@@ -189,7 +191,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that takes the write lock at its start, so it does not fail half-way."""
+        """A transaction that takes the write lock at its start, so that no other writer makes it fail half-way."""
         with database_errors(self.path), self.connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -246,7 +248,8 @@ def database_errors(path: Path) -> Iterator[None]:
 
 
 def to_wal(connection: sqlite3.Connection) -> None:
-    """Enables write-ahead logging. Two processes that do this to a new file at once get SQLITE_BUSY without a wait."""
+    """Enables write-ahead logging. If two processes enable it on a new file at once, SQLite raises SQLITE_BUSY without
+    a wait."""
     give_up = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -259,7 +262,7 @@ def to_wal(connection: sqlite3.Connection) -> None:
 
 
 def _code(exc: sqlite3.Error) -> int:
-    """SQLite's primary result code; 0 for an error of Python's own layer."""
+    """SQLite's primary result code; 0 for an error of Python's `sqlite3` module itself."""
     return getattr(exc, "sqlite_errorcode", 0) & 0xFF
 
 
@@ -290,7 +293,7 @@ def _store_error(exc: sqlite3.DatabaseError, path: Path) -> StoreError:
 
 
 def to_float16(vectors: NDArray[np.float32]) -> bytes:
-    """Vectors as they are stored."""
+    """The bytes that the store keeps of vectors."""
     return vectors.astype(np.float16).tobytes()
 
 

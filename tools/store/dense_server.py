@@ -1,12 +1,12 @@
 """The dense index on a Chroma server.
 
-Only processes with the same data directory write this store's collections, and the lock file orders them; other data
-directories have other namespaces. A collection's metadata stores the number of the last change, so an emptied or
-replaced server is filled again.
+Only processes with the same data directory write this store's collections. A lock file lets one of them write at a
+time. Other data directories have other namespaces. A collection's metadata stores the number of the last change. So an
+emptied or replaced server is detected and filled again.
 
-The operator must ensure two things. All processes of a data directory use the same server, or none; otherwise each
-rebuilds its index after the others. And two copies of a data directory, which have the same id, never use one server at
-once; after restoring a backup run `python -m agent rebuild`.
+The operator must ensure two things. First, all processes of a data directory use the same server, or none uses a
+server; otherwise each process rebuilds its index after the others. Second, two copies of a data directory have the same
+id, so they must never use one server at once. After restoring a backup, run `python -m agent rebuild`.
 """
 
 import re
@@ -74,7 +74,7 @@ class DenseServer(ChromaIndex):
                 self._drop(collection.name)
 
     def reopen(self) -> None:
-        """Nothing is cached; the server knows all changes."""
+        """Does nothing: this class caches no data, and the server knows all changes."""
 
     def _open(self) -> Any:
         if current_budget().offline and not is_local(self.address):
@@ -157,13 +157,14 @@ def _is_version(text: str) -> bool:
 
 
 def server_client(address: str, headers: Mapping[str, str], seconds: float) -> Any:
-    """Chroma's client for a server. It limits the server's silence; Chroma's own client waits without limit."""
+    """Chroma's client for a server, with a limit on the server's silence. Without this limit Chroma's client waits for
+    ever."""
     from chromadb.api.client import Client
     from chromadb.auth import UserIdentity
     from chromadb.config import Settings
 
     class ServerClient(Client):
-        """Keeps one session, and closes it; Chroma's client leaves its connections open."""
+        """Keeps one session and closes it. Chroma's own client leaves its connections open."""
 
         def get_user_identity(self) -> UserIdentity:
             """The first request that Chroma's client sends."""
@@ -187,15 +188,15 @@ def server_client(address: str, headers: Mapping[str, str], seconds: float) -> A
         chroma_server_host=address,
         chroma_server_http_port=8000,  # required, and used only if the address has no scheme
         chroma_server_ssl_enabled=address.startswith("https:"),
-        chroma_server_ssl_verify=False,  # of a transport that is replaced before the first request
+        chroma_server_ssl_verify=False,  # no effect: the transport is replaced before the first request
         chroma_server_headers=dict(headers),
     )
     return ServerClient(settings=settings)
 
 
 def route_requests(client: "httpx.Client", address: str, seconds: float) -> None:
-    """Sends the client's requests directly or through the environment's proxy. A server that is silent for `seconds`,
-    or until the run's deadline, fails its request."""
+    """Sends the client's requests directly or through the environment's proxy. A request fails if the server is silent
+    for `seconds` or until the run's deadline."""
     import httpx
 
     proxy = environment_proxy(address)

@@ -1,4 +1,5 @@
-"""Hybrid search: the dense and the lexical index, kept in step with the store, and reciprocal rank fusion."""
+"""Hybrid search over the dense and the lexical index, with reciprocal rank fusion. Both indexes follow the store's
+changes."""
 
 import time
 from collections import Counter
@@ -18,7 +19,7 @@ from tools.store.lexical import LexicalIndex
 from tools.store.store import Store, check_encoder
 
 _MOST_WORD_SCORES = 500
-_COPIES = 3  # hits with the same text at most: enough to show that there are copies
+_COPIES = 3  # most hits with the same text; three show that copies exist
 _DEEPER = 5
 
 
@@ -32,9 +33,10 @@ class SearchHit:
 
 
 def fuse(rankings: Sequence[Sequence[int]], k: int = RRF_K) -> list[tuple[int, float]]:
-    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): the sum over rankings of 1 / (k + rank), rank from 1.
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009). A score is the sum of 1 / (k + rank) over the
+    rankings; ranks start at 1.
 
-    Ties go to the smaller id, so the order of the rankings does not matter.
+    Of equal scores the smaller id comes first, so the order of the rankings does not matter.
     """
     scores: dict[int, float] = {}
     for ranking in rankings:
@@ -46,7 +48,8 @@ def fuse(rankings: Sequence[Sequence[int]], k: int = RRF_K) -> list[tuple[int, f
 class HybridSearch:
     """Retrieves passages by meaning and by words. Safe for threads and processes.
 
-    dense: replaces the embedded index, such as a `DenseServer`. keeps_sentences: store sentence vectors with passages.
+    dense: an index that replaces the embedded dense index, such as a `DenseServer`. keeps_sentences: store sentence
+    vectors with passages.
     """
 
     def __init__(
@@ -66,16 +69,16 @@ class HybridSearch:
         self._syncs = IndexSync(store, folder, self.dense), IndexSync(store, folder, self.lexical)
 
     def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[SearchHit]:
-        """Up to k hits, best first, fused from both indexes; at most three with the same text.
+        """Up to k hits, best first, fused from both indexes. At most three hits have the same text.
 
-        `vector`: the query's, shape (dimensions,). Raises UnknownCollectionError, EncoderMismatchError,
+        `vector`: the query's vector, shape (dimensions,). Raises UnknownCollectionError, EncoderMismatchError,
         StoreDamagedError, StoreBusyError, and ProviderDownError for a dense index on a server.
         """
         ids = self._collection_ids(collections)
         if k < 1:
             return []
         hits = self._fused_hits(text, vector, ids, k)
-        if (thinned := self._limit_copies(hits)) != hits:  # search deeper for other passages
+        if (thinned := self._limit_copies(hits)) != hits:  # search deeper for passages with other texts
             thinned = self._limit_copies(self._fused_hits(text, vector, ids, _DEEPER * k))[:k]
         return thinned
 
@@ -93,7 +96,7 @@ class HybridSearch:
         return [SearchHit(i, score, float(stored[i] @ vector)) for i, score in fused if i in stored]
 
     def _limit_copies(self, hits: Sequence[SearchHit]) -> list[SearchHit]:
-        """The hits with at most three of each text."""
+        """The hits, at most three with the same text."""
         passages = self._store.passages(h.passage_id for h in hits)
         seen = Counter[str]()
         kept = []
@@ -105,30 +108,30 @@ class HybridSearch:
         return kept
 
     def word_scores(self, text: str, collections: Sequence[str], k: int = _MOST_WORD_SCORES) -> dict[int, float]:
-        """BM25 scores of the k best passages, by id; empty, with a note, while others write the index. Raises as
-        `search`."""
+        """BM25 scores of the k best passages, by id. While another process writes the index, the result is empty and a
+        note says so. Raises the same errors as `search`."""
         ids = self._collection_ids(collections)
         searches = {self.lexical.name: lambda: self.lexical.search(text, ids, k)}
         found = search_indexes(self._syncs, searches, needed=False)
         return dict(found.get(self.lexical.name, ()))
 
     def close(self) -> None:
-        """Closes the dense index; its next use opens it again."""
+        """Closes the dense index. The next search opens it again."""
         self._syncs[0].forget()
         self.dense.close()
 
     def refresh(self, progress: Progress = lambda *_: None) -> None:
-        """Brings both indexes up to date, and builds missing or damaged ones."""
+        """Brings both indexes up to date. Builds missing or damaged indexes."""
         for sync in self._syncs:
             with sync.locked(time.monotonic() + lock_timeout()):
                 sync.update(progress)
 
     def condition(self) -> list[str]:
-        """The indexes' problems, in words, without opening or waiting."""
+        """The indexes' problems, in words. Opens no index and waits for no lock."""
         return [said for sync in self._syncs if (said := sync.condition())]
 
     def rebuild(self, progress: Progress = lambda *_: None) -> None:
-        """Rebuilds both indexes. Vectors of another encoder are computed again first."""
+        """Rebuilds both indexes. First encodes again all texts whose vectors another encoder made."""
         for sync in self._syncs:
             with sync.locked(time.monotonic() + lock_timeout()):
                 sync.empty()  # if the process dies, no old vectors remain
@@ -147,7 +150,7 @@ class HybridSearch:
     def _reencode(self, progress: Progress) -> None:
         if self._store.encoders() <= {self.encoder.name}:
             return
-        # Until the end the vectors are mixed, so no encoder may search them.
+        # Until the end two encoders' vectors are mixed, so no encoder may search them.
         self._store.set_encoder(f"{self.encoder.name} (unfinished)")
         self._store.drop_sentence_vectors()
         reached = 0
@@ -163,5 +166,5 @@ class HybridSearch:
 
 
 def passage_text(title: str, text: str, section: str = "") -> str:
-    """The encoder's input: title and heading give the passage its context."""
+    """The encoder's input: title, heading and passage. Title and heading give the passage its context."""
     return ". ".join([*filter(None, (title, section)), text])

@@ -28,27 +28,27 @@ _SPARE_BYTES = 5_000_000
 PANICS = ("out of bounds", "out of range", "assertion failed", "mid > len", "too small", "a `None` value", "overflow")
 """Words of Rust panics over damaged data. Errors of the operating system do not contain them."""
 ALL_PASSAGES = 0
-"""Stands for all passages of a removed collection; an entry for each would take minutes."""
+"""Stands for all passages of a removed collection, because an entry for each passage would take minutes."""
 
 
 class Index(ABC):
-    """An index built from the store. Its methods are called under its lock; changes need the lock of the only writer.
-    They raise IndexDamagedError if the index may be damaged."""
+    """An index built from the store. Its methods are called under its lock. Changes need the exclusive lock. The
+    methods raise IndexDamagedError if the index may be damaged."""
 
     name: str
     survives = False
-    """Whether a process that dies while it opens or writes the index does no harm."""
+    """Whether the index stays usable if a process dies while opening or writing it."""
 
     @abstractmethod
     def number(self) -> str:
-        """The value of the last `set_number`; empty without an index."""
+        """The value of the last `set_number`; empty if there is no index."""
 
     @abstractmethod
     def set_number(self, number: str) -> None: ...
 
     @abstractmethod
     def clear(self) -> None:
-        """Empties the index, the number first."""
+        """Empties the index. Deletes the number first."""
 
     @abstractmethod
     def reopen(self) -> None:
@@ -56,7 +56,8 @@ class Index(ABC):
 
     @abstractmethod
     def apply(self, adds: Sequence[IndexEntry], removes: Sequence[tuple[int, int]]) -> None:
-        """Removes (collection id, passage id) pairs, including `ALL_PASSAGES`, then adds entries. Idempotent."""
+        """Removes (collection id, passage id) pairs, then adds entries. Idempotent. The passage id may be
+        `ALL_PASSAGES`."""
 
     @abstractmethod
     def count(self) -> int:
@@ -67,7 +68,7 @@ class FolderIndex(Index):
     """An index in a folder, with the number of the last change that it contains."""
 
     damage: ClassVar[Mapping[str, tuple[str, ...]]]
-    """Its library's words for damaged files, by exception name."""
+    """The index library's words for damaged files, by exception name."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -80,7 +81,8 @@ class FolderIndex(Index):
             )
 
     def set_number(self, number: str) -> None:
-        """Writes in place, so that a full disk does not prevent it. A process that dies meanwhile leaves its mark."""
+        """Writes the number in place, so that a full disk does not prevent it. If the process dies meanwhile, the mark
+        file remains."""
         with disk_errors(self.folder):
             self._number_file.touch()
             with self._number_file.open("r+") as file:
@@ -89,7 +91,7 @@ class FolderIndex(Index):
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Converts the library's errors to errors with advice."""
+        """Converts the index library's errors to errors with advice."""
         try:
             yield
         except SteelmanError:
@@ -101,7 +103,7 @@ class FolderIndex(Index):
             raise
 
     def clear(self) -> None:
-        """Replaces the folder by an empty one."""
+        """Replaces the folder by an empty folder."""
         self.reopen()
         with disk_errors(self.folder):
             if self.folder.is_dir():
@@ -111,8 +113,8 @@ class FolderIndex(Index):
 
 
 def index_error(name: str, folder: Path, exc: BaseException, damage: Mapping[str, tuple[str, ...]]) -> StoreError:
-    """The error for a library's failure: IndexDamagedError only for words known to mean damage. Other failures, such as
-    import errors or too little memory, do not concern the files."""
+    """The error for a library's failure. It is IndexDamagedError only if the library's words are known to mean damage.
+    Other failures, such as import errors or too little memory, do not concern the files."""
     if any(words in str(exc) for words in _DISK_FULL_WORDS) or _is_short_of_room(folder):
         return full_error(folder)
     if any(words in str(exc) for words in damage.get(type(exc).__name__, ())):
@@ -136,7 +138,7 @@ def damaged_error(name: str, where: str, exc: BaseException) -> IndexDamagedErro
 
 
 def _is_short_of_room(folder: Path) -> bool:
-    """Whether a copy of the largest file would not fit on the disk. Chroma writes whole files and does not report a
+    """Whether the disk is too full for a copy of the largest file. Chroma writes whole files and does not report a
     failed write."""
     with suppress(OSError):
         largest = max((f.stat().st_size for f in folder.rglob("*") if f.is_file()), default=0)
@@ -146,8 +148,8 @@ def _is_short_of_room(folder: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class IndexPosition:
-    """The last passage and the last removal that an index contains. making: identifies this build, with the last
-    removal before it."""
+    """The last passage and the last removal that an index contains. making: identifies this build, and names the last
+    removal before the build."""
 
     making: str
     passage: int
@@ -167,7 +169,7 @@ class IndexPosition:
 
 
 class ChangeLog:
-    """The tables of removals and of each index's position."""
+    """The tables with the removals and with each index's position."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -187,8 +189,8 @@ class ChangeLog:
         return last.get("passages", 0), last.get("removals", 0)
 
     def removals(self, after: int, limit: int) -> list[tuple[int, int, int]]:
-        """Up to `limit` (number, collection id, passage id) above `after` that an index still needs; the passage may be
-        `ALL_PASSAGES`."""
+        """Up to `limit` removals with numbers above `after` that an index still needs, as (number, collection id,
+        passage id). The passage id may be `ALL_PASSAGES`."""
         query = "SELECT number, collection_id, passage_id FROM removals WHERE number > ? ORDER BY number LIMIT ?"
         return [(*row,) for row in self._db.rows(query, (after, limit))]
 
@@ -197,7 +199,7 @@ class ChangeLog:
         return bool(self._db.rows("SELECT 1 FROM removals JOIN indexes ON number > removal LIMIT 1"))
 
     def position(self, index: str) -> IndexPosition | None:
-        """The index's position; None before its first build."""
+        """The index's position; None before the index's first build."""
         rows = self._db.rows("SELECT making, passage, removal FROM indexes WHERE name = ?", (index,))
         return next((IndexPosition(*row) for row in rows), None)
 

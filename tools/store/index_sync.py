@@ -1,8 +1,9 @@
-"""Keeps an index in step with the store, and rebuilds it from the store if it is in doubt.
+"""Applies the store's changes to an index, and rebuilds the index if it may be wrong.
 
-An index stores the number of its last change, and a mark file exists while it is opened or written. It is rebuilt, with
-a note, if a mark is left over, the number differs from the store's, the passage count differs, or the index raises an
-error. A full disk, a busy lock, an unreachable server or a deadline never empties an index.
+An index stores the number of its last change. A mark file exists while the index is opened or written. The index is
+rebuilt, with a note, in four cases: a mark file is left over, the number differs from the store's number, the passage
+counts differ, or the index raises an error. A full disk, a busy lock, an unreachable server or a deadline never empties
+an index.
 """
 
 import logging
@@ -28,10 +29,10 @@ Progress = Callable[[str, int], object]
 BATCH = 1000
 _LOG = logging.getLogger("steelman.store")
 _LONG_WAIT = 5.0  # seconds that a search waits for an index that another process writes
-_REPEAT_SECONDS, _SHORT_WAIT = 60.0, 0.3  # for _REPEAT_SECONDS after that, searches wait only this long
+_REPEAT_SECONDS, _SHORT_WAIT = 60.0, 0.3  # for _REPEAT_SECONDS after such a wait, searches wait only this long
 _MOST_DEAD = 1000  # removals, beyond the number of stored passages, that leave dead places in Chroma's graph
 _POLL_SECONDS = 0.02
-_MARGIN = 0.5  # seconds of a run's time, kept to report the wait
+_MARGIN = 0.5  # seconds of a run's time that are kept to report the wait
 
 
 class IndexSync:
@@ -45,11 +46,11 @@ class IndexSync:
         self._lock = folder / f"{index.name}.lock"
         self._mark = folder / f"{index.name}.opening"
         self._opened: IndexPosition | None = None  # the position that this process has opened
-        self.missed_at = -_REPEAT_SECONDS  # the last search without it
+        self.missed_at = -_REPEAT_SECONDS  # time of the last search that left this index out
 
     def read(self, search: Callable[[], T], until: float) -> T:
-        """The search's result on the current index; after damage it rebuilds the index once. until: `time.monotonic`
-        time, after which it raises StoreBusyError."""
+        """The search's result on the current index. A damaged index is rebuilt once. until: a `time.monotonic` time. A
+        longer wait raises StoreBusyError."""
         failed: tuple[IndexPosition | None, IndexDamagedError] | None = None
         while True:
             with self.locked(until, exclusive=False):
@@ -66,11 +67,11 @@ class IndexSync:
                 self.update()
 
     def locked(self, until: float, *, exclusive: bool = True) -> AbstractContextManager[None]:
-        """The index's lock, by default exclusive."""
+        """Holds the index's lock, by default exclusively."""
         return index_lock(self._lock, exclusive=exclusive, timeout=max(0.0, until - time.monotonic()))
 
     def update(self, progress: Progress = lambda *_: None) -> None:
-        """Brings the index up to date, under a lock that the caller holds; after damage it rebuilds the index once."""
+        """Brings the index up to date. The caller holds the lock. A damaged index is rebuilt once."""
         if self._changes.position(self.name) is None:
             self.empty()
         try:
@@ -88,23 +89,24 @@ class IndexSync:
             self._record(IndexPosition(f"{uuid.uuid4().hex}-{removal}", 0, removal))
 
     def forget(self) -> None:
-        """Call after closing the index: its next use opens it again."""
+        """Forgets that this process has opened the index, so that the next use opens it again. Call it after closing
+        the index."""
         self._opened = None
 
     def condition(self) -> str:
-        """The index's problem, in words, without opening or waiting."""
+        """The index's problem, in words. Does not open the index and waits for no lock."""
         with suppress(StoreBusyError), self.locked(0.0, exclusive=False):
             if self._changes.position(self.name) and (why := self._reason_for_doubt()):
                 return f"The {self.name} index is in doubt ({why}); the next search makes it again."
         return ""
 
     def _is_current(self) -> bool:
-        """Whether this process has opened the current index and it contains the whole store."""
+        """Whether this process has opened the current index, and the index contains the whole store."""
         at = self._opened
         return at == self._changes.position(self.name) and at is not None and at.last == self._changes.last()
 
     def _reason_for_doubt(self) -> str:
-        """Why the index must not be used; empty if nothing is visible without opening it."""
+        """Why the index must not be used; empty if no reason is visible without opening the index."""
         if self._mark.exists():
             return "a process ended while it opened it or wrote to it"
         if not (number := self._index.number()):
@@ -113,7 +115,7 @@ class IndexSync:
 
     @contextmanager
     def _marked(self) -> Iterator[None]:
-        """Keeps the mark file until the block ends. It remains if the process dies."""
+        """Keeps the mark file until the block ends. The mark file remains if the process dies."""
         if self._index.survives:
             yield
             return
@@ -134,7 +136,7 @@ class IndexSync:
             return
         with self._marked():
             position = self._changes.position(self.name)
-            assert position is not None  # otherwise it was in doubt
+            assert position is not None  # otherwise the index was in doubt
             if position != self._opened:
                 self._index.reopen()
             self._opened = None
@@ -178,7 +180,7 @@ class IndexSync:
         return damaged_error(self.name, f"in {self._lock.parent}", ValueError(why))
 
     def _rebuild(self, exc: IndexDamagedError) -> None:
-        """Empties the index and notes it; `update` fills it."""
+        """Empties the index and adds a note. `update` fills the index again."""
         message = exc.__cause__ or exc
         _LOG.warning("The %s index is damaged (%s). It is made again from the store.", self.name, message)
         current_log().note("scope", f"The {self.name} index was damaged ({message}) and was made again from the store.")
@@ -188,8 +190,8 @@ class IndexSync:
 def search_indexes(
     syncs: Sequence[IndexSync], searches: Mapping[str, Callable[[], T]], *, needed: bool = True
 ) -> dict[str, T]:
-    """Each search's result, by index name. An index that others write for seconds is left out, with a note. If all are
-    left out and `needed`, raises StoreBusyError at the deadline."""
+    """Each search's result, by index name. If another process writes an index for seconds, the index is left out, with
+    a note. If all indexes are left out and `needed` is set, raises StoreBusyError at the deadline."""
     until = time.monotonic() + lock_timeout()
     wanted = [u for u in syncs if u.name in searches]
     found: dict[str, T] = {}
@@ -209,16 +211,17 @@ def search_indexes(
 
 
 def lock_timeout() -> float:
-    """Seconds to wait for a lock: less than the run's time left, so that it can report the wait."""
+    """Seconds to wait for a lock. This is less than the run's time left, so that the run can report the wait."""
     return max(_MARGIN / 10, min(INDEX_LOCK_SECONDS, current_budget().seconds_left() - _MARGIN))
 
 
 @contextmanager
 def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[None]:
-    """Holds the lock file, as one of many readers or the only writer. The system releases it when the process ends.
+    """Holds the lock file, as one of many readers or as the only writer. The system releases the lock when the process
+    ends.
 
-    Every caller first passes a second file, the gate; a writer holds the gate until it has the lock, so a stream of
-    readers cannot starve it. Raises StoreBusyError after `timeout` seconds.
+    Every caller first locks a second file, the gate. A writer holds the gate until the writer has the lock, so a stream
+    of readers cannot starve the writer. Raises StoreBusyError after `timeout` seconds.
     """
     give_up = time.monotonic() + timeout
     with disk_errors(path):

@@ -18,7 +18,7 @@ _DAMAGE = (
     *("Unsupported ", "Reach end of buffer", "failed to fill whole buffer"),
 )
 """tantivy 0.27's words for truncated, overwritten, missing or foreign files. A file system's own error is `kind:
-Unsupported`, without a space after it."""
+Unsupported` without a space after it."""
 _WRITER_BYTES = 30_000_000
 _LONGEST_QUERY = 64  # words
 
@@ -49,7 +49,7 @@ class LexicalIndex(FolderIndex):
     def apply(self, adds: Sequence[IndexEntry], removes: Sequence[tuple[int, int]]) -> None:
         from tantivy import Document, Query
 
-        # By a query: tantivy's `delete_documents_by_term` does not match unsigned numbers.
+        # Deletes by a query, because tantivy's `delete_documents_by_term` does not match unsigned numbers.
         gone = [i for _, i in removes] + [p.id for _, p, _ in adds]
         with self._errors():
             writer = self._open().writer(_WRITER_BYTES, 1)
@@ -79,7 +79,7 @@ class LexicalIndex(FolderIndex):
     def _query(self, words: Sequence[str], collection_ids: Sequence[int]) -> "Query":
         from tantivy import Occur, Query
 
-        # Not a term set: for it tantivy lists all passages of the collections for every query.
+        # A term set would be slower: tantivy lists all passages of the collections for every query with a term set.
         within = Query.boolean_query(
             [(Occur.Should, Query.term_query(_schema(), "collection", i)) for i in collection_ids]
         )

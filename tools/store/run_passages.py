@@ -1,7 +1,7 @@
 """Passages stored with runs: web pages, and copies of store passages.
 
 Web passages belong to no collection and have negative ids. Copies keep judged passages unchanged for writing and
-verification, even if their documents change.
+verification, even if someone changes their documents.
 """
 
 import json
@@ -44,7 +44,7 @@ class WebPage:
 
 @dataclass(frozen=True, slots=True)
 class StoredPages:
-    """Ids of the passages by page address, and the number of pages new to the run."""
+    """The passages' ids by page address, and the number of pages that are new to the run."""
 
     ids: dict[str, list[int]]
     new: int
@@ -58,9 +58,10 @@ class WebPassages:
         self._putting = threading.Lock()  # detecting copies is slow; other runs may write meanwhile
 
     def put(self, run_id: str, pages: Sequence[WebPage]) -> StoredPages:
-        """Stores the pages that are new to the run, each with the page that it copies.
+        """Stores the pages that are new to the run. Records for each page which page it copies.
 
-        A copy shares at least half of the shorter text's 4-word shingles (tools.language.near_duplicates), on any site.
+        A page is a copy if it shares at least half of the shorter text's 4-word shingles
+        (tools.language.near_duplicates). The two pages may be on different sites.
         """
         if not pages:
             return StoredPages({}, 0)
@@ -72,7 +73,7 @@ class WebPassages:
         return StoredPages(ids, len(originals))
 
     def _originals(self, run_id: str, pages: Sequence[WebPage]) -> dict[str, str]:
-        """For each page that is new to the run the address of the page that it copies, or an empty string."""
+        """For each page that is new to the run: the address of the page that it copies, or an empty string."""
         known = self._db.rows("SELECT url, original, text FROM web_documents WHERE run_id = ? ORDER BY id", (run_id,))
         before = {r["url"] for r in known}
         fresh = [p.source for p in pages if p.source.external_id not in before]
@@ -84,11 +85,11 @@ class WebPassages:
         }
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
-        """The passages of these ids; missing ids are left out."""
+        """The passages with these ids. Missing ids are left out."""
         return {row["id"]: _passage(row) for row in self._rows(ids)}
 
     def document_passages(self, passage_id: int) -> list[Passage]:
-        """The stored passages of the passage's page, in order."""
+        """The stored passages of the same page as this passage, in order."""
         query = "SELECT id FROM web_passages WHERE document_id = (SELECT document_id FROM web_passages WHERE id = ?)"
         rows = self._db.rows(f"{query} ORDER BY position", (-passage_id,))
         found = self.passages(-row["id"] for row in rows)
@@ -107,7 +108,7 @@ class WebPassages:
 
 
 def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[str, str]) -> list[int]:
-    """The ids of the page's passages. New passages of a known page are added."""
+    """Inserts the page's passages and returns their ids. If the page is known, only its new passages are added."""
     source, key = page.source, (run_id, page.source.external_id)
     if source.external_id in originals:
         described = (source.title, source.publisher, source.kind, source.date, source.language, source.owner)
@@ -142,14 +143,15 @@ _KEPT = "FROM run_passages WHERE passage_id IN"
 
 
 class RunPassages:
-    """The table of runs' copies. Ids are unique for ever, so two runs' copies of a passage are identical."""
+    """The table of the runs' copies. Passage ids are never used again, so two runs' copies of a passage are
+    identical."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     def put(self, run_id: str, passages: Iterable[Passage], vectors: Mapping[int, NDArray[np.float32]]) -> None:
-        """Stores copies of the passages with their `vectors`, except web passages, which belong to their run
-        already."""
+        """Stores copies of the passages with their `vectors`. Web passages are skipped, because they belong to their
+        run already."""
         rows = [(p.id, run_id, json.dumps(astuple(p)), to_float16(vectors[p.id])) for p in passages if p.id > 0]
         with self._db.write() as db:
             db.executemany("INSERT OR IGNORE INTO run_passages VALUES (?, ?, ?, ?)", rows)

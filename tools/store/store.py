@@ -19,12 +19,13 @@ from tools.store.index import ALL_PASSAGES, ChangeLog, log_removals
 from tools.store.run_passages import RunPassages, WebPassages
 
 READERS_VERSION = 3
-"""Raise it when a reader's output changes: the files are then stored again."""
+"""Raise this version when a parser's output changes, so that the next ingest stores the files again."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A stored document's content hash, file (empty without one) and language, to detect changes."""
+    """A stored document's content hash, file (empty if unknown) and language. Ingest compares them to detect
+    changes."""
 
     content_hash: str
     origin: str
@@ -49,7 +50,7 @@ class PreparedDocument:
 
 
 def content_hash(source: SourceDocument) -> str:
-    """Changes with everything that is stored of the document, and with READERS_VERSION."""
+    """A hash that changes with any stored part of the document, and with READERS_VERSION."""
     fields = [str(READERS_VERSION), source.text, source.title, source.url, source.publisher, source.kind, source.date]
     fields += [source.author]
     fields += (f"{b.form} {b.level} {b.page} {b.last_page} {b.text} {b.speaker}" for b in source.blocks)
@@ -89,14 +90,15 @@ class Store:
     """The ingested documents. Each change and its log entries for the indexes are one transaction."""
 
     def __init__(self, database: Database, person: str | None = None) -> None:
-        """person: sees everybody's collections and their own. None sees all."""
+        """person: the user of this view. A person sees everybody's collections and their own. None sees all
+        collections."""
         self._db, self._person = database, person
         self.web = WebPassages(database)
         self.kept = RunPassages(database)
         self.changes = ChangeLog(database)
 
     def of(self, person: str) -> "Store":
-        """The store as this person sees it."""
+        """A view of the store as this person sees it."""
         return Store(self._db, person)
 
     # Collections
@@ -133,16 +135,15 @@ class Store:
         return bool(self._db.rows(query, {"name": name, "person": self._person}))
 
     def check_name(self, name: str) -> None:
-        """Raises InputError for the name of a new collection that is invalid. `~` is reserved for persons'
-        collections."""
+        """Raises InputError for an invalid name of a new collection. `~` is reserved for persons' collections."""
         whole = name.isprintable() and name == name.strip() != ""
         if not self.has_collection(name) and (not whole or ("~" in name and not self._person)):
             rule = "a new collection's name needs printable characters, no ~, and no spaces at its ends"
             raise InputError(f"{rule}, unlike '{name}'. Give another name.")
 
     def ensure_collection(self, name: str, encoder: str) -> int:
-        """The collection's id; creates it if needed. Raises EncoderMismatchError if another encoder filled it, and as
-        `check_name`."""
+        """The collection's id. Creates the collection if needed. Raises EncoderMismatchError if another encoder filled
+        the collection, and the errors of `check_name`."""
         self.check_name(name)
         with self._db.write() as db:
             made = name, encoder, datetime.now(UTC).isoformat(timespec="seconds"), self._person or ""
@@ -153,7 +154,7 @@ class Store:
         return collection_id
 
     def delete_collection(self, name: str) -> int:
-        """Removes the collection with its documents; returns the number of passages removed."""
+        """Removes the collection with its documents. Returns the number of removed passages."""
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
             query = "SELECT COUNT(*) FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?"
@@ -165,13 +166,14 @@ class Store:
     # Documents
 
     def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
-        """The stored documents by identity, for ingest."""
+        """The stored documents by identity. Ingest uses them to detect changes."""
         columns = "external_id, content_hash, origin, language"
         query = f"SELECT {columns} FROM documents WHERE collection_id = ?"
         return {key: KnownDocument(*known) for key, *known in self._db.rows(query, (collection_id,))}
 
     def read_from(self, name: str, paths: Sequence[str]) -> dict[str, str]:
-        """The identities of the documents from these files or folders (whole paths), each with its file."""
+        """The identities of the documents from these files or folders (whole paths). Each identity comes with its
+        file."""
         collection_id, _ = self.collection(name)
         query = "SELECT external_id, origin FROM documents WHERE collection_id = ? AND origin <> '' ORDER BY id"
         starts = tuple(p.rstrip("/") + "/" for p in paths)
@@ -179,7 +181,7 @@ class Store:
         return {key: origin for key, origin in rows if origin in paths or origin.startswith(starts)}
 
     def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
-        """Stores the documents, replacing earlier versions; returns the number of passages stored."""
+        """Stores the documents and replaces earlier versions. Returns the number of stored passages."""
         stored = 0
         with self._db.write() as db:
             for document in documents:
@@ -204,9 +206,9 @@ class Store:
         return self._db.rows(query, (collection_id, limit, offset))
 
     def delete_document(self, name: str, document: str, number: int | None = None) -> int:
-        """Removes the document of this identity or name; returns the number of passages removed.
+        """Removes the document with this identity or name. Returns the number of removed passages.
 
-        number: selects one of several documents with the name. Raises AmbiguousDocumentError.
+        number: selects a document if several have the name. Raises AmbiguousDocumentError.
         """
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
@@ -219,7 +221,7 @@ class Store:
             return remove_document(db, collection_id, found[0]) if found else 0
 
     def delete_documents(self, name: str, identities: Iterable[str]) -> int:
-        """Removes the documents of these identities; returns the number of passages removed."""
+        """Removes the documents with these identities. Returns the number of removed passages."""
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
             return sum(remove_document(db, collection_id, identity) for identity in identities)
@@ -227,7 +229,7 @@ class Store:
     # Passages
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
-        """The passages of these ids, including web passages; missing ids are left out."""
+        """The passages with these ids, including web passages. Missing ids are left out."""
         wanted = list(ids)
         rows = self._db.rows_of(f"{_PASSAGE} WHERE p.id IN", [i for i in wanted if i > 0])
         return self.web.passages(i for i in wanted if i < 0) | {row[0]: Passage(*row) for row in rows}
@@ -239,7 +241,7 @@ class Store:
         return [row["id"] for number in numbers for row in self._db.rows(query, (number, limit))]
 
     def document_passages(self, passage_id: int) -> list[Passage]:
-        """All passages of the passage's document, in order; none if it is gone."""
+        """All passages of the same document as this passage, in order; none if the document is gone."""
         if passage_id < 0:
             return self.web.document_passages(passage_id)
         rows = self._db.rows("SELECT document_id FROM passages WHERE id = ?", (passage_id,))
@@ -266,7 +268,7 @@ class Store:
         return {number: from_float16(blob).reshape(count, -1 if count else 0) for number, count, blob in rows}
 
     def scan(self, after: int, limit: int) -> list[tuple[int, Passage]]:
-        """Up to `limit` passages of all collections with ids above `after`, each with its collection's id."""
+        """Up to `limit` passages with ids above `after`, from all collections. Each comes with its collection's id."""
         columns = _PASSAGE.replace("SELECT p.id", "SELECT d.collection_id, p.id")
         query = f"{columns} WHERE p.id > ? ORDER BY p.id LIMIT ?"
         return [(collection, Passage(*row)) for collection, *row in self._db.rows(query, (after, limit))]
@@ -274,7 +276,7 @@ class Store:
     def replace_vectors(
         self, vectors: dict[int, NDArray[np.float32]], sentences: dict[int, NDArray[np.float32]]
     ) -> None:
-        """Replaces the vectors of stored passages and their sentences; deleted passages are ignored."""
+        """Replaces the vectors of stored passages and of their sentences. Deleted passages are ignored."""
         kept = "INSERT OR REPLACE INTO sentence_vectors SELECT id, ?, ? FROM passages WHERE id = ?"
         with self._db.write() as db:
             rows = [(to_float16(v), i) for i, v in vectors.items()]
@@ -293,7 +295,7 @@ class Store:
     # Notes of this machine
 
     def note(self, key: str) -> str:
-        """The value under the key; empty without one."""
+        """The value of the key; empty if there is none."""
         rows = self._db.rows("SELECT value FROM meta WHERE key = ?", (key,))
         return str(rows[0]["value"]) if rows else ""
 
@@ -321,7 +323,7 @@ def check_encoder(collection: str, made_by: str, encoder: str) -> None:
 
 
 def remove_document(db: sqlite3.Connection, collection_id: int, external_id: str) -> int:
-    """Removes the document of this identity with its passages; returns their number."""
+    """Removes the document of this identity with its passages. Returns the number of passages."""
     row = db.execute(
         "SELECT id FROM documents WHERE collection_id = ? AND external_id = ?", (collection_id, external_id)
     ).fetchone()
@@ -334,9 +336,11 @@ def remove_document(db: sqlite3.Connection, collection_id: int, external_id: str
 
 
 def find_document(db: sqlite3.Connection, collection_id: int, name: str, number: int | None) -> list[str]:
-    """Identities of the documents with this name, or with this number among them; else the one with this identity.
+    """The identities of the documents with this name. If no document has the name: the document with this identity.
+    number: find only the document with this number.
 
-    If several have the name, the one whose identity it is counts: it has no other name.
+    If several documents have the name and it is the identity of one of them, only that document counts, because it has
+    no other name.
     """
     query = """
         SELECT external_id, id, shown_id IN ('', ?) AND (shown_id <> '' OR external_id = ?) AS named FROM documents
@@ -350,7 +354,7 @@ def find_document(db: sqlite3.Connection, collection_id: int, name: str, number:
 
 
 def insert_document(db: sqlite3.Connection, collection_id: int, document: PreparedDocument) -> int:
-    """Stores a document with its passages and vectors; returns the number of passages."""
+    """Stores a document with its passages and vectors. Returns the number of passages."""
     source = document.source
     shown, now = source.external_id if source.key else "", datetime.now(UTC).isoformat(timespec="seconds")
     described = (source.title, source.url, source.publisher, source.kind, source.date, source.author, source.provenance)

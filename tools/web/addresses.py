@@ -1,7 +1,7 @@
 """Web addresses: their normal form, and the guard against fetches from private networks (SSRF).
 
 The guard checks a URL as text (`check_url`), and its host's IP addresses when connecting (`guarded_backend`). The
-second check is decisive: the connection uses the checked IP address itself, so no notation, redirect or changing DNS
+second check is decisive. The connection uses the checked IP address itself, so no notation, redirect or changing DNS
 answer can lead elsewhere.
 """
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import httpcore
 
 Permit = Callable[[str], bool]
-"""Whether an IP address may be connected to."""
+"""Tests whether connections to an IP address are allowed."""
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
-"""The IP addresses of a host name. Raises OSError without any."""
+"""Resolves a host name to its IP addresses. Raises OSError if there are none."""
 
 WEB_PORTS = frozenset({80, 443, 8080, 8443})
-"""Ports of web pages. Other ports of public hosts serve mail, databases and the like."""
+"""Ports of web pages. Other ports of public hosts serve mail, databases and similar services."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LONGEST_URL = 4000
 _SECONDS_AN_ADDRESS = 4.0
@@ -45,7 +45,7 @@ _REFUSED = [
         *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
         *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
         *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
-        "168.63.129.16/32",  # internal services of a cloud, at a public-looking address
+        "168.63.129.16/32",  # a cloud's internal service at an address that looks public
         *("2001::/23", "2001:db8::/32", "2620:4f:8000::/48", "3ffe::/16", "3fff::/20"),
     )
 ]
@@ -56,8 +56,8 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 def is_public(address: str) -> bool:
     """Whether an IP address, in its usual notation, is public.
 
-    An IPv6 address that contains an IPv4 address (mapped, 6to4, NAT64) is judged by the IPv4 address; Teredo is never
-    public.
+    If an IPv6 address contains an IPv4 address (mapped, 6to4, NAT64), the IPv4 address decides. Teredo addresses are
+    never public.
     """
     try:
         ip = ipaddress.ip_address(address)
@@ -77,9 +77,9 @@ def is_public(address: str) -> bool:
 def check_url(url: str, ports: Container[int] = WEB_PORTS) -> str:
     """The URL in normal form: lower-case host, no default port, no fragment, everything else percent-encoded.
 
-    Raises AddressError for other schemes, credentials, other ports than `ports`, missing hosts, private names, unusual
-    notations of IP addresses, and characters that parsers interpret differently. Plain IP addresses pass; the check
-    when connecting decides whether they are public.
+    Raises AddressError for schemes other than http(s), credentials, ports that `ports` lacks, missing hosts, private
+    names, unusual notations of IP addresses, and characters that parsers interpret differently. Plain IP addresses
+    pass. The check when connecting decides whether they are public.
     """
     if len(url) > _LONGEST_URL:
         raise AddressError(f"an address of {len(url)} characters is too long to be fetched.")
@@ -163,7 +163,7 @@ def _ascii_name(url: str, host: str) -> str:
 
 
 async def system_resolver(host: str) -> list[str]:
-    """The answer of this machine's resolver."""
+    """Resolves a name with this machine's resolver."""
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
@@ -171,8 +171,8 @@ async def system_resolver(host: str) -> list[str]:
 async def checked_addresses(host: str, permit: Permit, resolver: Resolver) -> list[str]:
     """The host's IP addresses, all of them permitted.
 
-    Raises AddressError if any is not permitted, since such a name leads into a private network, and SourceError for a
-    name without addresses.
+    Raises AddressError if any address is not permitted, because such a name leads into a private network. Raises
+    SourceError for a name without addresses.
     """
     try:
         addresses = [str(ipaddress.ip_address(host))]
@@ -189,9 +189,9 @@ async def checked_addresses(host: str, permit: Permit, resolver: Resolver) -> li
 
 
 def guarded_backend(permit: Permit = is_public, resolver: Resolver = system_resolver) -> "httpcore.AsyncNetworkBackend":
-    """The network layer of a connection pool that connects to checked addresses only.
+    """The network layer of a connection pool. It connects to checked addresses only.
 
-    TLS and the Host header keep the host's name, so certificates are verified against it.
+    TLS and the Host header keep the host's name, so certificates are verified against the name.
     """
     import httpcore
 
@@ -213,7 +213,7 @@ def guarded_backend(permit: Permit = is_public, resolver: Resolver = system_reso
                 try:
                     return await self._inner.connect_tcp(address, port, seconds, local_address, socket_options)
                 except (httpcore.ConnectError, httpcore.ConnectTimeout):
-                    continue  # the next one may answer, as IPv4 without an IPv6 route
+                    continue  # the next address may answer, such as IPv4 if there is no IPv6 route
             return await self._inner.connect_tcp(addresses[-1], port, seconds, local_address, socket_options)
 
         async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
@@ -236,7 +236,7 @@ _TRACKING = re.compile(
 def host_of(url: str) -> str:
     """The host in lower-case ASCII (punycode), without credentials, port, trailing dot and `www.`; empty if invalid.
 
-    A bare host is accepted too.
+    The input may be a host alone.
     """
     try:
         host = urlsplit(url if "//" in url else f"//{url}").hostname or ""
@@ -269,8 +269,8 @@ def without_tracking(url: str) -> str:
 def normalise_url(url: str) -> str:
     """One form for all addresses of a page, for comparison only.
 
-    It removes tracking, fragment, `www.`, default port and final slash, uses https and sorts the parameters. Invalid
-    addresses are returned unchanged.
+    The form has no tracking parameters, fragment, `www.`, default port or final slash. Its scheme is https, and its
+    parameters are sorted. Invalid addresses are returned unchanged.
     """
     try:
         parts = urlsplit(without_tracking(url.strip()))

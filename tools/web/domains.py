@@ -1,4 +1,5 @@
-"""Lists of sites (blocked, trusted, kinds, publishers), and fetched pages as sources with these properties."""
+"""Lists of blocked and trusted sites, and of sites' kinds and publishers. Fetched pages become sources with these
+properties."""
 
 import re
 import tempfile
@@ -31,7 +32,8 @@ Result = TypeVar("Result", bound=_HasUrl)
 _SHIPPED = Path(__file__).parent / "domains.toml"
 _PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*(\.\*)?")
 _RANKS_UP = 3
-"""Ranks that a trusted result can gain at most. The engine's order still reflects relevance."""
+"""The most ranks that a trusted result can gain. The limit preserves most of the engine's order, which reflects
+relevance."""
 _UNIVERSITY = re.compile(r"(^|\.)(uni|univ|hs|fh|tu)-[a-z-]+\.[a-z]{2}$")  # uni-mannheim.de, univ-lyon2.fr
 _FORUM_HOST = re.compile(r"^(forum|forums|community|discuss|boards?)\.")
 _FORUM_PATH = re.compile(r"/(forums?|threads?|viewtopic\.php|showthread\.php|discussions?|questions)(/|\?|$)")
@@ -41,7 +43,7 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True)
 class DomainLists:
-    """The lists in force: domain patterns for `covers`, in lower-case ASCII.
+    """The lists in force. Their entries are domain patterns for `covers`, in lower-case ASCII.
 
     If several patterns cover a host, the longest counts.
     """
@@ -54,10 +56,10 @@ class DomainLists:
 
     @classmethod
     def load(cls, path: Path | None = None) -> Self:
-        """The shipped lists, changed by the file at `path`, which has the sections of `domains.toml`.
+        """The shipped lists with the changes of the file at `path`. This file has the same sections as `domains.toml`.
 
-        Its allow, prefer and block replace the shipped ones; its kinds and publishers are added and take precedence.
-        Raises SettingsError that names the file and the entry.
+        The file's allow, prefer and block replace the shipped lists. Its kinds and publishers are added and take
+        precedence. Raises a SettingsError that names the file and the entry.
         """
         shipped, own = _read(_SHIPPED), _read(path) if path is not None else _File()
 
@@ -75,15 +77,15 @@ class DomainLists:
         return bool(host) and inside and _best(self.block, host) is None
 
     def is_preferred(self, url: str) -> bool:
-        """Whether the site is trusted. A site listed as advocacy is not trusted because of its top-level domain
-        alone."""
+        """Whether the site is trusted. If a site is listed as advocacy, its top-level domain alone does not make it
+        trusted."""
         host = host_of(url)
         trusted, listed = _best(self.prefer, host), _best(self.kinds, host)
         argues = listed is not None and self.kinds[listed] == "advocacy"
         return trusted is not None and not (argues and len(listed or "") > len(trusted))
 
     def kind_of(self, url: str) -> SourceKind:
-        """The kind of source: by the list, else by the form of host or path."""
+        """The kind of source: from the list, else guessed from the host or path."""
         host = host_of(url)
         listed = _best(self.kinds, host)
         if listed is not None:
@@ -95,7 +97,7 @@ class DomainLists:
         return "forum" if _FORUM_HOST.search(host) or _FORUM_PATH.search(_path(url)) else "unknown"
 
     def publisher_of(self, url: str, site_name: str = "") -> str:
-        """The publisher's name for display: by the list, else the page's site name and its domain ('Daily Hill,
+        """The publisher's name for display: from the list, else the page's site name and domain ('Daily Hill,
         example.net')."""
         owner, name = self.owner_of(url), " ".join(site_name.split())
         if self._listed(url) or not _is_sane(name) or host_of(name) == host_of(url):  # some repeat their address
@@ -103,8 +105,8 @@ class DomainLists:
         return f"{name}, {owner}"
 
     def owner_of(self, url: str) -> str:
-        """The page's owner, whatever its site name: the listed publisher, else the registrable domain; the whole host
-        on sites where anybody can have a subdomain."""
+        """The page's owner, independent of the page's site name: the listed publisher, else the registrable domain. On
+        sites where anybody can have a subdomain, the owner is the whole host."""
         host = host_of(url)
         if listed := self._listed(url):
             return listed
@@ -119,7 +121,7 @@ class DomainLists:
         return self.publishers[pattern] if pattern is not None else ""
 
     def order(self, results: Sequence[Result]) -> list[Result]:
-        """The results, each trusted one up to three ranks higher."""
+        """The results, with each trusted result moved up by at most three ranks."""
         ranks = [i - (_RANKS_UP + 0.5) * self.is_preferred(r.url) for i, r in enumerate(results)]
         return [results[i] for i in sorted(range(len(results)), key=ranks.__getitem__)]
 
@@ -180,8 +182,8 @@ def _read(path: Path) -> _File:
 def covers(pattern: str, host: str) -> bool:
     """Whether a domain pattern covers a host (both as `host_of` returns them).
 
-    `who.int` covers itself and its subdomains; `*.gov` only subdomains; `gov.*` covers `gov` under any two-letter
-    top-level domain, such as `ons.gov.uk`.
+    `who.int` covers itself and its subdomains. `*.gov` covers only subdomains. `gov.*` covers `gov` under any
+    two-letter top-level domain, such as `ons.gov.uk`.
     """
     if pattern.endswith(".*"):
         rest, _, last = host.rpartition(".")
@@ -195,10 +197,10 @@ PAGE_READERS = ReaderPool("tools.web.child", at_once=2)
 
 
 async def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: str = "") -> SourceDocument:
-    """The page's document, read in a child process, which is killed if this call is cancelled. `title` and `date`: a
-    search engine's, for pages without.
+    """The page's document, parsed in a child process. The process is killed if this call is cancelled. `title` and
+    `date`: a search engine's, for pages that have none.
 
-    Raises SourceError for a page without text, or whose reader exceeds its time or memory or crashes.
+    Raises SourceError for a page without text, and if the parser crashes or exceeds its time or memory.
     """
     return await PAGE_READERS.run_cancellable(partial(_source, page, lists, title, date))
 

@@ -1,6 +1,6 @@
-"""Web search: the interface of all engines, and Serper, SearXNG, Tavily and DuckDuckGo.
+"""Web search: the interface of all engines, and the engines Serper, SearXNG, Tavily and DuckDuckGo.
 
-Queries have a limited length, and all results have one form.
+Queries have a limited length. All engines' results have the same form.
 """
 
 import asyncio
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 PAGE_RESULTS = 10
-"""Results on one page at most."""
-_MOST_SITES = 10  # Google reads 32 words of a query; each site takes two with its OR
+"""The most results on one page."""
+_MOST_SITES = 10  # Google reads 32 words of a query; each site with its OR takes two
 _LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
 
 
@@ -45,8 +45,8 @@ class WebResult:
 class SearchEngine(ABC):
     """A search service that returns pages of results.
 
-    title: display name. longest_query: characters. most_results: of one search. patience: time limit of a page, as a
-    multiple of the longest silence.
+    title: display name. longest_query: in characters. most_results: the most results of one search. patience: the time
+    limit of a page, as a multiple of the longest silence.
     """
 
     name: str
@@ -62,7 +62,8 @@ class SearchEngine(ABC):
         self._headers = headers
 
     async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
-        """At most `limit` results, best first, without duplicates; only from `domains` if any are given.
+        """At most `limit` results, best first, without duplicates. If `domains` are given, all results are from these
+        domains.
 
         If a later page fails, the earlier results are returned with a note. Raises ProviderDownError,
         ProviderReplyError, BudgetError, DeadlineError.
@@ -84,7 +85,7 @@ class SearchEngine(ABC):
         return usable_results(found, limit, domains)
 
     async def _ask(self, client: Any, query: Any, page: int = 1) -> list[WebResult]:
-        """The results of a page, within the time left. It counts as a call."""
+        """The results of a page, within the time left. Each page counts as a call."""
         budget = current_budget()
         if budget.offline and not is_local(self.address):
             raise ProviderDownError(f"{self.title} is on the internet, and this run stays offline.")
@@ -122,15 +123,16 @@ def cut_query(query: str, longest: int) -> str:
 
 
 def exact_domains(domains: Sequence[str]) -> Sequence[str]:
-    """The domains for the engine; none if one is a pattern like `gov.*`, which engines do not support."""
+    """The domains for the engine; none if any domain is a pattern like `gov.*`, because engines do not support
+    patterns."""
     return () if any(d.endswith(".*") for d in domains) else domains
 
 
 def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
     """The query with `site:` operators for the domains, in at most `longest` characters.
 
-    The operators may take half of it; further domains are dropped. They come first, since engines ignore the end of a
-    long query.
+    The operators may take half of the length. Further domains are dropped. The operators come first, because engines
+    ignore the end of a long query.
     """
     clause = ""
     for domain in exact_domains(domains)[:_MOST_SITES]:
@@ -147,7 +149,8 @@ def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
 def usable_results(
     results: Sequence[WebResult], limit: int | None = None, domains: Sequence[str] = ()
 ) -> list[WebResult]:
-    """The first `limit` results over http(s), without duplicates, only from `domains` if any are given."""
+    """The first `limit` results over http(s), without duplicates. If `domains` are given, only results from these
+    domains."""
     kept: dict[str, WebResult] = {}
     patterns = [host_of(d) if "*" not in d else d.lower() for d in domains]
     for result in results:
@@ -160,7 +163,7 @@ def usable_results(
 def read_results(name: str, items: Any, *, url: str, title: str, snippet: str, date: str) -> list[WebResult]:
     """Results from these fields of an engine's JSON. Results without a usable address are left out.
 
-    Raises ProviderReplyError if it is no list of objects, or no object has an address.
+    Raises ProviderReplyError if the JSON is no list of objects, or no object has an address.
     """
     if not isinstance(items, list):
         raise ProviderReplyError(f"{name} answered without a list of results.")
@@ -196,14 +199,14 @@ _MOST_DOMAINS = 300
 _USED_UP = (403, 432, 433)
 _PLAN = "The plan's limit may be used up: see app.tavily.com."
 _BLOCKED = (202, 403, 418, 429)
-"""DuckDuckGo's statuses for a program that asks too often."""
+"""DuckDuckGo's HTTP statuses for a program that sends requests too often."""
 _ADVICE = "Wait some minutes, or set TAVILY_API_KEY for a search that is not limited like that."
 
 
 class Serper(SearchEngine):
-    """Google's results by Serper (serper.dev), one call for each ten.
+    """Google's results from Serper (serper.dev), with one call for each ten results.
 
-    Google returns ten results a page whatever `num` is (since September 2025), and about a hundred in all.
+    Since September 2025 Google returns ten results a page, whatever `num` is, and about a hundred in all.
     """
 
     name = "serper"
@@ -219,7 +222,7 @@ class Serper(SearchEngine):
 
 
 class SearXng(SearchEngine):
-    """A SearXNG server (docs.searxng.org), a metasearch engine without keys; one call a page."""
+    """A SearXNG server (docs.searxng.org): a metasearch engine that needs no key. Each page costs one call."""
 
     name = "searxng"
     title = "SearXNG"
@@ -237,7 +240,7 @@ class SearXng(SearchEngine):
 
 
 class Tavily(SearchEngine):
-    """Tavily's search by its own library, or a server with the same API; one call a search."""
+    """Tavily's search through Tavily's own library, or a server with the same API. Each search costs one call."""
 
     name = "tavily"
     title = "Tavily"
@@ -282,8 +285,8 @@ class Tavily(SearchEngine):
 
 
 async def _refused_by_tavily(response: "httpx.Response") -> None:
-    """Raises ProviderDownError for a refusal, before the library reads it; ProviderReplyError for a refused query,
-    since the next one may succeed."""
+    """Handles a refusal before the library does. Raises ProviderReplyError for a refused query, because the next query
+    may succeed. Raises ProviderDownError for all other refusals."""
     if response.status_code != 200:
         failure = status_error("Tavily", response.status_code, await response.aread())
         if response.status_code == 400:
@@ -292,7 +295,7 @@ async def _refused_by_tavily(response: "httpx.Response") -> None:
 
 
 class DuckDuckGo(SearchEngine):
-    """DuckDuckGo's results, a request for about ten each. seconds: limit of one request."""
+    """DuckDuckGo's results. Each request returns about ten. seconds: limit of one request."""
 
     name = "duckduckgo"
     title = "DuckDuckGo"
@@ -304,7 +307,7 @@ class DuckDuckGo(SearchEngine):
         super().__init__(address, seconds)
 
     def _client(self) -> AbstractAsyncContextManager[Any]:
-        return nullcontext()  # `ddgs` has its own
+        return nullcontext()  # `ddgs` has a client of its own
 
     async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
         seconds = max(1, math.ceil(min(self._seconds, current_budget().seconds_left())))
@@ -331,10 +334,10 @@ class DuckDuckGo(SearchEngine):
 
 
 def _reader(address: str, seconds: int, proxy: Proxy | None) -> "BaseSearchEngine[Any]":
-    """ddgs's reader of the page, with errors.
+    """ddgs's parser of the page, extended by errors.
 
-    ddgs itself treats every status but 200 as a page without results, and decodes addresses, which breaks those with an
-    escaped `&`, `/` or `?`.
+    ddgs itself treats every status but 200 as a page without results. ddgs decodes addresses, which breaks addresses
+    with an escaped `&`, `/` or `?`.
     """
     from ddgs.engines.duckduckgo import Duckduckgo
     from ddgs.exceptions import RatelimitException
@@ -365,7 +368,7 @@ def _reader(address: str, seconds: int, proxy: Proxy | None) -> "BaseSearchEngin
 
 
 def _target(href: str) -> str:
-    """The address behind a link, which may be a redirect of DuckDuckGo."""
+    """The target address of a link. The link may be a redirect of DuckDuckGo."""
     url = f"https:{href}" if href.startswith("//") else href
     if not f".{host_of(url)}".endswith(".duckduckgo.com"):
         return url

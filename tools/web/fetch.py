@@ -1,5 +1,4 @@
-"""Fetches pages from public addresses, with limits on size, time, type and redirects, and has them read in a child
-process."""
+"""Fetches pages from public addresses, with limits on size, time, type and redirects."""
 
 import asyncio
 import math
@@ -45,7 +44,7 @@ _PDF = "application/pdf"
 READABLE = _HTML | _TEXT | {_PDF}
 """The supported content types."""
 _CONTENT_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)?[^;]*(?:;.*?\bcharset\s*=\s*[\"']?([\w.:+-]+))?", re.IGNORECASE)
-# Each character before the element matches in one way only, so mismatches are fast.
+# Each character before the element can match in one way only, so mismatches are fast.
 _HTML_START = re.compile(
     rb"(?:\s|<!--(?:[^-]|-(?!->))*-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body|title|meta|article|div|p|h1)\b",
     re.IGNORECASE,
@@ -67,8 +66,8 @@ _STATUSES = {
 class FetchedPage:
     """A page as received.
 
-    url: its final address, in normal form. content_type: one of READABLE, by its data if the server's is wrong.
-    charset: the server's, in lower case, or empty.
+    url: the final address, in normal form. content_type: one of READABLE, guessed from the data if the server's is
+    wrong. charset: the charset that the server states, in lower case, or empty.
     """
 
     url: str
@@ -80,8 +79,9 @@ class FetchedPage:
 class PageFetcher:
     """Fetches pages without cookies, for the event loop of its first fetch.
 
-    permit, resolver: permitted IP addresses, and name resolution. ports: permitted ports. seconds: time for a page with
-    its redirects. trust_proxy: whether the environment's proxy may resolve names that have no address here.
+    permit: tests whether an IP address is permitted. resolver: resolves names. ports: permitted ports. seconds: time
+    for a page with its redirects. trust_proxy: whether the environment's proxy may resolve names that have no address
+    here.
     """
 
     def __init__(
@@ -104,8 +104,8 @@ class PageFetcher:
     async def fetch(self, url: str) -> FetchedPage:
         """The page at an address, after redirects.
 
-        Raises AddressError for an address that is never fetched, and SourceError with the reason for a page that cannot
-        be fetched, also if the stage's time is used up or the run is offline.
+        Raises AddressError for an address that is never fetched. Raises SourceError with the reason for a page that
+        cannot be fetched, or if the stage's time is used up or the run is offline.
         """
         address = check_url(url, self._ports)
         if current_budget().offline:
@@ -225,7 +225,7 @@ def _target(address: str) -> "httpcore.URL":
 
 
 def _redirect(location: str) -> str:
-    """Headers are bytes; many servers use UTF-8."""
+    """The address in a redirect. Headers are bytes, and many servers use UTF-8."""
     try:
         return location.encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:
@@ -238,7 +238,7 @@ def _declared_type(header: str) -> tuple[str, str]:
 
 
 def _check_type(address: str, declared: str) -> None:
-    """Refuses other media before the download."""
+    """Refuses unreadable media types before the download."""
     if declared in READABLE or declared in _UNDECLARED:
         return
     family = declared.partition("/")[0]
@@ -249,7 +249,7 @@ def _check_type(address: str, declared: str) -> None:
 
 
 def _real_type(address: str, declared: str, data: bytes | bytearray) -> str:
-    """The type by the data's first bytes, else the declared one."""
+    """The type that the data's first bytes show, else the declared type."""
     start = bytes(data[:_SNIFFED]).removeprefix(b"\xef\xbb\xbf")
     if start.lstrip().startswith(b"%PDF-") or (declared == _PDF and b"%PDF-" in start):
         return _PDF

@@ -17,7 +17,7 @@ from tools.passages import SourceDocument
 from tools.web.addresses import host_of, without_tracking
 from tools.web.fetch import FetchedPage
 
-_SHORT_PAGE = 250  # words; the free part of a longer text is long enough
+_SHORT_PAGE = 250  # words; a longer text is kept, even if it is only the free part
 
 # Patterns of pages that ask for something or refuse access, by the reason shown to the user.
 _WALLS = {
@@ -43,7 +43,7 @@ _WALLS = {
 }
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"|‘[^’\n]{8,}’|(?<!\w)'[^'\n]{8,}'(?!\w)")  # quotations
 _LONGEST_WALL = 400  # words
-_WORDS_A_SIGN = 35  # words per sign at most; an article about such pages has more
+_WORDS_A_SIGN = 35  # most words per sign; an article about such pages has more
 _ASKED = re.compile(
     r"(?:subscribe|register|(?:log|sign) in|join)\b[^.!?\n]{0,40}\bto (?:continue|keep|read|view|see|unlock)\b"
     r"|\bto (?:continue|keep|go on) reading\b|\balready an? (?:subscriber|member)\b|\bfor subscribers only\b"
@@ -53,11 +53,11 @@ _ASKED = re.compile(
 
 
 def read_page(page: FetchedPage) -> SourceDocument:
-    """The document of a page; its id and address are the page's address without tracking parameters.
+    """The document of a page. The document's id and address are the page's address without tracking parameters.
 
-    The publisher is the site's name, else its host. Time and memory are limited by the child process, not here. Raises
-    SourceError for a page with less than FEWEST_PAGE_WORDS words, a page that asks for a login, payment, consent, a
-    captcha or JavaScript instead of showing its text, and an encrypted or damaged PDF.
+    The publisher is the site's name, else its host. The child process limits time and memory. Raises SourceError for a
+    page with fewer than FEWEST_PAGE_WORDS words, for an encrypted or damaged PDF, and for a page that asks for a login,
+    payment, consent, a captcha or JavaScript instead of showing its text.
     """
     url = without_tracking(page.url)
     if page.content_type == "application/pdf":
@@ -100,7 +100,7 @@ def _read_html(page: FetchedPage, url: str) -> SourceDocument:
 
 
 def _wall(text: str, title: str) -> str:
-    """What a short page asks for or refuses, if that is most of its text or the end of a teaser."""
+    """The demand or refusal of a short page, if it is most of the text or the end of a teaser."""
     said = _QUOTED.sub(" ", f"{title}\n{text}".replace("’", "'"))
     words = len(said.split())
     if words > _LONGEST_WALL:
@@ -128,5 +128,5 @@ def _last_part(url: str) -> str:
 
 
 def decode_page(page: FetchedPage) -> str:
-    """The page's text; undecodable bytes become U+FFFD."""
+    """The page's text. Undecodable bytes become U+FFFD."""
     return decode_text(page.data, page.charset, markup="html" in page.content_type or "xml" in page.content_type).text

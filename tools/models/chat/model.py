@@ -1,8 +1,8 @@
 """Chat models that answer with JSON of a given shape.
 
-If a server refuses JSON schemas, it is asked for a JSON object, then for plain text. The process remembers the form
-that a model accepts. Replies are read as streams, so that endless ones can be ended at a limit. A reply of the wrong
-shape is requested once more, unless the server says why there is no answer.
+If a server refuses JSON schemas, the request asks for a JSON object, then for plain text. The process remembers the
+form that a model accepts. Replies are read as streams, so that an endless reply can be stopped at a limit. After a
+reply of the wrong shape the model is asked once more, unless the server says why there is no answer.
 """
 
 import asyncio
@@ -78,8 +78,9 @@ class ChatModel:
         silence: float = CHAT_SECONDS,
         lengths: bool = False,
     ) -> None:
-        """`silence`: longest silence of the server in seconds; with more time left, the stage's rest. `lengths`: the
-        first schema limits lengths of texts and lists. `price`: None if unknown; a model on this machine costs nothing.
+        """`silence`: longest silence of the server in seconds. If the stage has more time left, its remaining time
+        applies. `lengths`: the first schema limits the lengths of texts and lists. `price`: None if unknown; a model on
+        this machine costs nothing.
         """
         url = url or vendor.url
         self.name = vendor.named(model)
@@ -151,7 +152,7 @@ class ChatModel:
         return self._vendor.offers(self._model, listed)
 
     async def _reply(self, system: str, user: str, shape: type[BaseModel]) -> ChatReply:
-        """One reply in the accepted form, which the first call determines."""
+        """One reply in the accepted form. The first call determines this form."""
         known = self._key_of_form
         if known not in ACCEPTED_FORMS:
             async with self._learning:
@@ -169,7 +170,7 @@ class ChatModel:
     async def _reply_in_accepted_form(
         self, form: RequestForm, system: str, user: str, shape: type[BaseModel]
     ) -> tuple[ChatReply, RequestForm]:
-        """A reply and its form. If all forms are refused, nothing is remembered."""
+        """A reply and its form. If the server refuses all forms, nothing is remembered."""
         while True:
             current_budget().begin_call()
             try:
@@ -200,7 +201,7 @@ class ChatModel:
             served = bool(reply.text) or reply_had_begun(exc)
             raise
         finally:
-            if served:  # without a count: about four characters per token
+            if served:  # if the server sends no count: about four characters per token
                 made = len(reply.text) + len(reply.thought)
                 given, written = given or sum(len(t) for _, t in messages) // 4, written or made // 4
                 budget.add_tokens(given, written, cost_of(self._price, given, written))
@@ -221,8 +222,8 @@ class ChatModel:
         return self._clients[temperature]
 
     async def _strip_client_headers(self, request: "httpx.Request") -> None:
-        """Removes the client's own headers and timeouts. OpenAI itself gets the organisation and project of its
-        variables."""
+        """Removes the client's own headers and timeouts. Only OpenAI's server gets the organisation and project from
+        OpenAI's environment variables."""
         login = {"authorization"} if "@" in urlsplit(self._url).netloc else frozenset()  # a login in the address
         request.extensions[MARK] = MARK in request.headers
         strip_headers(request, self._vendor.headers | login | (_ACCOUNT if self._url == OPENAI else frozenset()))
@@ -264,7 +265,7 @@ class ChatModel:
         return ProviderDownError(f"{here} cannot be reached ({cause(failure, self._url)}).")
 
     def _refused(self, refusal: Refusal, said: str) -> ProviderError:
-        """The error for a refusal that no other form avoids."""
+        """The error for a refusal that no other form of the request avoids."""
         status, here = refusal.status, f"{self.name} at {self.address}"
         if is_too_long(refusal):
             message = (

@@ -1,7 +1,7 @@
-"""Refusals of chat servers, read alike for all vendors' clients.
+"""Parses refusals of chat servers in the same way for all vendors' clients.
 
 The clients raise different errors with status, text or cause. Some servers refuse with status 200, or answer a request
-for a stream with one JSON object: `refusal_transport` makes both a refusal with status 400.
+for a stream with one JSON object. `refusal_transport` converts both cases to a refusal with status 400.
 """
 
 import re
@@ -29,12 +29,13 @@ _TOO_LONG = re.compile(
 _NO_LENGTH = re.compile(r"schema|response_format|quota|monthly|per (?:minute|day|month)", re.IGNORECASE)
 _MESSAGE_KEYS = ("error", "errors", "message", "detail", "details", "msg", "loc", "raw", "reason")
 _EMPTY_CODES = ("None", "null", "")
-_MOST_CHARACTERS = 600  # of a refusal; the rest may repeat the prompt
+_MOST_CHARACTERS = 600  # most characters shown of a refusal; the rest may repeat the prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A server's refusal. code, param: its own error code and field name, empty without one. words: its whole text."""
+    """A server's refusal. code, param: the server's own error code and field name, else empty. words: the refusal's
+    whole text."""
 
     status: int
     code: str = ""
@@ -57,7 +58,8 @@ def is_about_length(said: str) -> bool:
 
 
 def refusal_of(exc: BaseException) -> Refusal | None:
-    """The refusal behind an error; None without one. An error inside a stream has the status in its code, or 0."""
+    """The refusal that caused an error; None without a refusal. An error inside a stream takes the status from its
+    code, else 0."""
     status, bodies = status_of(exc), list(filter(None, map(_body, causes_of(exc))))
     inners = [error if isinstance(error := body.get("error"), dict) else body for body in bodies]
     named = [str(inner[k]) for inner in inners for k in ("code", "type", "status") if inner.get(k)]
@@ -74,7 +76,7 @@ def refusal_of(exc: BaseException) -> Refusal | None:
 
 
 def _body(exc: BaseException) -> dict[str, Any] | None:
-    """The refusal as a JSON object, from the vendors' different attributes; some use lists or strings."""
+    """The refusal as a JSON object. Vendors use different attributes, and some use lists or strings."""
     for name in ("body", "details", "error"):
         body = getattr(exc, name, None)
         body = body[0] if isinstance(body, list) and len(body) == 1 else body
@@ -98,24 +100,24 @@ def _messages_in(body: Any) -> Iterator[str]:
 
 
 def status_of(exc: BaseException) -> int | None:
-    """The HTTP status of the refusal behind an error; None without one."""
+    """The HTTP status of the refusal that caused an error; None without a refusal."""
     return next((status for one in causes_of(exc) if (status := _status(one)) is not None), None)
 
 
 def connection_failure(exc: BaseException) -> "httpx.HTTPError | httpx.InvalidURL | None":
-    """The connection failure behind an error."""
+    """The connection failure that caused an error."""
     import httpx
 
     return next((one for one in causes_of(exc) if isinstance(one, httpx.HTTPError | httpx.InvalidURL)), None)
 
 
 def provider_error_in(exc: BaseException) -> ProviderError | None:
-    """The error of the project's own transport behind a client's error."""
+    """The error of the project's own transport that caused a client's error."""
     return next((one for one in causes_of(exc) if isinstance(one, ProviderError)), None)
 
 
 def reply_had_begun(exc: BaseException) -> bool:
-    """Whether the server had started a reply, whose tokens it may count."""
+    """Whether the server had started a reply. The server may charge for its tokens."""
     if status_of(exc) is not None:
         return False
     failure = connection_failure(exc)
@@ -149,13 +151,13 @@ class RequestRefusedError(ProviderError):
 
 _STREAMS = ("event-stream", "ndjson", "jsonl", "x-json-stream")
 _BEGINNINGS = (b"data:", b"event:", b"id:", b":", b"{")
-"""Beginnings of streams whose header does not say so."""
+"""The first bytes of a stream, for streams whose header has another content type."""
 _TITLE = re.compile(rb"<(title|h1)[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 
 
 def refusal_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
-    """The transport of a chat model's client. It converts errors with status 200, and whole completions where a stream
-    was requested, to refusals.
+    """The transport of a chat model's client. It converts two kinds of responses to refusals: errors with status 200,
+    and whole completions where a stream was requested.
 
     Raises ProviderDownError for web pages and other text.
     """

@@ -1,4 +1,5 @@
-"""Parses a chat model's reply: the JSON object anywhere in it, without reasoning; or the reason why there is none."""
+"""Parses a chat model's reply. Finds the JSON object anywhere in the reply, without the model's reasoning, or the
+reason why there is no object."""
 
 import json
 import re
@@ -35,7 +36,7 @@ S = TypeVar("S", bound=BaseModel)
 @dataclass
 class ChatReply:
     """A reply as received. thought: reasoning that the server returns separately. ending: the vendor's stop reason.
-    refused: the model's words that the server marks as a refusal."""
+    refused: words of the model that the server marks as a refusal."""
 
     text: str = ""
     thought: str = ""
@@ -60,12 +61,12 @@ class ChatReply:
             raise ProviderReplyError("the reply continues with blanks without end.")
 
     def read(self, shape: type[S]) -> S:
-        """The reply's JSON object. Some servers return it as reasoning. Raises ProviderReplyError."""
+        """The reply's JSON object. Some servers return this object as reasoning. Raises ProviderReplyError."""
         whole = self.ending.lower() not in _CUT and self.thought.rstrip().endswith(("}", "```"))
         return read_reply(self.text if self.text.strip() or not whole else self.thought, shape)
 
     def stop_reason(self) -> str:
-        """Why there is no answer, if a retry would not help; else empty."""
+        """The reason why there is no answer, if a retry would not help; else empty."""
         ending = self.ending.lower().rpartition(".")[2]
         if self.refused:
             return f"refused to answer: '{' '.join(self.refused.split())[:200]}'"
@@ -81,7 +82,7 @@ class ChatReply:
 
 
 def read_reply(text: str, shape: type[S]) -> S:
-    """The last JSON object that fits the shape; earlier ones are drafts. Raises ProviderReplyError."""
+    """The last JSON object that fits the shape. Earlier objects are drafts. Raises ProviderReplyError."""
     bare = text.strip()
     if not isinstance(read_json(bare), dict):  # pure JSON may contain such a mark inside a string
         bare = without_thoughts(bare).strip()
@@ -107,8 +108,8 @@ def read_reply(text: str, shape: type[S]) -> S:
 
 
 def _candidates(text: str, shape: type[BaseModel]) -> Iterator[dict[str, Any]]:
-    """The objects that may be the answer. None if the last object is incomplete, since the others are then drafts.
-    Small models omit the object around a list, or put the shape's name around the object."""
+    """The objects that may be the answer. If the last object is incomplete, there are none, because the earlier objects
+    are drafts. Small models omit the object around a list, or put the shape's name around the object."""
     fields, found = shape.model_fields.keys(), list(_objects(text))
     if text.startswith("[") and len(fields) == 1 and found:
         yield {next(iter(fields)): [one for one, _ in found]}
@@ -122,8 +123,8 @@ def _candidates(text: str, shape: type[BaseModel]) -> Iterator[dict[str, Any]]:
 
 
 def _without_misfits(found: dict[str, Any], wrong: ValidationError) -> dict[str, Any] | None:
-    """The object without list entries that violate the shape or exceed the list's length; None if a list would become
-    empty or another field is wrong."""
+    """The object without the list entries that violate the shape or exceed the list's length. None if a list would
+    become empty or another field is wrong."""
     made = {key: list(value) if isinstance(value, list) else value for key, value in found.items()}
     unfit: dict[str, set[int]] = {}
     for error in wrong.errors():
@@ -140,8 +141,8 @@ def _without_misfits(found: dict[str, Any], wrong: ValidationError) -> dict[str,
 
 
 def without_thoughts(text: str) -> str:
-    """The text without reasoning, with or without start and end marks. Of a reply in channels (harmony) only the final
-    one."""
+    """The text without reasoning, with or without start and end marks. A reply in channels (harmony) keeps only its
+    final channel."""
     if channels := list(_CHANNEL.finditer(text)):
         last = channels[-1]
         final = text[last.end() :] if last[1].lower() != "analysis" else ""
@@ -158,8 +159,8 @@ def read_json(text: str | bytes) -> Any:
 
 
 def _objects(text: str) -> Iterator[tuple[dict[str, Any], int]]:
-    """The JSON objects in the text, each with its end; nested ones are not separate. Line ends inside strings are
-    accepted."""
+    """The JSON objects in the text, each with its end position. Nested objects are not listed separately. Line ends
+    inside strings are accepted."""
     decoder, begin = json.JSONDecoder(strict=False), text.find("{")
     for _ in range(_MOST_TRIED):
         if begin < 0:

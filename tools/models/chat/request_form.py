@@ -1,4 +1,4 @@
-"""How a chat model is asked for JSON of a given shape.
+"""The forms of a request that asks a chat model for JSON of a given shape.
 
 The forms range from strict JSON schemas to plain text. Parts that the model refused (temperature, system turn, stream)
 are left out.
@@ -16,12 +16,12 @@ from tools.models.chat.refusals import Refusal, is_too_long
 Mode = Literal["json_schema", "json_object", "text"]
 _LADDER: tuple[Mode, ...] = ("json_schema", "json_object", "text")
 _KEYWORDS = frozenset(("type", "enum", "items", "anyOf", "$ref", "$defs"))
-"""The schema keywords that the strict modes of OpenAI, Anthropic, Gemini, vLLM, Ollama and llama.cpp all document,
-besides those of objects (`docs/providers.md`). Lengths are checked when the reply is parsed."""
+"""The schema keywords that the strict modes of OpenAI, Anthropic, Gemini, vLLM, Ollama and llama.cpp all document
+(`docs/providers.md`). Keywords of objects are not listed here. Lengths are checked when the reply is parsed."""
 _LENGTHS = frozenset(("minLength", "maxLength", "minItems", "maxItems"))
-"""Keywords of vLLM, Ollama and llama.cpp only. They stop small models that would not end by themselves."""
+"""Keywords that only vLLM, Ollama and llama.cpp support. They stop small models that would not end by themselves."""
 _ABOUT_FORM = frozenset((400, 415, 422, 501))
-"""Statuses of refusals that may be about the form, even if the text does not say so."""
+"""Statuses of refusals that may be about the form, even if the refusal's text does not mention the form."""
 _NOT_ABOUT_FORM = frozenset((401, 403, 429))
 _FORM = re.compile(
     r"response_?format|json_schema|json_object|json mode|structured|guided|output_(?:config|format)"
@@ -39,13 +39,13 @@ _PARTS = (
     ("system", _SYSTEM),
     ("streamed", re.compile(r"(?<![\w/])stream(?:ing|ed)?\b", re.IGNORECASE)),
 )
-"""The optional parts of a request, and how a refusal names them."""
+"""The optional parts of a request, each with the words that name it in a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestForm:
     """The form of a request. mode: the kind of reply. lengths: the schema limits lengths of texts and lists. counted:
-    ask for the stream's token count. streamed, system, temperature: ask for a stream, with a system turn, with a set
+    ask for the stream's token count. streamed: ask for a stream. system: send a system turn. temperature: set the
     temperature. ladder: the modes to fall back on."""
 
     mode: Mode = "json_schema"
@@ -59,7 +59,7 @@ class RequestForm:
     def lower(self, refusal: Refusal) -> "RequestForm | None":
         """The next simpler form after a refusal; None if the refusal is about something else or no simpler form exists.
 
-        The field that the server names decides, else its words.
+        The field that the server names decides. If it names no field, its words decide.
         """
         if refusal.status in _NOT_ABOUT_FORM or is_too_long(refusal):
             return None
@@ -82,8 +82,8 @@ class RequestForm:
     def options(self, shape: type[BaseModel]) -> dict[str, Any]:
         """The options of an OpenAI-compatible client.
 
-        They are sent as `extra_body`: with its own `response_format` the client fails on streams of servers that omit
-        fields.
+        The options are sent as `extra_body`, because the client's own `response_format` fails on streams of servers
+        that omit fields.
         """
         options: dict[str, Any] = {"stream_usage": True} if self.counted and self.streamed else {}
         if bare := self.schema(shape):
@@ -101,8 +101,8 @@ class RequestForm:
 
 
 def strict_schema(shape: type[BaseModel], lengths: bool = False) -> dict[str, Any]:
-    """The shape's schema for strict modes: closed objects, all fields required, no other keywords except optional
-    lengths."""
+    """The shape's schema for strict modes. Objects are closed and all fields are required. Optional lengths are the
+    only other keywords."""
     schema: dict[str, Any] = _strict(shape.model_json_schema(), _KEYWORDS | _LENGTHS if lengths else _KEYWORDS)
     return schema
 

@@ -1,9 +1,9 @@
-"""Vendors of chat models: 'anthropic:…', 'google_genai:…', 'ollama:…'; other names are models of an OpenAI-compatible
-server.
+"""Vendors of chat models, such as 'anthropic:…', 'google_genai:…' and 'ollama:…'. Names without a vendor's prefix are
+models of an OpenAI-compatible server.
 
-A vendor is supported if its LangChain integration accepts the project's HTTP client, so that deadline, retries, limits
-and headers are the same for all. `init_chat_model` builds each model. Integrations that create their own client get
-neither address nor key, and the client is replaced.
+A vendor is supported if its LangChain integration accepts the project's HTTP client. So deadlines, retries, limits and
+headers are the same for all vendors. `init_chat_model` builds each model. If an integration creates its own client,
+that client gets neither address nor key, and the project's client replaces it.
 """
 
 import importlib
@@ -54,10 +54,10 @@ class Listing:
 class Vendor:
     """The differences between vendors.
 
-    prefix: of a model's name; '' for an OpenAI-compatible server. module: LangChain's integration. url: the default
-    address. key, address: variables of its key ('' if it needs none) and address. raises: names of its client's
-    exceptions. bad_key: words of a refusal that is about the key, whatever its status. adds_counts: each part of a
-    reply counts only its own tokens.
+    prefix: the prefix of a model's name; '' for an OpenAI-compatible server. module: LangChain's integration. url: the
+    default address. key, address: the environment variables of the vendor's key ('' if no key is needed) and address.
+    raises: names of the client's exceptions. bad_key: words of a refusal that is about the key, whatever its status.
+    adds_counts: each part of a reply counts only its own tokens.
     """
 
     prefix: str
@@ -95,12 +95,12 @@ class Vendor:
         return f"{self.prefix}:{model}" if self.prefix else model
 
     def errors(self) -> tuple[type[Exception], ...]:
-        """The exceptions of its client, which is imported. Raises SettingsError."""
+        """Imports the vendor's client and returns its exceptions. Raises SettingsError."""
         self.load()
         return tuple(resolve_name(name) for name in self.raises)
 
     def check(self) -> None:
-        """Raises SettingsError if the integration is not installed. It imports nothing."""
+        """Raises SettingsError if the integration is not installed. Imports nothing."""
         with suppress(ImportError):
             if importlib.util.find_spec(self.module) is not None:
                 return
@@ -123,15 +123,15 @@ class Vendor:
         )
 
     def offers(self, model: str, listed: list[str]) -> bool:
-        """Whether the model is listed, by its name or by one with a date or a tag."""
+        """Whether the model is listed, under its name or under its name with a date or a tag."""
         begin = f"{model.removesuffix('-latest')}-"
         dated = [name for name in listed if self.prefix == "anthropic" and name.removeprefix(begin).isdigit()]
         return bool(dated or {model, f"{model}:latest"} & set(listed))
 
 
 def load_error(what: str, exc: Exception) -> SettingsError:
-    """Why a client cannot be loaded. Its own message may contain a proxy's password, so only messages about files are
-    shown."""
+    """The error for a client that cannot be loaded. The client's own message may contain a proxy's password, so only
+    messages about files are shown."""
     why = exc if isinstance(exc, OSError) else type(exc).__name__
     return SettingsError(f"{what} cannot be loaded ({why}). Look at *_PROXY and SSL_CERT_FILE in the environment.")
 
@@ -142,7 +142,7 @@ _OWN_HEADERS = (b"accept-encoding", b"user-agent", b"host", b"content-length", b
 def client_transport(client: "httpx.AsyncClient", library: ModuleType) -> Any:
     """A transport for clients of `library` (httpx, or its fork httpx2) that forwards each request to `client`.
 
-    Errors are raised as `client` raises them. Closing the transport does not close `client`.
+    The transport raises the same errors as `client`. Closing the transport does not close `client`.
     """
 
     class Body(library.AsyncByteStream):  # type: ignore[misc, name-defined]  # the library is only known here
@@ -162,7 +162,7 @@ def client_transport(client: "httpx.AsyncClient", library: ModuleType) -> Any:
             sent = client.build_request(
                 request.method, str(request.url), headers=headers, content=await request.aread() or None
             )
-            sent.extensions = request.extensions  # shared: a mark on one request is on both
+            sent.extensions = request.extensions  # shared object: a mark on one request appears on both
             response = await client.send(sent, stream=True)
             return library.Response(response.status_code, headers=response.headers.raw, stream=Body(response))
 
@@ -171,7 +171,8 @@ def client_transport(client: "httpx.AsyncClient", library: ModuleType) -> Any:
 
 @cache
 def compatible_class() -> Any:
-    """LangChain's OpenAI client, extended: streams keep reasoning and refusals, and errors inside them are raised."""
+    """LangChain's OpenAI client, extended. Streams keep reasoning and refusals, and errors inside streams are
+    raised."""
     import openai
     from langchain_openai import ChatOpenAI
 
@@ -221,7 +222,7 @@ def _init_chat_model(asked: ClientOptions, provider: str, **options: Any) -> "Ba
 
 
 def _unused_client_options() -> dict[str, Any]:
-    """Options of clients that integrations create but never use. They read no environment."""
+    """Options of clients that integrations create but never use. Such clients read no environment variables."""
     return {"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "trust_env": False}
 
 
@@ -269,7 +270,7 @@ COMPATIBLE = Vendor(
 
 
 def _anthropic(asked: ClientOptions) -> "BaseChatModel":
-    """The integration has no parameter for a client; it stores its client on the model."""
+    """The integration has no parameter for a client, but it stores its client on the model."""
     import anthropic
     import httpx2
 
@@ -312,11 +313,11 @@ def _ollama_options(form: RequestForm, shape: type[BaseModel]) -> dict[str, Any]
 
 
 def _google(asked: ClientOptions) -> "BaseChatModel":
-    """The model's client is a public field, so it is replaced by one over the project's."""
+    """The model's client is a public field. It is replaced by a client that sends over the project's client."""
     from google import genai
     from google.genai import types
 
-    once = 1  # attempts; 0 would mean the client's default of five
+    once = 1  # number of attempts; 0 would mean the client's default of five
     tried = {"max_retries": once, "client_args": _unused_client_options()}
     model: Any = _init_chat_model(asked, "google_genai", base_url=_NO_ADDRESS, api_key=_NO_KEY, vertexai=False, **tried)
     options = types.HttpOptions(base_url=asked.url, httpx_async_client=asked.http, client_args=_unused_client_options())
@@ -378,7 +379,7 @@ _VENDORS = (
     ),
 )
 VENDORS: Mapping[str, Vendor] = {vendor.prefix: vendor for vendor in _VENDORS}
-"""By prefix."""
+"""All vendors, by the prefix of their models' names."""
 
 
 def vendor_of(name: str) -> tuple[Vendor, str]:

@@ -1,8 +1,8 @@
-"""A chat model as the judge of many passages a call: it reads each passage once, for all sides.
+"""A chat model that judges many passages in each call. It gets each passage once, for all sides.
 
 Passages are grouped under their documents' headings. Labels and the order of documents and sides are random in each
-call, against position bias. Passages without a verdict are asked about once more; the rest stay unjudged. Grades map to
-probabilities: clear support to 0.95, weak support to 0.65.
+call, to prevent position bias. If the model gives no verdict on a passage, the judge asks about the passage once more;
+then the passage stays unjudged. Clear support becomes the probability 0.95, weak support 0.65.
 """
 
 import math
@@ -34,15 +34,16 @@ T = TypeVar("T")
 class BatchSplitter:
     """Asks about up to `most_items` items a call.
 
-    A call that the server refuses or truncates as too long is repeated in halves, down to one item. Later calls keep
-    the smaller size.
+    If the server refuses or truncates a call as too long, its items are sent again in two halves, and so on down to one
+    item. Later calls keep the smaller size.
     """
 
     def __init__(self, most_items: int) -> None:
         self.most_items = most_items
 
     def parts(self, items: Sequence[T], characters: int, most: int) -> Iterator[Sequence[T]]:
-        """The items of each call, in parts of similar size. `characters`: of all items; `most`: of a call, about."""
+        """The items of each call, in parts of similar size. `characters`: of all items. `most`: about the largest
+        number of characters in a call."""
         calls = max(1, math.ceil(len(items) / self.most_items), math.ceil(characters / most))
         return batches(items, max(1, math.ceil(len(items) / calls)))
 
@@ -68,15 +69,15 @@ def labels(kind: str, number: int) -> list[str]:
 
 
 def with_random_labels(items: Iterable[T], kind: str) -> dict[str, T]:
-    """The items in random order by random labels, against position bias."""
+    """The items in random order, by random labels. This prevents position bias."""
     order = list(items)
     _random.shuffle(order)
     return dict(zip(labels(kind, len(order)), order, strict=True))
 
 
 def documents_as_data(labels_of: Mapping[str, Passage]) -> str:
-    """The labelled passages as data, one per line, under one heading per document, in the document's order. Documents
-    follow the order of the labels."""
+    """The labelled passages as data, with one passage per line and one heading per document. A document's passages keep
+    their order. Documents follow the order of the labels."""
     documents: dict[tuple[str, str], list[str]] = {}
     for label, passage in labels_of.items():
         documents.setdefault(passage.document, []).append(label)
@@ -103,8 +104,8 @@ def passage_line(passage: Passage) -> str:
     return one_line(section + speaker + passage.text)
 
 
-_CHARACTERS = 24_000  # of the passages of a call at most
-_SIDES = 12  # statements of a call at most
+_CHARACTERS = 24_000  # most characters of the passages in a call
+_SIDES = 12  # most statements in a call
 _ATTEMPTS = 2
 
 Floats = NDArray[np.float32]
@@ -129,7 +130,7 @@ class Verdicts(BaseModel):
 
 
 class BatchJudge(Judge):
-    """Works with any chat model. It belongs to the event loop that first uses it, as its ChatModel does."""
+    """A judge that works with any chat model. Judge and ChatModel belong to the event loop that first uses them."""
 
     reads_documents = True
 
@@ -147,8 +148,8 @@ class BatchJudge(Judge):
         await self._model.aclose()
 
     async def read(self, question: str, sides: Sequence[JudgedSide], passages: Sequence[Passage]) -> PassageVerdicts:
-        """Probabilities in steps of the grades. Raises ProviderDownError, ProviderReplyError, and BudgetError before
-        the first verdict."""
+        """Judges each passage for all sides. The probabilities are those of the grades. Raises ProviderDownError,
+        ProviderReplyError, and BudgetError before the first verdict."""
         found = np.full((2 * len(sides) + 1, len(passages)), np.nan, np.float32)
         order = sorted(range(len(passages)), key=lambda i: (passages[i].document, passages[i].position))
         characters = sum(len(passage_line(p)) for p in passages)
@@ -163,7 +164,7 @@ class BatchJudge(Judge):
         return combine_verdicts(sides, found[: len(sides)], found[len(sides) : -1], found[-1])
 
     async def support(self, pairs: Sequence[Pair]) -> Floats:
-        """Each text is one document, for up to _SIDES statements a call."""
+        """Judges each text as one document, for up to _SIDES statements in a call."""
         question = next((p.question for p in pairs if p.question), "")
         both = [
             JudgedSide(*two, p.form) for p in pairs for two in ((p.statement, p.contrary), (p.contrary, p.statement))
@@ -200,8 +201,8 @@ class BatchJudge(Judge):
 
 
 def _record(said: Verdicts, sides: dict[str, int], passages: dict[str, int], found: Floats) -> None:
-    """Writes a reply into `found`: rows of support and of opposition for each side, then one row for 'on the question'.
-    sides, passages: indices by label; unknown labels are ignored."""
+    """Writes a reply into `found`. Its rows are support and opposition for each side, then one row for 'on the
+    question'. sides, passages: indices by label. Unknown labels are ignored."""
     with_sides = [v for v in said.verdicts if v.passage in passages and sides.keys() & {*v.supported, *v.against}]
     on = {*said.no_side, *(v.passage for v in with_sides)}
     for label in on.union(said.off_question).intersection(passages):

@@ -1,4 +1,4 @@
-"""A chat model checks written claims: do the cited passages say the claim, and does it serve its side?"""
+"""A chat model checks written claims: do the cited passages say the claim, and does the claim support its side?"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import BatchSplitter, documents_as_data, passage_line, with_random_labels
 from tools.passages import Passage
 
-_CHARACTERS = 40_000  # of the passages and claims of a call, approximately
+_CHARACTERS = 40_000  # about the most characters of the passages and claims in a call
 _ATTEMPTS = 2
 _PROBABILITY = {"yes": 0.95, "partly": 0.3, "no": 0.05}
 
@@ -24,9 +24,9 @@ _PROBABILITY = {"yes": 0.95, "partly": 0.3, "no": 0.05}
 class ClaimCheck:
     """A written claim to check.
 
-    side: its side's statement, empty without a side. objection: it should argue against that side. passages: the cited
-    ones. hints: problems found by rules. elsewhere: names and numbers of the claim that its documents contain but the
-    cited passages do not.
+    side: the statement of the claim's side, empty without a side. objection: the claim should argue against that side.
+    passages: the cited passages. hints: problems that rules have found. elsewhere: names and numbers of the claim that
+    its documents contain but the cited passages do not.
     """
 
     text: str
@@ -39,8 +39,8 @@ class ClaimCheck:
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict:
-    """Probabilities that the passages say the claim, and that it serves its side; NaN without a verdict. corrected: the
-    claim as the passages say it, if they support it in part."""
+    """The probabilities that the passages say the claim and that the claim supports its side; NaN without a verdict.
+    corrected: the claim as the passages say it, if they support the claim only in part."""
 
     said: float = math.nan
     serves: float = math.nan
@@ -68,7 +68,7 @@ class CheckedClaims(BaseModel):
 
 
 class ClaimChecker:
-    """Works with any chat model. It belongs to the event loop that first uses it, as its ChatModel does."""
+    """A checker that works with any chat model. Checker and ChatModel belong to the event loop that first uses them."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -78,8 +78,8 @@ class ClaimChecker:
     async def check(
         self, claims: Sequence[ClaimCheck], planted: ClaimCheck | None = None
     ) -> tuple[list[ClaimVerdict], bool]:
-        """A verdict for each claim, and whether the model accepted the planted claim, which every call contains and
-        whose passage does not say it. Raises ProviderDownError, ProviderReplyError, BudgetError."""
+        """Returns a verdict for each claim, and whether the model accepted the planted claim. Every call contains a
+        planted claim, which its passage does not say. Raises ProviderDownError, ProviderReplyError, BudgetError."""
         every = [*claims, *([planted] if planted else [])]
         found = [ClaimVerdict()] * len(every)
         fooled: list[bool] = []

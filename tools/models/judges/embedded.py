@@ -1,9 +1,10 @@
-"""The embedded judge: a small cross-encoder, int8 on ONNX Runtime, that reads a statement and a text together.
+"""The embedded judge: a small cross-encoder that scores a statement and a text together. It runs in int8 on ONNX
+Runtime.
 
-It answers whether the text supports or opposes the statement. `python -m evals judge-train` trained it;
-`weights/judge/MODEL_CARD.md` has its data and accuracy. Sentences to show get a closer reading by a second, larger
-model (8 layers, width 768; `weights/close_judge/MODEL_CARD.md`): one forward pass over 'statement | contrary' and the
-text scores both sides.
+The judge scores whether the text supports or opposes the statement. `python -m evals judge-train` trained it.
+`weights/judge/MODEL_CARD.md` describes its data and accuracy. Sentences to show get a closer reading: a second, larger
+model (8 layers, width 768; `weights/close_judge/MODEL_CARD.md`) scores both sides in one forward pass over 'statement |
+opposing statement' and the text.
 """
 
 import hashlib
@@ -29,12 +30,12 @@ ANSWERS = ("support", "oppose")
 FOLDER = WEIGHTS / "judge"
 LARGER_FOLDER = WEIGHTS / "close_judge"
 MAX_LENGTH = 192
-"""Tokens of a pair: enough for a statement and an unsplit text of `windows`."""
+"""Tokens of a pair. They suffice for a statement and the longest text that `windows` does not split."""
 LARGER_LENGTH = 160
-"""Tokens of both statements and a text for the larger model; longer texts are truncated."""
+"""Tokens of both statements and a text for the larger model. Longer texts are truncated."""
 _READING = 3  # version of `joint_statement`, `in_reading_order` and the scoring, part of the judge's name
-_LARGEST_DIFFERENCE = 0.2  # from the stored fp32 probabilities; a wrong build differs far more
-_LEAST_SUPPORT = 0.1  # below this probability the contrary statement is not read
+_LARGEST_DIFFERENCE = 0.2  # largest deviation from the stored fp32 probabilities; a wrong build differs more
+_LEAST_SUPPORT = 0.1  # below this probability of support, the text is not read with `contrary`
 _SURE = 1 - 1e-6
 
 _WORD = re.compile(r"\w+(?:'\w+)?")
@@ -43,12 +44,13 @@ _Logits = Mapping[tuple[str, str], NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Logistic regressions from logits to a probability (Platt 1999), fitted on held-out data, and the threshold.
+    """Logistic regressions that map logits to a probability (Platt 1999), and the threshold. All were fitted on
+    held-out data.
 
-    `alone`: weights of the statement's two logits, and an offset. `told`: with a contrary statement, weights of the
-    statement's and the contrary's two logits each, and an offset. `close`: weights of the small and of the larger
-    model's logit for a side, and an offset. `answer`, `answer_close`: replace `alone` and `close` for questions, where
-    support means 'Yes' and opposition means 'No'.
+    Each tuple ends with an offset. `alone`: weights of the statement's two logits. `told`: weights of four logits, two
+    of the statement and two of the opposing statement. `close`: weights of the small model's and the larger model's
+    logit for a side. `answer` and `answer_close` replace `alone` and `close` for questions. There support means 'Yes'
+    and opposition means 'No'.
     """
 
     alone: tuple[float, ...]
@@ -65,7 +67,7 @@ class EmbeddedJudge(LocalJudge):
     def __init__(
         self, model: Int8Model, name: str, calibration: Calibration, closer: Callable[[], Int8Model] | None = None
     ) -> None:
-        """closer: loads the larger model; without it there is no closer reading."""
+        """closer: loads the larger model. Without `closer` the judge has no closer reading."""
         self._model = model
         self._closer = closer
         self.reads_closely = closer is not None
@@ -74,9 +76,9 @@ class EmbeddedJudge(LocalJudge):
         self.threshold = calibration.threshold
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """Probabilities of support, from the best window. If a contrary statement is known and support is possible, the
-        text is read with both statements. An answer needs only one reading of its question. A text supports a statement
-        that is identical to it."""
+        """Probabilities of support, from the best window. If the opposing statement is known and support is possible,
+        the judge scores the text with both statements. In the form 'answer' one pass over the question is enough. A
+        text that is identical to the statement supports the statement."""
         if not pairs:
             return np.zeros(0, np.float32)
         parts, places = split_into_windows(pairs)
@@ -94,8 +96,8 @@ class EmbeddedJudge(LocalJudge):
         return best_window_scores(scores, places, len(pairs))
 
     def score_both(self, pairs: Sequence[Pair], closely: bool = False) -> NDArray[np.float32]:
-        """One forward pass with the statement scores support and opposition. A second pass with the contrary does not
-        improve the side (docs/results.md)."""
+        """One forward pass with the statement scores support and opposition. A second pass with the opposing statement
+        does not improve the choice of the side (docs/results.md)."""
         if closely and self._closer is not None and pairs:
             return self._closely(pairs, self._closer())
         parts, places = split_into_windows(pairs)
@@ -104,11 +106,11 @@ class EmbeddedJudge(LocalJudge):
         )
 
     def _closely(self, pairs: Sequence[Pair], larger_model: Int8Model) -> NDArray[np.float32]:
-        """The closer reading by both models: a regression on each model's logit for a side. The larger model reads the
-        text in context, if known.
+        """The closer reading: a regression on both models' logits for a side. The larger model gets the text in its
+        context, if the context is known.
 
-        Both read the statements in alphabetical order, so exchanged statements get exactly exchanged probabilities. A
-        text argues for a statement that is identical to it.
+        Both models get the statements in alphabetical order, so exchanged statements get exactly exchanged
+        probabilities. A text that is identical to a statement argues for this statement.
         """
         parts, places = split_into_windows(pairs)
         first = [in_reading_order(p) for p in parts]
@@ -137,7 +139,8 @@ class EmbeddedJudge(LocalJudge):
         return dict(zip(asked, self.logits(asked), strict=True))
 
     def _without_contrary(self, pairs: Sequence[Pair], logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Probabilities that each text supports the statement, and the contrary, from the statement's logits."""
+        """The probabilities that each text supports the statement and the opposing statement, from the statement's
+        logits alone."""
         fitted = {"statement": self._calibration.alone, "answer": self._calibration.answer}
         own, other, offset = np.array([fitted[p.form] for p in pairs], np.float32).reshape(-1, 3).T[:, :, None]
         scores = sigmoid(np.asarray(logits * own + logits[:, ::-1] * other + offset, np.float32))
@@ -149,7 +152,8 @@ class EmbeddedJudge(LocalJudge):
 
 
 def _in_side_order(scores: NDArray[np.float32], pairs: Sequence[Pair]) -> NDArray[np.float32]:
-    """Converts probabilities of yes and no, (n, 2), to those of a pair's statement and its contrary."""
+    """Converts probabilities of yes and no, shape (n, 2), to probabilities of each pair's statement and opposing
+    statement."""
     denying = np.array([p.form == "answer" and not p.affirms for p in pairs], bool)
     return np.where(denying[:, None], scores[:, ::-1], scores)
 
@@ -159,7 +163,7 @@ def _normalised_words(text: str) -> list[str]:
 
 
 def logistic(values: NDArray[np.float32], weights: Sequence[float]) -> float:
-    """1 / (1 + exp(-(values · weights + offset))); the last weight is the offset."""
+    """1 / (1 + exp(-(values · weights + offset))). The last weight is the offset."""
     return float(sigmoid(np.asarray(values @ np.array(weights[:-1], np.float32) + weights[-1], np.float32)))
 
 
@@ -200,12 +204,12 @@ def sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def joint_statement(statement: str, contrary: str) -> str:
-    """Two contrary statements as one text, so that one pass judges both."""
+    """Joins two opposing statements to one text, so that one pass judges both statements."""
     return f"{statement} | {contrary}"
 
 
 def in_reading_order(pair: Pair) -> Pair:
-    """The pair with its statements in alphabetical order. An answer is read as its question."""
+    """The pair with its statements in alphabetical order. A pair of the form 'answer' becomes its question."""
     if pair.form == "answer":
         return Pair(pair.query, pair.text, placed=pair.placed)
     return swap_statements(pair) if pair.contrary and pair.contrary < pair.statement else pair
@@ -238,8 +242,9 @@ def _fingerprint() -> str:
 
 
 def larger_model_logits(model: Int8Model, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-    """Logits that each text supports the statement, and its contrary, shape (n, 2). The pairs' statements are in
-    reading order; the text is read in context, if known. Without a contrary the second logit is the text's opposition.
+    """The logits that each text supports the statement and the opposing statement, shape (n, 2). The pairs' statements
+    are in the order of `in_reading_order`. The model gets the text in its context, if known. Without an opposing
+    statement the second logit is the text's opposition.
     """
     asked = [
         (joint_statement(p.statement, p.contrary) if p.contrary else p.statement, p.placed or p.text) for p in pairs

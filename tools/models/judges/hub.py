@@ -1,7 +1,8 @@
-"""A user's own judge: a classifier of text pairs, from a folder or downloaded (extra `models`).
+"""A judge that the user supplies: a classifier of text pairs, from a folder or downloaded (extra `models`).
 
-It does the closer reading and scores single pairs; the embedded judge reads everything else. A model with labels for
-entailment reads the text as premise and the statement as hypothesis; other models read the statement and the text.
+This judge does the closer reading and scores single pairs. The embedded judge scores everything else. A model with
+entailment labels gets the text as premise and the statement as hypothesis. Any other model gets the statement first and
+the text second.
 """
 
 import hashlib
@@ -40,8 +41,8 @@ class HubJudge(LocalJudge):
         self.threshold = embedded.threshold
 
     def calibrate(self, cases: Callable[[], Sequence[tuple[Pair, bool]]], cache: VectorCache) -> None:
-        """Fits the probabilities (Platt 1999) to pairs whose text argues for the statement (True) or is about something
-        else, or loads a cached fit."""
+        """Fits the probabilities to labelled pairs (Platt 1999), or loads a cached fit. A label is True if the text
+        argues for the statement, and False if the text is about something else."""
         if (kept := cache.known(self.name, ["fit"]).get("fit")) is None:
             from sklearn.linear_model import LogisticRegression
 
@@ -68,8 +69,8 @@ class HubJudge(LocalJudge):
         return best_window_scores(scores, places, len(pairs))
 
     def _leanings(self, pairs: Sequence[Pair]) -> Floats:
-        """Log odds of the supporting label minus those of the opposing label, for the statement and for its contrary or
-        denial, (n, 2)."""
+        """The log odds of the supporting label minus those of the opposing label, shape (n, 2): for the statement, and
+        for the opposing statement or, if unknown, the statement's denial."""
         asked = [_texts(p, infers=self._infers) for p in (*pairs, *map(_opposite, pairs))]
         with model_errors(self._folder):
             from sentence_transformers import CrossEncoder
@@ -85,7 +86,7 @@ class HubJudge(LocalJudge):
 
 
 def _log_odds(logits: Floats, label: int) -> Floats:
-    """Log odds of the label against all others. A single score already is one."""
+    """The log odds of the label against all other labels. A model's single score already is a log odds."""
     others = np.delete(logits, label, axis=2)
     return (logits[:, :, label] - (np.logaddexp.reduce(others, axis=2) if others.size else 0)).T
 
@@ -96,7 +97,7 @@ def _texts(pair: Pair, *, infers: bool) -> tuple[str, str]:
 
 
 def _opposite(pair: Pair) -> Pair:
-    """The same text with the contrary statement, or else the denial."""
+    """The same text with the opposing statement; with the statement's denial if no opposing statement is known."""
     denied = f"{'No' if pair.affirms else 'Yes'}: {pair.query}"
     denied = denied if pair.form == "answer" else f"It is wrong to say: {pair.statement}"
     return replace(pair, statement=pair.contrary or denied)

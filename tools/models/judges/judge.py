@@ -1,4 +1,4 @@
-"""The interface of all judges, and the windows in which they read long texts."""
+"""The interface of all judges, and the windows into which long texts are split."""
 
 import asyncio
 import math
@@ -31,11 +31,11 @@ AFFIRMING = ("Yes", "Agree", "For")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A statement and a text to judge. `contrary`: the opposing statement, if any. `question`: the disputed question,
-    which only some judges read.
+    """A statement and a text to judge. `contrary`: the opposing side's statement; empty if unknown. `question`: the
+    disputed question. Only some judges read the question.
 
-    In the form 'answer' the statement is an answer word and the question ('No: Is it so?'), and the contrary has the
-    other word. Judges may have a separate calibration for each form.
+    In the form 'answer' the statement consists of an answer word and the question ('No: Is it so?'). Its `contrary` has
+    the other answer word ('Yes: Is it so?'). A judge may have a separate calibration for each form.
     """
 
     statement: str
@@ -44,11 +44,11 @@ class Pair:
     question: str = field(default="", compare=False)
     form: PairForm = "statement"
     placed: str = ""
-    """The text with its neighbours (`in_context`), for the closer reading."""
+    """The text with its neighbouring sentences (`in_context`), for the closer reading."""
 
     @property
     def query(self) -> str:
-        """The question without its answer word; the statement itself in the other form."""
+        """The question without its answer word. In the other form: the statement itself."""
         return self.statement.partition(": ")[2] if self.form == "answer" else self.statement
 
     @property
@@ -59,7 +59,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSide:
-    """A side of a question; `contrary` and `form` as in `Pair`."""
+    """A side of a question. `contrary` and `form` mean the same as in `Pair`."""
 
     statement: str
     contrary: str = ""
@@ -70,8 +70,9 @@ class JudgedSide:
 class PassageVerdicts:
     """A judge's verdicts on n passages for k sides.
 
-    support, opposition: probabilities that a passage argues for or against a side, (k, n); NaN if not judged.
-    on_question: 1 if a passage is about the question, else 0, (n,); NaN if the judge does not say.
+    support, opposition: the probabilities that a passage argues for a side and against a side, shape (k, n); NaN if the
+    judge has not judged the passage. on_question: 1 if a passage is about the question, else 0, shape (n,); NaN if the
+    judge does not tell.
     """
 
     support: Floats
@@ -82,8 +83,8 @@ class PassageVerdicts:
 def combine_verdicts(
     sides: Sequence[JudgedSide], support: Floats, opposition: Floats, on_question: Floats
 ) -> PassageVerdicts:
-    """Verdicts in which support of a side's contrary counts as opposition, and clear opposition to the contrary counts
-    as support. Weak opposition may mean a third side."""
+    """Combines the verdicts of a side and its opposing side. Support of the opposing side counts as opposition to the
+    side. Clear opposition to the opposing side counts as support of the side; weak opposition may mean a third side."""
     places = {side.statement: at for at, side in enumerate(sides)}
     folded, opposed = support.copy(), opposition.copy()
     for at, side in enumerate(sides):
@@ -94,7 +95,7 @@ def combine_verdicts(
 
 
 def swap_statements(pair: Pair) -> Pair:
-    """The pair with statement and contrary exchanged."""
+    """The pair with the statement and the opposing statement exchanged."""
     return replace(pair, statement=pair.contrary, contrary=pair.statement)
 
 
@@ -104,11 +105,12 @@ class Judge(ABC):
     name: identifies the scores.
     threshold: the probability above which a passage counts as support, calibrated on development data.
     address: empty for a judge in this process.
-    chat: the chat model of a judge that reads many passages a call.
-    reads_closely: has a closer reading.
-    reads_documents: judges passages better than the embedded judge judges their sentences, so its verdicts are final.
-    essays_only: was trained on essays, so it cannot judge users' own words.
-    first: the judge of the passages, if this one only judges sentences to show.
+    chat: the chat model of a judge that reads many passages in each call.
+    reads_closely: the judge has a second, more accurate model for single sentences (the closer reading).
+    reads_documents: the judge's verdicts on passages are better than the embedded judge's verdicts on sentences, so
+    they are final.
+    essays_only: the judge was trained on essays, so it cannot judge users' own words.
+    first: another judge that judges the passages, if this judge only judges the sentences to show.
     answer_note: a note on the judge for the answer.
     """
 
@@ -127,17 +129,18 @@ class Judge(ABC):
         """Probabilities that each text supports its statement, shape (n,); NaN if not judged in time."""
 
     async def stances(self, pairs: Sequence[Pair], closely: bool = False) -> Floats:
-        """Probabilities that each text supports the statement, and its contrary, shape (n, 2); NaN if not judged. Every
-        pair needs a contrary.
+        """The probabilities that each text supports the statement and that it supports the opposing statement, shape
+        (n, 2); NaN if not judged. Every pair needs `contrary`.
 
-        closely: use the closer reading if there is one. It is more accurate and many times slower, so it is for
-        sentences to show.
+        closely: use the closer reading if the judge has one. The closer reading is more accurate but many times slower,
+        so only the sentences to show get it.
         """
         both = await self.support([*pairs, *map(swap_statements, pairs)])
         return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
 
     async def read(self, question: str, sides: Sequence[JudgedSide], passages: Sequence["Passage"]) -> PassageVerdicts:
-        """Judges each passage for all sides. By default one pair per side and passage, first passages first."""
+        """Judges each passage for all sides. By default the judge scores one pair per side and passage, in the
+        passages' order."""
         texts = [prose_text(p.text) for p in passages]
         pairs = [Pair(s.statement, text, s.contrary, question, s.form) for text in texts for s in sides]
         support = (await self.support(pairs)).reshape(len(passages), len(sides)).T
@@ -155,7 +158,7 @@ class LocalJudge(Judge):
         """Probabilities of support, shape (n,)."""
 
     def score_both(self, pairs: Sequence[Pair], closely: bool = False) -> Floats:
-        """Probabilities of support for the statement and its contrary, shape (n, 2)."""
+        """Probabilities of support for the statement and for the opposing statement, shape (n, 2)."""
         return np.stack([self.score(pairs), self.score([swap_statements(p) for p in pairs])], axis=1)
 
     async def support(self, pairs: Sequence[Pair]) -> Floats:
@@ -185,17 +188,18 @@ class LocalJudge(Judge):
 # A sentence in context
 
 MARKS = ("⟨", "⟩")
-"""Enclose the judged sentence. Tokenizers of BERT's family have a token for each."""
+"""The marks around the judged sentence. Tokenizers of BERT's family have a token for each mark."""
 PLACE_TOKENS = 96
 _TITLE_TOKENS = 14
 _PIECE = re.compile(r"\w{1,7}|[^\w\s]")  # at least a token: tokenizers split longer words
 
 
 def in_context(title: str, before: str, text: str, after: str) -> str:
-    """The sentence between MARKS, after the document's title and the previous sentence, before the next sentence.
+    """The sentence in its context: the document's title, the previous sentence, the sentence between MARKS, the next
+    sentence.
 
-    Title and neighbours are truncated to about PLACE_TOKENS tokens in all; the sentence is not. Without title and
-    neighbours it is returned unchanged.
+    The title and the neighbouring sentences are truncated to about PLACE_TOKENS tokens in all. The sentence is never
+    truncated. A sentence without title and neighbours is returned unchanged.
     """
     title, before, text, after = map(judged_text, (title, before, text, after))
     if not (title or before or after):
@@ -235,9 +239,9 @@ def judged_text(text: str) -> str:
 
 
 def windows(text: str) -> list[str]:
-    """The clean text, or windows of 100 words at equal distances; the last window ends with the text.
+    """The clean text if it is short; else windows of 100 words at equal distances. The last window ends with the text.
 
-    The best window counts (MaxP, Dai and Callan 2019).
+    The best window decides the text's score (MaxP, Dai and Callan 2019).
     """
     words = judged_text(text).split()
     if len(words) <= _WHOLE_WORDS:
@@ -255,7 +259,7 @@ def split_into_windows(pairs: Sequence[Pair]) -> tuple[list[Pair], list[int]]:
 
 
 def best_window_scores(scores: NDArray[np.float32], places: Sequence[int], count: int) -> NDArray[np.float32]:
-    """The highest score of each of `count` pairs over its windows; NaN if a window has none.
+    """The highest score of each of `count` pairs over the pair's windows; NaN if any window has no score.
 
     scores: shape (windows,) or (windows, k); the result has `count` rows.
     """

@@ -1,13 +1,15 @@
-"""The probability that a quotation argues for a side, from judge scores of the sentence and its surroundings.
+"""The probability that a quotation argues for a side. It is computed from judge scores of the sentence and its context.
 
-A sentence alone is often ambiguous: 'Workers would lose their evenings.' may be for or against a rule. So three
-leanings (log odds of a side minus those of the contrary side) are added: of the sentence, of the rest of its passage
-(weighted by how much each sentence argues), and of all its speaker's sentences in the document. If the rest of the
-passage leans the other way, the sentence is not quoted for the side.
+A sentence alone is often ambiguous: 'Workers would lose their evenings.' may be for or against a rule. So the
+probability combines three leanings. A leaning is the log odds of a side minus the log odds of the opposing side. The
+first leaning is the sentence's. The second is that of the rest of its passage, where each sentence's weight is how much
+it argues. The third is that of all sentences of the same speaker in the document. If the rest of the passage leans
+towards the opposing side, the sentence is not quoted for the side.
 
-Relevance to the dispute is estimated separately, since most retrieved passages fail it: the passage's cosine to the
-centre of the passages nearest to the question, its distance relative to them, the judge's score of the passage, and the
-cosine of the nearest passage, which is low if no document is about the topic.
+Relevance to the dispute is estimated separately, because most retrieved passages are not relevant. Its features are the
+passage's cosine to the centroid of the passages nearest to the question, its similarity to the question relative to
+theirs, the judge's score of the passage, and the cosine of the nearest passage. The last feature is low if no document
+is about the topic.
 """
 
 import json
@@ -24,7 +26,7 @@ from tools.errors import ModelError
 Floats = NDArray[np.float64]
 FILE = Path(__file__).parents[2] / "weights" / "quoting.json"
 AGAINST_ITSELF = -0.4
-"""Leaning, in log odds, below which a sentence argues for the other side, whatever its surroundings."""
+"""A leaning in log odds. A sentence with a lower leaning argues for the other side, whatever its context."""
 CENTRAL = 5
 RELEVANCE_FEATURES = 4
 """Number of features of `relevance_features`."""
@@ -36,10 +38,11 @@ _EXTREME = 0.002
 class QuotingWeights:
     """Weights of the leanings, weights and offset of the relevance features, and thresholds.
 
-    near: cosine of the nearest sentence to the question below which no side has a case. case: probability of relevance
-    and side above which a sentence belongs to the side's case. alone: least log odds of the sentence itself. told: log
-    odds above which a document argues for a side, from its speaker's mean plus `closer` times a closely read sentence,
-    times the relevance. All but `near`, `alone` and `closer` were fitted (docs/decisions/0025-what-was-taken-out.md).
+    near: if the cosine of the nearest sentence to the question is lower, no side gets any evidence. case: a sentence
+    belongs to a side's evidence (its case) if the probability of relevance and side is higher. alone: least log odds of
+    the sentence itself. told: a speaker in a document argues for a side if the log odds are higher. These are the
+    speaker's mean plus `closer` times those of a sentence with a closer reading, times the relevance. All but `near`,
+    `alone` and `closer` were fitted (docs/decisions/0025-what-was-taken-out.md).
     """
 
     own: float
@@ -58,7 +61,7 @@ class QuotingWeights:
 
 
 def stance_log_odds(stances: Floats) -> tuple[Floats, Floats]:
-    """For each text the log odds of the first side against the second, and how much it argues for either.
+    """For each text: the log odds of the first side against the second, and how much the text argues for either side.
 
     stances: probabilities of support for each side, (n, 2); NaN if unknown.
     """
@@ -68,7 +71,7 @@ def stance_log_odds(stances: Floats) -> tuple[Floats, Floats]:
 
 
 def mean_log_odds(lean: Floats, weight: Floats, of: Iterable[Sequence[int]]) -> Floats:
-    """The weighted mean log odds of each selection of texts, (n,); 0 without known values."""
+    """The weighted mean log odds of each selection of texts, shape (n,); 0 if no value is known."""
     known = [[i for i in rows if not np.isnan(lean[i])] for rows in of]
     return np.array([np.average(lean[rows], weights=weight[rows]) if rows else 0.0 for rows in known], np.float64)
 
@@ -76,14 +79,14 @@ def mean_log_odds(lean: Floats, weight: Floats, of: Iterable[Sequence[int]]) -> 
 def side_probability(features: Floats, quoting: QuotingWeights) -> Floats:
     """The probability that each text argues for the first side rather than the second, shape (n,).
 
-    features: leanings of the sentence, the rest of its passage and its speaker, (n, 3). No intercept, so that exchanged
-    sides get exchanged probabilities.
+    features: the leanings of the sentence, of the rest of its passage and of its speaker, shape (n, 3). The regression
+    has no intercept, so exchanged sides get exchanged probabilities.
     """
     return _sigmoid(features @ np.array([quoting.own, quoting.passage, quoting.document]))
 
 
 def relevance_probability(grounds: Floats, quoting: QuotingWeights) -> Floats:
-    """The probability that each text is relevant to the dispute, shape (n,); 0 if no passage is near enough to the
+    """The probability that each text is relevant to the dispute, shape (n,); 0 if no passage is similar enough to the
     question.
 
     grounds: of `relevance_features`, (n, RELEVANCE_FEATURES).
@@ -94,13 +97,13 @@ def relevance_probability(grounds: Floats, quoting: QuotingWeights) -> Floats:
 
 
 def relevance_features(vectors: Floats, nearness: Floats, judged: Floats, asked: Floats) -> Floats:
-    """Features of relevance, (n, RELEVANCE_FEATURES): cosine to the mean of the CENTRAL passages nearest to the
-    question (pseudo-relevance feedback, Rocchio 1971), nearness minus the mean of the CENTRAL highest, the judge's
-    score, and the highest of `asked`.
+    """The features of relevance, shape (n, RELEVANCE_FEATURES): the cosine to the mean of the CENTRAL passages nearest
+    to the question (pseudo-relevance feedback, Rocchio 1971), `nearness` minus the mean of its CENTRAL highest values,
+    the judge's score, and the highest value of `asked`.
 
-    vectors: unit, of the passages, (n, dimensions). nearness: highest cosine of a passage's sentence to the question or
-    a statement, (n,). judged: the higher of the probabilities of support for either side, 0 if not judged, (n,). asked:
-    highest cosine of a passage's sentence to the question, (n,).
+    vectors: the passages' unit vectors, shape (n, dimensions). nearness: the highest cosine of any sentence of a
+    passage to the question or a statement, shape (n,). judged: the higher probability of support of the two sides, 0 if
+    not judged, shape (n,). asked: the highest cosine of any sentence of a passage to the question, shape (n,).
     """
     if not len(vectors):
         return np.zeros((0, RELEVANCE_FEATURES))
@@ -112,13 +115,15 @@ def relevance_features(vectors: Floats, nearness: Floats, judged: Floats, asked:
 
 
 def case_of(sure: Floats, features: Floats, quoting: QuotingWeights) -> NDArray[np.bool_]:
-    """Which texts belong to a side's case, (n,): sure enough, clear alone, and not contradicted by the rest of their
-    passage. sure: of `side_confidence`, NaN if not judged. features: as in `side_probability`."""
+    """Which texts belong to a side's evidence, shape (n,). Such a text is probable enough, argues for the side by
+    itself, and is not contradicted by the rest of its passage. sure: the output of `side_confidence`, NaN if not
+    judged. features: as in `side_probability`."""
     return np.asarray((np.nan_to_num(sure) >= quoting.case) & (features[:, 0] >= quoting.alone) & (features[:, 1] >= 0))
 
 
 def argues(features: Floats, grounds: Floats, closely: NDArray[np.bool_], quoting: QuotingWeights) -> NDArray[np.bool_]:
-    """Whether each text's speaker argues for the first side, (n,). closely: which texts the larger model read, (n,)."""
+    """Whether each text's speaker argues for the first side, shape (n,). closely: which texts the larger model has
+    judged, shape (n,)."""
     speaker = features[:, 2] + quoting.closer * np.where(closely, features[:, 0], 0.0)
     return np.asarray(speaker * relevance_probability(grounds, quoting) >= quoting.told)
 

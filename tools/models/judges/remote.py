@@ -1,10 +1,10 @@
-"""Judges behind an address: a cross-encoder on vLLM (`ScoreJudge`) and a chat model asked Yes or No (`ChatJudge`).
+"""Judges on a server: a cross-encoder on vLLM (`ScoreJudge`), and a chat model that answers Yes or No (`ChatJudge`).
 
-Requests are concurrent within the time left. The first request determines the form: the judge tries its list of forms,
-best first, until the server accepts one.
+The judge sends concurrent requests until the deadline. The first request determines the form: the judge tries its list
+of forms, best first, until the server accepts a form.
 
-`ChatJudge` scores P(Yes) / (P(Yes) + P(No)) over the first token of the answer, over all spellings of the words.
-Without log-probabilities a verdict counts as 1 or 0, and the answer notes it.
+`ChatJudge` scores P(Yes) / (P(Yes) + P(No)) over the first token of the answer, over all spellings of the words. If the
+server returns no log-probabilities, a verdict counts as 1 or 0, and the answer has a note about this.
 """
 
 import math
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     import httpx
 
 
-_ABOUT_FORM = (400, 413, 422)  # statuses of refusals of the form
+_ABOUT_FORM = (400, 413, 422)  # HTTP statuses that refuse the form of a request
 _FORM_ATTEMPTS = 3  # requests without a usable answer, after which the judge gives up
 
 Form = dict[str, Any]
 
 
 class OtherFormError(ProviderReplyError):
-    """The server refuses this form of the request, or its reply cannot be used."""
+    """The server refuses this form of the request, or sends an unusable reply."""
 
 
 class UnfitModelError(ProviderReplyError):
@@ -49,7 +49,7 @@ class UnfitModelError(ProviderReplyError):
 
 @dataclass
 class _Scores:
-    """The scores of one call so far, NaN if missing, and counts of usable answers."""
+    """The scores of one call so far (NaN if missing), and the number of usable answers."""
 
     pairs: Sequence[Pair]
     scores: NDArray[np.float32]
@@ -67,13 +67,13 @@ class _Scores:
 
 
 class ServerJudge(ModelEndpoint, Judge):
-    """Probabilities of support from a server. `contrary` is ignored: one question per pair.
+    """Probabilities of support from a server. The judge asks one question per pair and ignores `contrary`.
 
     `name` identifies model, address and prompt.
     """
 
     forms: Sequence[Form]
-    """What may be added to a request, best first."""
+    """The forms: fields that may be added to a request, best first."""
 
     def __init__(
         self,
@@ -88,7 +88,8 @@ class ServerJudge(ModelEndpoint, Judge):
         seconds: float = ENDPOINT_SECONDS,
         price: Price | None = None,
     ) -> None:
-        """together: pairs in one request. concurrency: concurrent requests. The others are those of `ModelEndpoint`."""
+        """together: pairs in one request. concurrency: concurrent requests. `ModelEndpoint` describes the other
+        parameters."""
         super().__init__(url, model, key, seconds, price)
         self.name = f"{name}-{sha256(self.address.encode()).hexdigest()[:6]}"
         self.threshold = threshold
@@ -97,7 +98,8 @@ class ServerJudge(ModelEndpoint, Judge):
         self._form: Form | None = None
 
     async def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """Probabilities, shape (n,); NaN without a verdict before the deadline or the end of the budget.
+        """Probabilities, shape (n,); NaN for pairs without a verdict when the deadline is reached or the budget is used
+        up.
 
         Raises ProviderDownError if the server fails, ProviderReplyError if more than half of its answers are unusable,
         BudgetError if the budget does not allow a single answer.
@@ -157,13 +159,13 @@ class ServerJudge(ModelEndpoint, Judge):
 
     @abstractmethod
     async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
-        """One request: a probability for each pair, NaN without a verdict.
+        """Sends one request. Returns a probability for each pair, NaN without a verdict.
 
         Raises OtherFormError, UnfitModelError, ProviderReplyError, ProviderDownError, BudgetError.
         """
 
     async def post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
-        """As `ModelEndpoint.post`; raises OtherFormError for a refusal of the form."""
+        """As `ModelEndpoint.post`, but raises OtherFormError if the server refuses the form."""
         try:
             return await super().post(client, url, body)
         except ProviderDownError as exc:
@@ -176,19 +178,19 @@ class ServerJudge(ModelEndpoint, Judge):
 
 
 class ScoreJudge(ServerJudge):
-    """A sequence classifier with one label, whose score is the probability of support.
+    """A sequence classifier with one label. The label's score is the probability of support.
 
     `url`: the server's address, with or without /v1. The statement is the first of the two texts.
     """
 
-    forms = ({"truncate_prompt_tokens": -1}, {})  # to the model's context; otherwise one long text fails the batch
+    forms = ({"truncate_prompt_tokens": -1}, {})  # truncates to the model's context, else a long text fails the batch
 
     def __init__(self, *, model: str, batch: int = 32, **options: Any) -> None:
-        """batch: pairs in one request. The other options are those of `ServerJudge`."""
+        """batch: pairs in one request. `ServerJudge` describes the other options."""
         super().__init__(name=f"score-judge-{model}", model=model, together=batch, **options)
 
     async def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """As in `ServerJudge`; a long text counts by its best window."""
+        """As in `ServerJudge`. The score of a long text is the score of its best window."""
         windows, places = split_into_windows(pairs)
         return best_window_scores(await super().support(windows), places, len(pairs))
 
@@ -239,13 +241,13 @@ class ChatJudge(ServerJudge):
         _LONG_ANSWER | _TOP_5,
         _SHORT_ANSWER,
         _LONG_ANSWER,
-        {"max_completion_tokens": _THOUGHT_TOKENS},  # for models without temperature and max_tokens
+        {"max_completion_tokens": _THOUGHT_TOKENS},  # for models that refuse temperature and max_tokens
     )
 
     def __init__(self, *, model: str, prompt: Prompt | None = None, concurrency: int = 64, **options: Any) -> None:
-        """prompt: by default the project's. The project's prompt gets passage and statement as escaped data; others get
-        them verbatim, so that a published prompt is used word for word. The other options are those of `ServerJudge`.
-        Raises SettingsError for a prompt that lacks a variable."""
+        """prompt: by default the project's prompt. In the project's prompt, passage and statement are escaped data. In
+        any other prompt they are inserted verbatim, so that a published prompt is used word for word. `ServerJudge`
+        describes the other options. Raises SettingsError for a prompt that lacks a variable."""
         self._prompt = _checked(prompt or load_prompt("judge"))
         name = f"chat-judge-{model}-{self._prompt.digest}"
         super().__init__(name=name, model=model, together=1, concurrency=concurrency, **options)
@@ -298,7 +300,8 @@ def _checked(prompt: Prompt) -> Prompt:
 
 
 def from_logprobs(logprobs: Any) -> float | None:
-    """P(Yes) / (P(Yes) + P(No)) at the first word; None if unknown, as for a reply that begins with its reasoning."""
+    """P(Yes) / (P(Yes) + P(No)) at the first word; None if unknown. For example, a reply that begins with its reasoning
+    has no such value."""
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     rows = [t for t in tokens if isinstance(t, dict)] if isinstance(tokens, list) else []
     row = next((row for row in rows if str(row.get("token", "")).strip(_AROUND_WORD)), None)
