@@ -1,4 +1,4 @@
-"""Builds the answer from a run's final state: numbers the citations, collects claims, documents and notes."""
+"""Builds the answer from a run's final state: numbers the citations and collects claims, documents and notes."""
 
 import asyncio
 import contextlib
@@ -47,13 +47,13 @@ class CitationNumbering:
     citations: dict[tuple[tuple[str, str], str], Citation] = field(default_factory=dict)
 
     def cite(self, claim: Claim, passage: int | None = None) -> list[int]:
-        """Returns the numbers of the claim's citations, or of one passage of it."""
+        """Returns the numbers of the claim's citations. passage: only the citations of this passage."""
         quotes = claim.get("evidence") or [claim["text"]] * len(claim["passages"])
         quoted = [(i, q) for i, q in zip(claim["passages"], quotes, strict=True) if passage in (None, i)]
         return list(dict.fromkeys(self._number(self.passages[i], q, claim) for i, q in quoted))
 
     def answers(self, claim: Claim) -> list[int]:
-        """Returns the numbers of the sources that the claim answers; a source does not answer itself."""
+        """Returns the numbers of the sources that the claim answers. A source does not answer itself."""
         met, own = self._answered(claim), self.cite(claim)
         return [n for n in self.cite(met, claim["answers"]) if n not in own] if met else []
 
@@ -62,8 +62,8 @@ class CitationNumbering:
         return [c["text"] for c in replying if self.answers(c)]
 
     def _answered(self, claim: Claim) -> Claim | None:
-        """Returns the opposing claim that this one answers: it cites the passage that the model named, if possible
-        as its first."""
+        """Returns the opposing claim that this claim answers: a claim that cites the passage named by the model.
+        Claims that cite this passage first are preferred."""
         place, passage = _place(claim), claim.get("answers")
         rivals = (c for c in self.claims if c["perspective"] and _place(c) != place and passage in c["passages"])
         return min(rivals, key=lambda c: c["passages"][:1] != [passage], default=None)
@@ -114,7 +114,7 @@ def assemble(
     *,
     by_verdicts: bool = False,
 ) -> Answer:
-    """Returns the public answer. passages: at least the retrieved and quoted ones. same, by_verdicts: as in
+    """Returns the public answer. passages: at least the retrieved and the quoted passages. same, by_verdicts: see
     `answer_documents`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
@@ -151,7 +151,7 @@ def _numbered(
     """Returns the sides with their claims, the sentences of no side, and the crux."""
     order = [*(p["id"] for p in state["perspectives"]), ""]
     for claim in sorted(claims, key=lambda c: (order.index(c["perspective"]), c.get("objection", False))):
-        numbering.cite(claim)  # all get numbers before any claim refers to others
+        numbering.cite(claim)  # every claim has numbers before a claim refers to another
     sides = [_perspective(p, state, claims, numbering) for p in state["perspectives"]]
     also, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("also", "crux"))
     return [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides], also, crux
@@ -189,7 +189,7 @@ def _perspective(
 
 
 def _groups(side: AnswerPerspective, state: RunState, numbering: CitationNumbering) -> list[ResponseGroup]:
-    """Returns the responses of a side with a case, without sentences that verification refused."""
+    """Returns the responses of a side, without sentences that verification refused; empty if the side has no claim."""
     refused = {d["text"] for d in state.get("dropped", []) if d["perspective"] == side.id}
 
     def holds(quote: ScoredQuote) -> bool:
@@ -198,7 +198,7 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: CitationNumberi
         return held and not has_prompt_injection(quote["text"])
 
     def source(passage: int) -> str:
-        """Returns the source of the first passage that says the same."""
+        """Returns the source of the first passage with the same content."""
         first = state.get("duplicate_of", {}).get(passage, passage)
         return numbering.passages[first if first in numbering.passages else passage].source
 
@@ -266,7 +266,7 @@ async def build_answer(
     nearest, same = list[str](), originals_of(passages)
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
     within = Budget(deadline_at=stage_deadline(options, "verify"))
-    with contextlib.suppress(DeadlineError), budget_scope(within):  # optional parts, skipped if late
+    with contextlib.suppress(DeadlineError), budget_scope(within):  # both parts are optional
         same = await in_time(group_same_texts(providers.models, state, passages))
         if SAMPLES in options.collections and not state.get("claims"):
             nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))
