@@ -262,7 +262,7 @@ class RunState(TypedDict, total=False):
     threshold: float  # judge: lowest probability with which a passage counts as support
     served_by: Annotated[dict[str, str], operator.or_]  # every node: provider by stage
     unread_pages: Annotated[dict[str, str], operator.or_]  # retrieve: web pages that could not be read, and why
-    foreign_documents: Annotated[dict[str, str], operator.or_]  # retrieve, judge, lookup: title: language
+    foreign_documents: Annotated[dict[str, str], operator.or_]  # retrieve, judge, lookup: language by title
     failed_providers: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 
 

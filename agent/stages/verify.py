@@ -198,8 +198,8 @@ class _Draft:
 
 
 def _passages_saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
-    """If a cited passage clearly says the claim, drops passages that barely share words with the claim: models also cite
-    passages that only hold the same view. Otherwise returns all passages."""
+    """If a cited passage clearly says the claim, drops passages that barely share words with the claim, because models
+    also cite passages that only hold the same view. Otherwise returns all passages."""
     overlaps = [content_overlap(claim, p.text) for p in passages]
     says = max(overlaps, default=0.0) >= SAYS_CLAIM
     return [p for p, overlap in zip(passages, overlaps, strict=True) if not says or overlap >= BARELY_SAYS_CLAIM]
@@ -330,7 +330,7 @@ class ClaimVerifier:
 
 
 async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck | None:
-    """Pairs a claim with a passage of a document that the claim does not cite. The least similar pair is chosen. Returns
+    """Pairs a claim with a passage of a document that the claim does not cite, choosing the least similar pair. Returns
     None if there is no such pair, or if the passage says the claim."""
     passages = list({p.id: p for d in drafts for p in d.passages}.values())
     claims = await models.encode([d.claim["text"] for d in drafts])
