@@ -95,7 +95,7 @@ def citation_of(number: int, passage: Passage, quote: str, support: float | None
 
 
 def busy_seconds(intervals: Sequence[tuple[float, float]]) -> float:
-    """Returns the length of the union of the intervals."""
+    """Returns the total time that the intervals cover. Overlaps count once."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(tuple(i) for i in intervals):
         total += max(0.0, end - max(start, reached))

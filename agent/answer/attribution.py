@@ -31,7 +31,7 @@ _RECORD = re.compile(
     r"(?i)\b(?:minutes|transcripts?|hearings?|proceedings|meeting|interview|evidence|debate|panel|hansard)\b"
 )
 _ROW = "row of a table"
-_PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a document within a file
+_PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a row or message within a file
 NO_CLEAR_SIDE = "no clear side"
 _WHY_NOT = {
     "repeats": "says the same as another",

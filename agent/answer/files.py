@@ -27,7 +27,7 @@ _FORMS = {
     "row": "  - {}",
 }
 _HEADINGS = {"source": "Sources", "document": DOCUMENTS, "more": HOW_MADE}
-"""Headings of kinds of blocks."""
+"""Maps kinds of blocks to the heading above them."""
 _LISTS = (*_HEADINGS, "also", "case", "objection", "nearest", "unknown")
 """Kinds of blocks that form a list."""
 
@@ -43,9 +43,9 @@ def to_markdown(
 ) -> str:
     """Returns the answer as Markdown. Text of sources is escaped, so that '[2]' is always a citation.
 
-    remote: for a reader at another machine: gives the run's whole id and omits the list of documents. explain: includes
-    all notes. linked: makes sources' addresses links. asked: time of the question (ISO). blocks: these blocks replace
-    the whole answer.
+    remote: the reader is at another machine, so the text gives the run's whole id and omits the list of documents.
+    explain: includes all notes. linked: makes sources' addresses links. asked: time of the question (ISO). blocks:
+    these blocks replace the whole answer.
     """
     lines: list[str] = []
     for kind, group in groupby(blocks or _blocks(answer, explain, documented=not remote), key=_group):

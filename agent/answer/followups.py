@@ -173,8 +173,8 @@ def counter_question(claim: AnswerClaim) -> str:
     return f"What speaks against “{shorten(claim.text, _CLAIM_NAME, placeholder=' …')}”?"
 
 
-_CLAIMS = 2  # per side, in a summary
-_ALSO = 3  # sentences of no side, in a summary without a case
+_CLAIMS = 2  # claims of each side in a summary
+_ALSO = 3  # sentences of no side in a summary without a case
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def summarise_answer(answer: Answer, _: str = "") -> CommandReply:
 
 
 def newer_sources(answer: Answer, _: str = "") -> CommandReply:
-    """Returns the claims of the newer half of the sources."""
+    """Returns the claims that cite the newer half of the sources."""
     if not (dates := sorted(c.date for c in answer.citations if c.date)):
         return CommandReply("None of the sources of this answer has a date.")
     since = median_high(dates)
@@ -251,7 +251,7 @@ def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> 
 
 
 def more_of_side(answer: Answer, what: str) -> CommandReply | CommandSearch:
-    """Returns further sentences of a side's sources, or a deep search if all are shown."""
+    """Returns further sentences of a side's sources. If all are shown, returns a deep search."""
     if (side := find_side(answer, what)) is None:
         sides = [f"{n} ({side_name(answer, s)})" for n, s in enumerate(answer.perspectives, start=1)]
         raise QuestionError(f"/more needs the number or the name of a side: {_listed(sides)}.")

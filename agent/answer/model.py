@@ -22,7 +22,7 @@ STANCES = ("supports", "opposes", "other")
 LEAD_NOTE_KINDS = ("not_found", "corrected")
 """The kinds of notes that stand above the sides: nothing was found, or a reader changed the answer."""
 FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
-"""Kinds of notes in the line below the answer, in this order; `--explain` shows all."""
+"""Kinds of notes in the line below the answer, in this order. `--explain` shows notes of all kinds."""
 
 
 class AnswerModel(BaseModel):

@@ -99,7 +99,7 @@ def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
 
 
 def sideless_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
-    """Returns the sentences of no side: the first few, or with explain all."""
+    """Returns the sentences of no side. explain: returns all sentences, not only the first few."""
     first, folded = answer.also[: words.FIRST_ALSO], answer.also[words.FIRST_ALSO :]
     more = f"{len(folded)} more:" if explain else f"{len(folded)} more: {words.WHERE_MORE}"
     return _without_empty(

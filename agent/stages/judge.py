@@ -108,8 +108,8 @@ def _unjudged(
 
 
 def _report(runtime: Runtime[RunOptions], coverage: dict[str, Coverage], late: int) -> None:
-    """Reports each side's coverage. late: passages without a verdict. They are reported only if no time is left; with
-    time left, the judge's replies lacked them."""
+    """Reports each side's coverage. late: number of passages without a verdict. A note names them if no time is left.
+    With time left there is no note, because the judge's replies lacked these passages."""
     if late and current_budget().seconds_left() < _SOON:
         current_log().note("late", f"{count(late, 'passage')} could not be read in time.", NOT_ALL_JUDGED)
     for side, found in coverage.items():

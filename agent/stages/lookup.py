@@ -57,7 +57,7 @@ class _Ranking(NamedTuple):
 
 
 _FOLLOW_UP, _FACT = _Ranking(0.43, 0.085, 0.2, 0.1, most=1), _Ranking(0.5, 0.0, 1.3, 0.35, most=2)
-"""Fitted on 270 follow-ups to 54 local disputes, and on 142 questions of fact on 36 of them."""
+"""Fitted on 270 follow-ups to 54 local disputes, and on 142 questions of fact about 36 of these disputes."""
 
 
 class _LookupResult(NamedTuple):

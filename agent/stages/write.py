@@ -283,8 +283,8 @@ def _claim_sentences(text: str) -> list[str]:
 
 def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passage], mine: int) -> Claim:
     """Returns the claim with passage ids in place of numbers; copies of the passages are cited too. A claim with
-    unknown numbers only cites nothing, so verification drops it. mine: the first `mine` passages of `shown` support the
-    side."""
+    only unknown numbers cites nothing, so verification drops the claim. mine: the first `mine` passages of `shown`
+    support the side."""
     numbers = [n for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:CITED_PASSAGES]
     own = [shown[n - 1].id for n in numbers]
     claim = Claim(
