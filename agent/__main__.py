@@ -1,4 +1,4 @@
-"""`python -m agent`: the command line. This module only parses; a command's module is imported when it runs."""
+"""`python -m agent`: the command line. This module only parses; each command imports its own module."""
 
 import argparse
 import contextlib
@@ -15,8 +15,8 @@ from tools.errors import InputError, SteelmanError, as_installed
 
 
 def discard_output() -> None:
-    """Discards unwritten output, so that the interpreter does not report it at exit."""
-    with contextlib.suppress(OSError, ValueError):  # not a file, as in tests
+    """Discards unwritten output, so that the interpreter reports no error at exit."""
+    with contextlib.suppress(OSError, ValueError):  # standard output is no file, for example in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -159,7 +159,7 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
             continue
         os.open(os.devnull, os.O_RDWR)  # a closed stream's number is the lowest free one: no other file may get it
         setattr(sys, standard, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
-    # Replaces characters that an encoding lacks; keeps bytes that are not UTF-8, so that a later check refuses them.
+    # Output replaces characters that the encoding lacks. Input keeps bytes that are not UTF-8 for a later check.
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=errors)

@@ -10,12 +10,12 @@
                 │          ▼
                 └────── requery   (uncovered perspectives only)
 
-    A run of which nothing is to be written goes from select to verify, which counts what it found. One without a
-    perspective goes from review to lookup, and a follow-up for whose sides write has nothing from write to lookup.
-    write and verify go back to judge when the run's judge failed on them: its replacement scores everything again.
+    A run that only retrieves goes from select to verify, which counts the passages found. A run without perspectives
+    goes from review to lookup. A follow-up goes from write to lookup if write has no claims for its sides. If the run's
+    judge fails in write or verify, the run goes back to judge, and the replacement judge scores everything again.
 
-This module only wires. Stages are in `agent/stages/`, the conditions below, the state in
-`agent/state.py`. Clients are bound by `build_graph`; a run's options are the graph's context.
+This module only connects the nodes. The stages are in `agent/stages/`, the conditions below, the state in
+`agent/state.py`. `build_graph` binds the providers; a run's options are the graph's context.
 """
 
 import time
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 
 
 def after_frame(state: RunState) -> Literal["expand", "lookup"]:
-    """Looks up a question without perspectives; expands any other."""
+    """Chooses lookup for a question without perspectives, otherwise expand."""
     return "lookup" if state["framing"]["form"] == "plain" else "expand"
 
 
 def to_branches(state: RunState) -> list[Send]:
-    """Returns a retrieve branch for each perspective, or after a requery for each perspective with new queries.
+    """Returns a retrieve branch for each perspective. After a requery only perspectives with new queries get a branch.
 
-    Beside its statement each perspective gets the results of the question's own search. Passages of all perspectives
-    are judged for each.
+    In the first round each branch also gets the results of the search for the question itself. Later every passage is
+    judged for all perspectives.
     """
     planned = state.get("next_queries")
     branches = [
@@ -82,24 +82,27 @@ def to_branches(state: RunState) -> list[Send]:
 
 
 def _searched(state: RunState) -> dict[str, list[int]]:
-    """Returns the question's query with its results; nothing for a counter-argument, whose point the question lacks."""
+    """Returns the question's query with its results. A counter-argument gets nothing, because the question lacks the
+    point of the claim."""
     if "against" in state or not state.get("question_results"):
         return {}
     return {asked_query(state["framing"]): state["question_results"]}
 
 
 def _opening(statement: str, state: RunState) -> list[str]:
-    """Returns a perspective's first queries. The best answers to a claim make the same point in similar words."""
+    """Returns a perspective's first queries. A counter-argument also searches for the claim itself, because the best
+    replies to a claim use similar words."""
     focus = state.get("framing", {}).get("focus", "")
     first = with_focus(statement, focus)
     against = state.get("against")
-    if against and against["text"] == against["statement"]:  # a whole perspective makes no single point
+    if against and against["text"] == against["statement"]:  # the target is a whole perspective
         return [statement]
     return [first, focus] if against else [first]
 
 
 def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["requery", "select"]:
-    """Searches again if a perspective is uncovered, another search can find something, and rounds and time are left."""
+    """Chooses requery if a perspective is uncovered, a further search can find something, and rounds and time are
+    left."""
     if state.get("to_search") == "nothing":
         return "select"
     uncovered = uncovered_perspectives(state)
@@ -114,15 +117,15 @@ def after_select(_: RunState, runtime: Runtime[RunOptions]) -> Literal["write", 
 
 
 def after_write(state: RunState) -> Literal["judge", "lookup", "verify"]:
-    """Returns to `judge` if the judge failed, so that its replacement scores everything; looks up a follow-up
-    without drafts."""
+    """Goes back to `judge` if the judge failed, so that the replacement judge scores everything. Chooses lookup for a
+    follow-up without drafts."""
     if _judge_changed(state):
         return "judge"
     return "lookup" if state.get("earlier") and not state["drafts"] and "against" not in state else "verify"
 
 
 def after_verify(state: RunState) -> Literal["judge", "__end__"]:
-    """Returns to `judge` if the judge failed."""
+    """Goes back to `judge` if the judge failed, otherwise ends the run."""
     return "judge" if _judge_changed(state) else "__end__"
 
 
@@ -147,7 +150,7 @@ _STAGES: dict[str, Stage[Any]] = {
 def build_graph(
     providers: Providers, checkpointer: "BaseCheckpointSaver[Any] | None" = None
 ) -> "CompiledStateGraph[RunState, RunOptions, RunState, RunState]":
-    """Returns the compiled graph. Without a checkpointer it stores nothing."""
+    """Returns the compiled graph. Without a checkpointer the graph stores nothing."""
     graph = StateGraph(RunState, context_schema=RunOptions)
     for name, node in _STAGES.items():
         graph.add_node(name, partial(node, providers))

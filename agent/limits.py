@@ -1,18 +1,18 @@
 """Limits and thresholds of the agent that a person tunes, each with its unit and reason.
 
-Elsewhere: `options.py` has the sizes of `quick`, `normal` and `deep`, and each stage's share of a run's time. Weights
-of a ranking stay beside their formula, fitted values are in `weights/`; `tools/limits.py` has the limits of servers,
-pages and indexes. Cosines are the embedded encoder's.
+Other numbers are elsewhere. `options.py` has the sizes of `quick`, `normal` and `deep`, and each stage's share of a
+run's time. `tools/limits.py` has the limits of servers, pages and indexes. Fitted values are in `weights/`. Weights of
+a ranking stay beside their formula. All cosines fit the embedded encoder.
 """
 
 # Time. A stage also ends at the run's deadline.
 
 FALLBACK_SHARE, FALLBACK_SECONDS = 0.3, 5.0
-"""Share of a stage's time, and the most seconds, that are kept for the embedded provider if a model fails."""
+"""Share of a stage's time that is kept for the embedded provider if a model fails; and the most seconds kept."""
 SEARCH_BEFORE_PLAN = 0.45
 """Share of the remaining time for the search before the sides are planned."""
 SENTENCE_READING_SHARE = 0.8
-"""Share of the time of `write` in which sentences are judged. Sentences that are not judged by then are not quoted."""
+"""Share of `write`'s time for judging sentences. Sentences that are not judged by then are not quoted."""
 RESCORING_SHARE = 0.5
 """Share of the remaining time for the judge's closer reading."""
 CHECK_SHARE = 0.5
@@ -23,94 +23,96 @@ VERIFY_GRACE_SECONDS = 1.0
 # Sides
 
 LEAD_POOL, MOST_LEADS, LEAD_PASSAGES = 150, 25, 3
-"""Passages that are retrieved for leads, documents with a lead, and passages of a document that are searched for it."""
+"""Example sentences (leads) for the planner: passages retrieved, documents with a lead, passages searched per
+document."""
 MOST_SIDES = 6
-"""Sides that a model may plan: each is searched, judged and written."""
+"""Sides that a model may plan. Each side costs a search, judging and writing."""
 MOST_OTHER_SIDES = 2
-"""Planned sides beside yes and no, because each costs a case."""
+"""Planned sides beside yes and no. Each side costs a written case."""
 MOST_REVIEWED_SIDES = 12
 """Sides that a person may ask for in a review."""
 MOST_MINED_ANSWERS, MINED_PASSAGES = 4, 24
-"""Mined answers to an open question, and retrieved passages that are mined."""
+"""Answers to an open question that are taken from passages, and passages searched for such answers."""
 SAME_SIDE = 0.9
-"""Cosine of two statements of one polarity that mean the same side."""
+"""Cosine from which two statements of the same polarity count as the same side."""
 ANSWERS_QUESTION = 0.6
 """Least cosine of the question and a planned yes or no to it."""
 
 # Retrieval and judging
 
 WHOLE_COLLECTION = 150
-"""Passages of the searched collections together: up to this number all are judged, whatever a search finds."""
+"""Passages of all searched collections together. Up to this number every passage is judged, retrieved or not."""
 TOO_FAR = 0.25
-"""Cosine to the statement: a passage below it is not judged, because it is about something else."""
+"""Least cosine of a passage to the statement. A passage below this cosine is off topic and is not judged."""
 OFF_QUESTION = 0.35
-"""Cosine to the question: a passage below it counts as off the question if the judge cannot tell."""
+"""Least cosine of a passage to the question. If the judge gives no verdict, a passage below is off the question."""
 FIRST_ROUND_PAGES = 2 / 3
 """Share of the web pages for the first round if a second one may follow."""
 REQUERY_PASSAGES, REQUERY_WORDS = 3, 6
-"""Best passages of a side, and words of them, that make a new query."""
+"""Best passages of a side that give words for a new query, and number of these words."""
 MOST_QUERIES, LONGEST_QUERY = 4, 200
-"""New queries of a model for a side, and the characters of one."""
+"""New queries that a model makes for a side, and characters of one query."""
 ENOUGH_PASSAGES, ENOUGH_SOURCES = 2, 2
 """Passages and independent sources of a 'supported' side: one witness is not enough."""
 EXTRA_PASSAGES = 16
-"""Passages that are read beyond the number of claims, because not every passage has a sentence that stands alone."""
+"""Passages selected beyond the number of claims: not every passage has a sentence that is understandable alone."""
 FOCUSED_PASSAGES = 10
-"""Passages of a side for a follow-up with a focus, the nearest to it."""
+"""Passages of a side in a follow-up with a focus: the passages most similar to the focus."""
 UNJUDGED_SUPPORT = 0.3
-"""Support of a passage that was not judged: the mean of retrieved passages."""
+"""Assumed support of a passage that was not judged: the mean support of retrieved passages."""
 
 # Quotations
 
 ON_TOPIC = 0.35
-"""Cosine of a sentence to its side's statement or to the question, if it is about them."""
+"""Cosine to the side's statement or to the question from which a sentence is on topic."""
 ON_TOPIC_IN_PASSAGE = 0.2
-"""The same for a sentence of a passage that has such a sentence."""
+"""A lower cosine that suffices if the passage has a sentence above ON_TOPIC."""
 ON_POINT = 0.6
-"""Cosine of a counter-argument to the claim from which it need not be near the statement."""
+"""Cosine to the claim from which a counter-argument is on topic even if it is not near the statement."""
 ECHO = 0.95
-"""Cosine of a sentence to a claim that it only repeats."""
+"""Cosine to the claim from which a sentence only repeats the claim."""
 LEAST_SUPPORT = 0.03
 """Probability of support below which a sentence argues for nothing."""
 MOST_RESCORED = 20
-"""Sentences of a run for the judge's closer reading, which is the slowest."""
+"""Sentences of a run that get the judge's closer reading, which is slow."""
 UNCLEAR_FACTOR = 0.7
-"""Factor of the rank of a sentence that needs its context."""
+"""Factor on the score of a sentence that is not understandable alone."""
 REPEATS = 0.72
-"""Cosine of two sentences that say the same."""
+"""Cosine from which two sentences say the same."""
 QUOTES_PER_PASSAGE = 2
 SAME_RESPONSE = 0.4
-"""Mean cosine of two documents' responses in one group, without the question's part."""
+"""Mean cosine of two documents' responses in one group, after the question's direction is removed."""
 RESPONSE_EVIDENCE = 3
 """Sentences of evidence for one thesis."""
 
 # Sentences of no side ('also'), and whether the documents are on the question at all
 
 MOST_ALSO, ALSO_PER_DOCUMENT = 15, 2
-"""Sentences of an answer and of one document."""
+"""Sentences of no side: in an answer, and from one document."""
 ALSO_ON_QUESTION = 0.35
 """Least cosine of a sentence to the question."""
 SURELY_ON_QUESTION = 0.6
-"""Cosine of one sentence that alone shows that the documents are on the question."""
+"""A single sentence with this cosine to the question proves that the documents are on the question."""
 NEAREST_SENTENCES, WORDS_WEIGHT, ON_QUESTION_SUM, ON_QUESTION_SAMPLES = 3, 0.3, 0.56, 0.47
-"""Otherwise the documents are on the question if the mean cosine of its NEAREST_SENTENCES plus WORDS_WEIGHT times the
-share of its words that they hold reaches ON_QUESTION_SUM. The samples have thirty topics, so that something is near
-every question: there the mean cosine must also reach ON_QUESTION_SAMPLES. `tests/test_off_topic.py` measures it."""
+"""Otherwise a sum must reach ON_QUESTION_SUM: the mean cosine of the NEAREST_SENTENCES to the question, plus
+WORDS_WEIGHT times the share of the question's words in the documents. The samples have thirty topics, so some sentence
+is near every question. For the samples the mean cosine must also reach ON_QUESTION_SAMPLES. `tests/test_off_topic.py`
+measures these values."""
 
 # Written claims
 
 READ_PASSAGES = 14
-"""Passages for a side that no judge of documents chose: more only dilute the request."""
+"""Passages for a side if no judge of documents chose them. More passages only dilute the request."""
 CLEAR_PASSAGES, FILLED_PASSAGES = 32, 12
-"""Passages clearly for a side, at most; and the number up to which weaker ones are added."""
+"""The most passages clearly for a side. If fewer than the second number are clear, weaker passages fill up to it."""
 OPPOSING_PASSAGES, OBJECTING_PASSAGES = 6, 4
-"""Passages against a side that its claims can answer: of a side with a contrary, and of one without."""
+"""Passages against a side that the writer gets: if the side has an opposing side, and if it has none."""
 SIDE_CLAIMS, ANSWER_CLAIMS, OTHER_CLAIMS = 12, 8, 6
-"""Claims for a side of a dispute, for an answer to an open question, and for a way beside yes and no."""
+"""Claims for a side of a dispute, for an answer to an open question, and for a side beside yes and no."""
 CITED_PASSAGES = 3
 """Passages that one claim cites."""
 CRUX_CLAIMS, CRUX_PASSAGES = 6, 2
-"""First claims of each side that the crux is written from, and passages of each side that it cites."""
+"""First claims of each side that the crux is written from, and passages of each side that the crux cites."""
 LONGEST_CLAIM = 500
 """Characters of a claim."""
 ACCEPTED = 0.5
@@ -118,34 +120,34 @@ ACCEPTED = 0.5
 CLEARLY_OPPOSED = -6.0
 """Log odds of the embedded judge below which a claim clearly argues for the other side."""
 SAYS_CLAIM, BARELY_SAYS_CLAIM = 0.6, 0.2
-"""Shares of a claim's content words in a passage that says it, and in one that does not."""
+"""Share of a claim's content words from which a passage says the claim, and share below which it does not."""
 SEARCHED_PASSAGES = 100
-"""Passages of a document, nearest to the cited ones, in which a claim's words are searched."""
+"""Passages of a document in which a claim's words are searched: the passages closest to the cited passages."""
 SAME_CLAIM = 0.92
-"""Cosine of two claims of a side that are merged."""
+"""Cosine from which two claims of a side are merged."""
 
 # The answer
 
 STRONG_SOURCES, STRONG_CLAIMS = 4, 2
 """Independent sources and claims of a 'strong' side."""
 UNBALANCED = 2
-"""The reader is warned if one side shows more than so many times the claims of the other."""
+"""The reader is warned if one side has more than this many times the claims of the other side."""
 FEW_UNJUDGED = 5
-"""Passages: fewer unjudged ones do not matter to the reader."""
+"""Up to this number, passages that were not judged are not reported to the reader."""
 
 # Lookup: questions of fact, and follow-ups without sides
 
 LOOKUP_POOL, LOOKUP_SECOND_POOL = 60, 180
-"""Passages of each query; the second number if a model finds no answer in the first."""
+"""Passages retrieved for each query. If a model finds no answer, the second number is used."""
 LOOKUP_SENTENCES, LOOKUP_SHOWN, LOOKUP_PICKED = 15, 120, 8
-"""Sentences that an answer lists, that a model reads at once, and that it picks."""
+"""Sentences that an answer lists, sentences that a model reads at once, and sentences that a model picks."""
 LOOKUP_SAME_SUBJECT = 0.25
-"""Cosine of a passage to the thread's question from which it is on the subject; more does not rank it higher."""
+"""Cosine to the thread's question from which a passage is on the subject. A higher cosine does not raise its rank."""
 LOOKUP_RELATED = 0.2
 """Least cosine of a passage to the thread's question with the typed words."""
 LOOKUP_NEAR = 0.4
-"""Least cosine of the nearest sentence; below it the documents do not speak of the question."""
+"""Least cosine of the most similar sentence. Below this cosine the documents say nothing on the question."""
 LOOKUP_KNOWN_WORDS = 0.5
-"""Share of a follow-up's words in the documents that is enough without a near sentence."""
+"""If the documents contain this share of a follow-up's words, no sentence needs the cosine LOOKUP_NEAR."""
 MORE_LIKE, MORE_LIKE_WEIGHED = 6, 18
-"""Sentences like a quotation that are shown, and that are judged for their stance."""
+"""Sentences similar to a quotation: the number shown, and the number judged for their stance."""

@@ -1,12 +1,12 @@
-"""The state that flows through the graph: ids and numbers, no passage text.
+"""The state of the graph. It holds ids and numbers, but no passage text.
 
-Each field says which node writes it and how concurrent writes merge (the functions below).
+Each field names the nodes that write it. A function below merges concurrent writes of a field.
 """
 
 import operator
 from typing import Annotated, Literal, NotRequired, TypeVar
 
-from typing_extensions import TypedDict  # of typing's, before Python 3.12, LangGraph can make no schema
+from typing_extensions import TypedDict  # LangGraph cannot use `typing.TypedDict` before Python 3.12
 
 from tools.budget import NoteKind
 from tools.language.lexicon import analyzer
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 def merge_lists(left: dict[str, list[T]], right: dict[str, list[T]]) -> dict[str, list[T]]:
-    """Joins lists key by key, each item once: what came first stays in front."""
+    """Joins lists key by key. Each item occurs once, in order of first occurrence."""
     return {k: merge_distinct(left.get(k, []), right.get(k, [])) for k in {**left, **right}}
 
 
 def merge_scores(left: dict[str, dict[int, float]], right: dict[str, dict[int, float]]) -> dict[str, dict[int, float]]:
-    """Joins scores key by key; a newer score replaces an older one."""
+    """Joins scores key by key. A newer score replaces an older score."""
     return {k: {**left.get(k, {}), **right.get(k, {})} for k in {**left, **right}}
 
 
@@ -33,31 +33,33 @@ def merge_intervals(
 
 
 def add_numbers(left: dict[str, float], right: dict[str, float]) -> dict[str, float]:
-    """Adds number to number, key by key."""
+    """Adds numbers key by key."""
     return {k: left.get(k, 0) + right.get(k, 0) for k in {**left, **right}}
 
 
 def merge_distinct(left: list[T], right: list[T]) -> list[T]:
-    """Both, each once."""
+    """Joins two lists. Each item occurs once."""
     return list(dict.fromkeys([*left, *right]))
 
 
 Stance = Literal["supports", "opposes", "other"]
 QuestionForm = Literal["polar", "claim", "topic", "choice", "open", "plain", "counter", "none"]
-"""'polar': yes or no. 'claim', 'topic': arguments. 'choice': one of several. 'open': any answer. 'plain': a fact.
-'counter': arguments against a claim. 'none': no question."""
+"""What an answer consists of. 'polar': yes or no. 'claim', 'topic': arguments for and against. 'choice': one of several
+alternatives. 'open': any answer. 'plain': a fact. 'counter': arguments against a claim. 'none': the text is no
+question."""
 CoverageStatus = Literal["supported", "thin", "not_found"]
 StageName = Literal["frame", "expand", "lookup", "retrieve", "web", "requery", "judge", "select", "write", "verify"]
-"""The graph's nodes, as answers name them in `timings` and `providers`; 'web' is the web search of retrieve."""
+"""The graph's nodes; answers use these names in `timings` and `providers`. 'web' is the web search of `retrieve`."""
 Role = Literal["thesis", "case", "also", "crux"]
 FailedCheck = Literal["source", "side", "unchecked"]
-"""The failed check: the passages do not say the claim, it does not serve its side, or no check was possible."""
+"""The check that failed. 'source': the passages do not say the claim. 'side': the claim does not serve its side.
+'unchecked': no check was possible."""
 OF_NO_PERSPECTIVE: tuple[Role, ...] = ("also", "crux")
 """Roles of claims without a perspective."""
 
 
 class Perspective(TypedDict):
-    """One perspective. contrary: the id of the opposite perspective, or empty."""
+    """One perspective. contrary: the id of the opposing perspective, or empty."""
 
     id: str
     name: str
@@ -68,9 +70,9 @@ class Perspective(TypedDict):
 
 
 OTHER_WAYS = "rest"
-"""Id of the perspective of other proposals."""
+"""The id of the perspective for all other proposals."""
 ANSWER_WORDS = frozenset(word for words in ANSWERS.values() for word in words)
-"""Names of perspectives that answer the question; their statements are 'Yes: …?' and 'No: …?'."""
+"""Names of perspectives that answer the question. The statement of such a perspective is 'Yes: …?' or 'No: …?'."""
 
 
 def is_answer(name: str, statement: str) -> bool:
@@ -85,10 +87,11 @@ def judge_form(perspective: Perspective) -> Literal["statement", "answer"]:
 
 
 class CounterTarget(TypedDict):
-    """What a follow-up argues against: a claim of the thread's latest answer, or a whole perspective.
+    """The target of a counter-argument: a claim of an earlier answer in the thread, or a whole perspective.
 
-    question: that answer's. number: of the citation that names the claim, 0 for a perspective. side, statement,
-    stance: of the claim's perspective. contrary: the opposite perspective, or None.
+    question: the question of that answer. number: the citation that names the claim; 0 for a perspective. side,
+    statement, stance: name, statement and stance of the claim's perspective. contrary: the opposing perspective, or
+    None.
     """
 
     question: str
@@ -102,13 +105,13 @@ class CounterTarget(TypedDict):
 
 
 QuotedStance = tuple[Perspective, str]
-"""The perspective that words are quoted for, and the opposed statement, or empty."""
+"""The perspective that a quotation supports, and the opposing statement (may be empty)."""
 
 
 class FramingState(TypedDict):
-    """What the question asks. question: as typed, or the thread's. focus: what a follow-up narrows it to.
-    alternatives: names of a choice's options. claim: of the form 'counter', the statement to contradict, near the
-    point of `focus`."""
+    """The question as it was understood. question: the typed question, or the thread's question. alternatives: the
+    options of a choice. focus: the topic that a follow-up asks about. claim: only for the form 'counter', the statement
+    that the answer contradicts; the best counter-arguments are near the focus."""
 
     form: QuestionForm
     question: str
@@ -118,15 +121,15 @@ class FramingState(TypedDict):
 
 
 def counter_framing(against: CounterTarget) -> FramingState:
-    """Frames a counter-argument: the thread's question with the claim as its focus."""
+    """Returns the framing of a counter-argument: the thread's question, with the claim as the focus."""
     asked, focus, claim = against["question"], against["text"], against["statement"]
     return FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
 
 
 class PassageEvidence(TypedDict):
-    """The passages that count for one perspective. ids: surest first. strongest: the probability of the surest.
+    """The passages that count for one perspective. ids: surest first. strongest: the highest probability.
 
-    Before `write`: passages above the judge's threshold. After: passages with a quotable sentence.
+    Before `write`, passages above the judge's threshold count. After `write`, passages with a quotable sentence count.
     """
 
     ids: list[int]
@@ -134,7 +137,7 @@ class PassageEvidence(TypedDict):
 
 
 class Coverage(PassageEvidence):
-    """How well the evidence covers a perspective: its passages, copies counted once, and their independent sources."""
+    """The coverage of a perspective. passages: count without copies. sources: count of independent sources."""
 
     status: CoverageStatus
     passages: int
@@ -144,11 +147,11 @@ class Coverage(PassageEvidence):
 class Claim(TypedDict):
     """A finished sentence with the passages that support it.
 
-    support: the judge's probability for its perspective. role: 'crux' (what the dispute turns on) and 'also' (no
-    side) belong to no perspective. written: a model's own sentence; any other is verbatim. evidence: of a written
-    claim, the words of each passage that say it, set by verify. shown: the text with changes in square brackets,
-    empty or missing without any. objection: argues against its perspective. reason: a word or two. answers: id of
-    the opposing passage that the claim answers.
+    support: the judge's probability for the perspective. role: 'crux' (the point on which the dispute depends) and
+    'also' (sentences of no side) have no perspective. written: a model wrote the sentence; otherwise it is verbatim.
+    evidence: for a written claim, the words of each cited passage that say it; set by `verify`. shown: the text with
+    changes in square brackets; empty or missing without changes. objection: the claim argues against its perspective.
+    reason: a word or two that name the reason. answers: id of the opposing passage that the claim answers.
     """
 
     perspective: str
@@ -174,8 +177,8 @@ def in_case(claim: Claim) -> bool:
 
 
 class ScoredQuote(TypedDict):
-    """A verbatim sentence of a passage. shown: with changes in square brackets, empty without any. support: the
-    judge's probability for its perspective."""
+    """A verbatim sentence of a passage. shown: the sentence with changes in square brackets; empty without changes.
+    support: the judge's probability for the perspective."""
 
     text: str
     shown: str
@@ -207,8 +210,8 @@ class DroppedClaim(TypedDict):
 class StageNote(TypedDict):
     """A failure, replacement or omission that the answer reports.
 
-    hint: the part of the message that helps only at this machine's keyboard, as in `SteelmanError`. brief: the
-    message in a few words.
+    hint: the part of the message that helps only on this machine, as in `SteelmanError`. brief: the message in a few
+    words.
     """
 
     stage: StageName
@@ -219,73 +222,73 @@ class StageNote(TypedDict):
 
 
 STATE_VERSION = 4
-"""Increases with each change of `RunState` that older runs cannot continue with."""
+"""The number increases if a change of `RunState` prevents older runs from continuing."""
 
 
 class RunState(TypedDict, total=False):
-    """The state of a run. The comment of each key names the stages that write it."""
+    """The state of a run. Each comment names the stages that write the key; 'given' keys exist at the start."""
 
-    version: int  # given: STATE_VERSION of when the run began
+    version: int  # given: STATE_VERSION at the start of the run
     question: str  # given
     earlier: list[str]  # given: questions asked before in the thread, oldest first
-    against: CounterTarget  # given: what the question wants argued against, where it asks for that
-    framing: FramingState  # given where rules frame; else frame
+    against: CounterTarget  # given: the target, if the question asks for counter-arguments
+    framing: FramingState  # given if no model plans; otherwise frame
     perspectives: list[Perspective]  # frame, expand, judge, lookup: editable in `review`; none for a fact
-    question_results: list[int]  # frame, expand: what a search for the bare question found
-    queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
+    question_results: list[int]  # frame, expand: results of the search for the question itself
+    queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, the queries that were tried
     candidates: Annotated[dict[str, list[int]], merge_lists]  # retrieve, judge, lookup: per perspective, best first
-    support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage, arguing for it
-    opposition: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: the same, arguing against it
-    off_question: Annotated[list[int], merge_distinct]  # judge: passages that it found to be about something else
+    support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: probability of arguing for
+    opposition: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: probability of arguing against
+    off_question: Annotated[list[int], merge_distinct]  # judge: passages about something else
     unjudged: int  # judge: passages that the budget or the deadline left out
-    to_search: Literal["all", "web", "nothing"]  # judge: where another search could find what was not read
-    coverage: dict[str, Coverage]  # judge, verify: by its scores; by what was read and cited
-    round: int  # requery: how often it has searched again
-    next_queries: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
+    to_search: Literal["all", "web", "nothing"]  # judge: places where a further search can find new passages
+    coverage: dict[str, Coverage]  # judge: from its scores; verify: from sentences and citations
+    round: int  # requery: number of repeated searches
+    next_queries: dict[str, list[str]]  # requery: queries for the next retrieve
     selected: dict[str, list[int]]  # select, lookup: per perspective, the passages to write from
-    sentence_evidence: dict[str, PassageEvidence]  # write: per perspective, what its sentences' scores tell
+    sentence_evidence: dict[str, PassageEvidence]  # write: per perspective, evidence from sentence scores
     document_stances: dict[str, list[int]]  # write: per perspective, a passage of each document that argues for it
-    responses: list[ScoredResponse]  # write: by perspective, the groups with the most independent sources first
+    responses: list[ScoredResponse]  # write: groups with the most independent sources first
     drafts: list[Claim]  # write, lookup
-    quotations: list[Claim]  # write: what the sources would be quoted with, where a model writes
+    quotations: list[Claim]  # write: quotations that can replace a model's claims
     claims: list[Claim]  # verify
-    duplicate_of: dict[int, int]  # verify: of each passage that counts the first that says the same
+    duplicate_of: dict[int, int]  # verify: maps a passage to the first with the same content
     dropped: list[DroppedClaim]  # verify
     notes: Annotated[list[StageNote], operator.add]  # any node
-    intervals: Annotated[dict[str, list[tuple[float, float]]], merge_intervals]  # every node: when it ran, by stage
+    intervals: Annotated[dict[str, list[tuple[float, float]]], merge_intervals]  # every node: start and end, by stage
     counts: Annotated[dict[str, float], add_numbers]  # any node: passages judged, calls, tokens, cost, pages read, …
-    judge: str  # judge, write, verify: the judge in force; empty for the first one
-    scored_by: str  # judge: whose scores `support` holds
-    threshold: float  # judge: the probability from which it took a passage for support
-    served_by: Annotated[dict[str, str], operator.or_]  # every node: which provider did the stage
+    judge: str  # judge, write, verify: the current judge; empty for the first judge
+    scored_by: str  # judge: the judge whose scores `support` holds
+    threshold: float  # judge: lowest probability with which a passage counts as support
+    served_by: Annotated[dict[str, str], operator.or_]  # every node: provider by stage
     unread_pages: Annotated[dict[str, str], operator.or_]  # retrieve: web pages that could not be read, and why
-    foreign_documents: Annotated[dict[str, str], operator.or_]  # retrieve, judge, lookup: left out, their language
+    foreign_documents: Annotated[dict[str, str], operator.or_]  # retrieve, judge, lookup: language by title
     failed_providers: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 
 
 def uncovered_perspectives(state: RunState) -> list[Perspective]:
-    """Returns the planned perspectives without enough passages, which requery searches for."""
+    """Returns the planned perspectives without enough passages. `requery` makes new queries for them."""
     coverage = state["coverage"]
     planned = (p for p in state["perspectives"] if p["id"] != OTHER_WAYS)
     return [p for p in planned if coverage[p["id"]]["status"] != "supported"]
 
 
 def contrary_statements(state: RunState) -> dict[str, str]:
-    """Returns by perspective id the statement that it opposes: its contrary's, or the follow-up's target; else
-    empty."""
+    """Maps each perspective id to the statement that the perspective opposes: the statement of its contrary, otherwise
+    of the counter-argument's target, otherwise an empty text."""
     statements = {p["id"]: p["statement"] for p in state.get("perspectives", [])}
     against = state["against"]["statement"] if "against" in state else ""
     return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}
 
 
 def with_focus(text: str, focus: str) -> str:
-    """Returns the text with the focus added, unless it contains the focus's words."""
+    """Returns the text with the focus added. If the text already contains the focus's words, it stays unchanged."""
     present, wanted = map(set, map(analyzer().analyze, (text, focus)))
     return text if wanted <= present else f"{text} {focus}"
 
 
 def asked_query(framing: FramingState) -> str:
-    """Returns the query for the question, with a follow-up's focus."""
+    """Returns the search query: the question with a follow-up's focus."""
     return with_focus(framing["question"], framing["focus"])
 
 
@@ -294,8 +297,8 @@ class BranchState(TypedDict):
 
     perspective: Perspective
     queries: list[str]
-    known: NotRequired[dict[str, list[int]]]  # what those queries found that were searched before
-    share: int  # branches that are sent at once, among which what may be read is divided
+    known: NotRequired[dict[str, list[int]]]  # results of queries that were searched before
+    share: int  # number of parallel branches, which divide the budget
     counts: dict[str, float]
     failed_providers: list[str]
-    web_only: NotRequired[bool]  # what the store has was read already
+    web_only: NotRequired[bool]  # all passages of the store were read already

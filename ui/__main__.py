@@ -1,4 +1,4 @@
-"""`python -m ui`: the page. This module only parses; the rest is imported when it runs."""
+"""`python -m ui` serves the page. This module only parses; `main` imports the rest."""
 
 import argparse
 import sys
@@ -21,7 +21,7 @@ exit status: 0 stopped by Ctrl-C or SIGTERM, 2 bad input, 1 anything else
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serves the page until it is stopped; whatever goes wrong becomes one line for the user and an exit status."""
+    """Serves the page until it is stopped. Any failure becomes one line for the user and an exit status."""
     return run_command(partial(_run, arguments), "ui")
 
 
@@ -37,7 +37,7 @@ def _run(arguments: list[str] | None) -> int:
     args = parser.parse_args(arguments)
     from agent.settings import load_settings
 
-    settings = load_settings()  # first: libraries want a home and a temporary folder when they are imported
+    settings = load_settings()  # first, because libraries need a home and a temporary folder at import
     from ui.server import serve
 
     return serve(settings, args.host, args.port)

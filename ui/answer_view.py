@@ -1,5 +1,4 @@
-"""Shows an answer: the sides beside each other, the quotations without a side, the documents, and what the reader
-can do next."""
+"""Shows an answer: the sides beside each other, the quotations without a side, the documents, and further actions."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -22,15 +21,15 @@ from ui import ask_view, claims_view, document_list, focus, html, permissions
 from ui.escaping import escaped, label, text
 from ui.service import PageService
 
-_NO_WEB = "The web was not searched"  # begins the note of every answer with sides without it
-_ROWS = 6  # reasons that are not folded
+_NO_WEB = "The web was not searched"  # beginning of a note
+_ROWS = 6  # number of reasons that are not folded
 _SOURCES = "How much is shown, not who is right. One publisher, and what says the same as another, count as one source."
 
 
 def show(service: PageService, run: RunRow, answer: Answer) -> None:
-    """Shows the whole answer with its thread, and beside it the source that is open."""
+    """Shows the whole answer with its thread. The open source is shown beside the answer."""
     citation = claims_view.opened(answer)
-    # Two columns also where one is empty: the answer stays in its place, and so does what has the focus.
+    # There are always two columns, so that the answer and the focused element stay in place if one column is empty.
     main, aside = st.columns([5, 3] if citation else [1, 0.001], gap="medium" if citation else None)
     with main:
         _answer(service, run, answer)
@@ -65,7 +64,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
 
 
 def _also(by: claims_view.Corrector, answer: Answer) -> None:
-    """Shows the quotations that have no side, and how to get sides if no quotation has one."""
+    """Shows the quotations that have no side. If no quotation has a side, shows how to get sides."""
     if answer.also and answer.perspectives:
         st.html(f"<h2>{words.also_heading(answer)}</h2>")
     claims_view.claims(by, answer.also, "also", words.FIRST_ALSO)
@@ -74,7 +73,7 @@ def _also(by: claims_view.Corrector, answer: Answer) -> None:
 
 
 def show_notes(answer: Answer) -> None:
-    """Shows in one line what was not done, and folds all other notes."""
+    """Shows failures and omissions in one line, and folds all other notes."""
     if line := words.problem_line(answer.notes):
         html.small(line)
     if more := words.folded_notes(answer.notes):
@@ -144,7 +143,7 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
 
 
 def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *, claims: bool) -> None:
-    """Shows a side. claims: with its claims; rows below both sides show them otherwise."""
+    """Shows a side. claims: whether the card includes the claims. Otherwise rows below both sides show the claims."""
     strength = words.evidence_counts(answer, side)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
         st.html(f"<b>{text(words.side_label(answer, side))}</b>", width="content")
@@ -161,7 +160,7 @@ def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *,
         claims_view.claims(by, side.objections, f"{side.id}-against")
 
 
-# What can be done with it
+# Actions on the answer
 
 
 def _nearest(service: PageService, answer: Answer) -> None:
@@ -176,7 +175,7 @@ def _nearest(service: PageService, answer: Answer) -> None:
 
 
 def _conversation(answer: Answer) -> None:
-    """Shows the commands of this visit and their replies, the newest last."""
+    """Shows the commands of this visit and their replies. The newest comes last."""
     replies = st.session_state.get(f"replies-{answer.run_id}", [])
     for place, (asked, reply) in enumerate(replies, start=1):
         with st.container(border=True, key=f"reply-{place}"):
@@ -202,7 +201,7 @@ def _suggested(service: PageService, answer: Answer) -> None:
 
 
 def searched(service: PageService, run: RunRow, answer: Answer) -> str:
-    """'Searched: mine, the web.'"""
+    """Returns 'Searched: mine, the web.'"""
     places = [service.called(name) for name in service.places(run.id)["collections"]]
     places += ["the web"] if answer.perspectives and _NO_WEB not in words.problem_line(answer.notes) else []
     return f"Searched: {', '.join(places)}."

@@ -4,8 +4,8 @@
         │
         └─ sidebar: history, documents, settings
 
-A run's id is in the address (`?run=…`), so a reload or a dropped connection finds it again, and every answer has a
-permanent link. The page is drawn from the run's rows alone. `?view=vote` is a preference study's page.
+The address contains the run's id (`?run=…`). A reload therefore finds the run again, and every answer has a permanent
+link. The page is drawn only from the run's rows in the database. `?view=vote` is the page of a preference study.
 """
 
 import sys
@@ -14,7 +14,7 @@ from contextlib import closing, nullcontext
 
 import streamlit as st
 
-if __name__ == "app":  # `streamlit run` imports a file that makes an App, and would listen as others' files say
+if __name__ == "app":  # `streamlit run` imports this file too, and would use Streamlit options from other files
     app = st.App(__file__)
     sys.exit("steelman: start the page with `python -m ui` (make ui); `streamlit run` serves nothing of it.")
 
@@ -38,7 +38,7 @@ def main() -> None:
         if person is None:
             login.show_login()
             return
-        aside = st.sidebar.container()  # at once, so that nothing moves when it is filled
+        aside = st.sidebar.container()  # created early, so that nothing moves when it is filled
         scripts = history_view.known(person, run_id) + focus.due()
         aside.html(f'<p class="sm-name">Steelman</p>{scripts}', unsafe_allow_javascript=True)
         if view == "vote":
@@ -46,7 +46,7 @@ def main() -> None:
 
             with closing(Database(load_settings().database_path)) as database:
                 vote_view.show(Ballots(database), person)
-            return  # without the history, which voters are not to see
+            return  # voters must not see the history
 
         def opened() -> PageService:
             with nullcontext() if is_open() else st.spinner(_OPENING):
@@ -64,7 +64,7 @@ def main() -> None:
             _run(opened, run_id)
         else:
             ask_view.home(opened)
-        with aside:  # last, so that the first paint waits for nothing
+        with aside:  # last, so that the answer is drawn first
             history_view.show(opened(), run_id)
             if person:
                 login.show_name()
@@ -98,7 +98,7 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
 
 
 def _arrived() -> None:
-    """Moves the focus to the heading of the new answer, which screen readers announce."""
+    """Moves the focus to the heading of the new answer, so that screen readers announce the heading."""
     focus.then(focus=".stColumn h1")
     st.rerun()
 

@@ -1,4 +1,4 @@
-"""The question's field, its options, and the empty page with the topics of the samples."""
+"""The field for questions with its options, and the empty page with the topics of the samples."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from ui.escaping import escaped, text
 from ui.service import PageService
 
 GONE = "There is no answer at this address. It may have been deleted."
-SOURCE = "source"  # the session's open source, which a reply closes: on narrow windows it would lie behind it
+SOURCE = "source"  # the session's open source; a reply closes it, because it hides the reply in narrow windows
 _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
 
 
@@ -40,16 +40,16 @@ def lead() -> None:
 
 
 def form(open_service: Callable[[], PageService], thread: str | None = None, shown: str = "") -> None:
-    """Shows the field. thread: a run that the question may follow up on. shown: the run on the screen; the field
-    stays at its lower edge and keeps nothing that was typed for another run. An address with `?q=` fills the field
-    and asks nothing."""
+    """Shows the field. thread: a run that the question may follow up on. shown: the run on the screen. The field then
+    stays at the lower edge, and text typed for another run is removed. An address with `?q=` fills the field but does
+    not ask the question."""
     label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
     if asked := st.query_params.get("q"):
         st.session_state.setdefault("question", asked)
     with st.bottom if shown else nullcontext():
         with st.form("ask", border=False):
             above, line = st.container(), st.container(horizontal=True, wrap=False, vertical_alignment="center")
-            if st.session_state.pop("told", False):  # what was answered leaves the field
+            if st.session_state.pop("told", False):  # an answered text leaves the field
                 st.session_state[f"question{shown}"] = ""
             new = "Ask something else …" if shown else "Should schools ban smartphones?"
             example = "Ask a follow-up …" if thread else new
@@ -66,8 +66,8 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
 
 
 def _options(open_service: Callable[[], PageService], thread: str | None, shown: str) -> dict[str, Any]:
-    """Returns the chosen depth and places as RunOptions names them. A follow-up starts with the places of its
-    answer, a new question with those of the last question."""
+    """Returns the chosen depth and places as options of RunOptions. A follow-up starts with the places of its answer; a
+    new question starts with the places of the last question."""
     service = open_service()
     usual = service.places(thread)
     places = usual if thread else usual | st.session_state.get("places", {})
@@ -92,7 +92,7 @@ def _options(open_service: Callable[[], PageService], thread: str | None, shown:
 
 
 def _scope(open_service: Callable[[], PageService]) -> None:
-    """Says which collections a question searches."""
+    """Shows which collections a question searches."""
     service = open_service()
     held = {c.name: c.passages for c in service.store.collections()}
     known = {SAMPLES: "sample passages, written for this project"}
@@ -141,7 +141,7 @@ def ask(service: PageService, typed: str, thread: str | None, options: dict[str,
 def carry_out(
     service: PageService, answer: Answer, asked: str, made: CommandReply | CommandSearch, **options: Any
 ) -> None:
-    """Shows the reply to a command below the answer, or starts the run that the command needs."""
+    """Shows the command's reply below the answer. If the command needs a run, starts the run instead."""
     if isinstance(made, CommandSearch):
         options |= {"depth": made.depth} if made.depth else {}
         typed = asked.casefold().startswith("/against")
@@ -158,8 +158,8 @@ def carry_out(
 def begin(
     service: PageService, question: str, depth: Depth = "normal", *, thread: str | None = None, **options: Any
 ) -> None:
-    """Starts the run and opens its address; with the option `beside` (another run, and the new one's name in the
-    history) the comparison. Shows an error for a question that cannot be asked."""
+    """Starts the run and opens its address. With the option `beside` (another run, and the new run's name in the
+    history) opens the comparison of both runs. Shows an error for a question that cannot be asked."""
     visitor = st.session_state.setdefault("visitor", object())
     beside, named = options.pop("beside", ("", ""))
     with permissions.told():
@@ -189,7 +189,7 @@ def link(words: str, key: str, **query: str) -> None:
 def go(**query: str) -> None:
     """Opens another view at its own address.
 
-    Use it as a button's callback, which runs before the page is drawn; call `st.rerun` after it anywhere else.
+    As a button's callback, `go` runs before the page is drawn. Anywhere else, call `st.rerun` after `go`.
     """
     st.query_params.from_dict(query | ({"shared": "1"} if "shared" in st.query_params else {}))
     focus.then(top=True)

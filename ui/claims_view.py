@@ -1,4 +1,4 @@
-"""Shows claims with their sources, the numbers that open a source beside the answer, and 'Wrong side?'."""
+"""Shows claims with their sources and the button 'Wrong side?'. Citation numbers open a source beside the answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,23 +16,24 @@ from ui import ask_view, focus, html, permissions, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
 
-_OPEN = 4  # claims of a side that are not folded
+_OPEN = 4  # number of a side's claims that are not folded
 _Opened = tuple[str, int, tuple[str, ...], str]  # run, citation, quotations to mark, key of its button
 _NONE: _Opened = "", 0, (), ""
 
 
 @dataclass(frozen=True)
 class Corrector:
-    """Moves quotations to another side at one click, and back. Only the owner of the answer may do so."""
+    """Moves quotations to another side with one click, and back. Only the owner of the answer may move them."""
 
     service: PageService
     run: RunRow
     answer: Answer
 
     def buttons(self, claim: AnswerClaim, stands: str, key: str) -> None:
-        """Shows the places that one click moves the claim to: the other side if there is exactly one, else `ALSO`;
-        from `ALSO` any side or off the question. Yes and No come before other ways. stands: the list that holds the
-        claim, a side's id or `ALSO`. key: of the claim's line."""
+        """Shows a button for each place that the claim can move to. From a side, the target is the other side, or
+        `ALSO` if there are several. From `ALSO`, the targets are the sides and off the question. Other ways are no
+        target if there is a Yes or No. stands: the list with the claim, a side's id or `ALSO`. key: key of the claim's
+        line."""
         if not self._is_owner:
             return
         sides = [side for side in self.answer.perspectives if side.id != stands]
@@ -47,8 +48,8 @@ class Corrector:
             st.button(f":small[{words}]", f"move-{to}-{key}", told, self._move, moved, type="tertiary")
 
     def undo(self, stands: str = "") -> None:
-        """Shows the new place of a claim in the list that it left, with Undo and the other places; below all lists
-        if that list is gone. Below all lists it also offers to undo earlier changes."""
+        """Shows the new place of a moved claim, with Undo and the other places. The message stands in the list that the
+        claim left. If that list is gone, the message stands below all lists. Earlier changes can be undone there."""
         if not self._is_owner or not any(note.kind == "corrected" for note in self.answer.notes):
             return
         run_id, words, left, at = st.session_state.get("moved", ("", "", "", ""))
@@ -70,14 +71,14 @@ class Corrector:
 
     @cached_property
     def _places(self) -> dict[str, str]:
-        """What each place is called, by a side's id, `ALSO` or `OFF_QUESTION`."""
+        """Maps each place (a side's id, `ALSO` or `OFF_QUESTION`) to its name on the page."""
         sides = {side.id: f"‘{escaped(label(side_name(self.answer, side)))}’" for side in self.answer.perspectives}
         return sides | {ALSO: "‘Also on this question’", OFF_QUESTION: "‘Off the question’"}
 
     def _move(self, words: str, left: str, to: str) -> None:
         with permissions.told():
             corrections = self.service.corrections(self.run.id)
-            # Before the change: Streamlit may start the script anew at any use of its state.
+            # Set before the change, because Streamlit may restart the script whenever its state is used.
             st.session_state["moved"] = self.run.id, words, left, to
             focus.then(focus=".st-key-undo-move button", clear=".st-key-undo-places")
             corrections.add(self.run.id, to, self.service.person, text=words)
@@ -91,8 +92,8 @@ class Corrector:
 
 
 def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
-    """Shows text and its citation numbers. A number opens its source beside the answer and marks this claim's words
-    there."""
+    """Shows text and its citation numbers. A number opens its source beside the answer. The source shows this claim's
+    words marked."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap=None):
         st.html(words, width="content")
         for number in claim.citations:
@@ -111,7 +112,7 @@ def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OP
 
 
 def one(by: Corrector, claim: AnswerClaim, key: str, *, named: bool = True) -> None:
-    """Shows a claim. named: with its reason, which the row above it shows otherwise."""
+    """Shows a claim. named: whether the claim shows its reason. Otherwise the row above shows the reason."""
     reason = f'<span class="sm-reason why">{text(reason_label(claim))}</span> ' if claim.reason and named else ""
     met = f' <span class="sm-reason">(answers&nbsp;{citation_numbers(claim.answers)})</span>' if claim.answers else ""
     said, role = text(claim_text(claim, speaker="")), claim.role if named else ""
@@ -119,7 +120,7 @@ def one(by: Corrector, claim: AnswerClaim, key: str, *, named: bool = True) -> N
 
 
 def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
-    """Shows a claim, and below it one line for each source: number, speaker, publisher, kind, date and page."""
+    """Shows a claim with one line for each source below: number, speaker, publisher, kind, date and page."""
     with st.container(gap=None, key=f"claim-{key}"):
         st.html(words)
         for number, told in source_lines(by.answer, claim):
@@ -144,7 +145,7 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
 
 
 def _key(side: AnswerPerspective, claim: AnswerClaim) -> str:
-    """The key of a claim's place on the page."""
+    """Returns the key of a claim's place on the page."""
     lists = {side.id: claims_below_heading(side), f"{side.id}-against": side.objections}
     found = (f"{name}-{listed.index(claim)}" for name, listed in lists.items() if claim in listed)
     return f"claim-{next(found, f'{side.id}-head')}"
@@ -157,19 +158,19 @@ def _number(answer: Answer, claim: AnswerClaim, number: int, key: str) -> None:
 
 
 def _open(source: _Opened, button: str) -> None:
-    """Shows the source, or with `_NONE` none. `button`: the key of the button that gets the focus."""
+    """Shows the source; `_NONE` closes the open source. button: key of the button that gets the focus."""
     st.session_state[ask_view.SOURCE] = source
     focus.then(focus=f".st-key-{button} button", clear=f".st-key-{source[3]} button" if source[3] else "")
 
 
 def opened(answer: Answer) -> Citation | None:
-    """Returns the open source of this answer."""
+    """Returns the open source of this answer, or None."""
     run_id, number, *_ = st.session_state.get(ask_view.SOURCE, _NONE)
     return next((c for c in answer.citations if c.number == number), None) if run_id == answer.run_id else None
 
 
 def source(service: PageService, run: RunRow, answer: Answer, citation: Citation) -> None:
-    """Shows the open source: its passage and what the reader can do with it."""
+    """Shows the open source: its passage and buttons for further actions."""
     *_, words, opener = st.session_state[ask_view.SOURCE]
     passages = service.passages([citation.passage_id, *(q.passage_id for q in citation.more)])
     with st.container(horizontal=True, vertical_alignment="center"):

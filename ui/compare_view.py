@@ -1,4 +1,4 @@
-"""Shows two answers beside each other, or an answer beside the plain ranked list of its run."""
+"""Shows two answers beside each other, or an answer beside the plain ranked list of its passages."""
 
 from datetime import datetime
 from typing import Any
@@ -16,12 +16,12 @@ from ui.escaping import escaped, label, text
 from ui.service import PageService
 from ui.vote_view import html_of
 
-_THREADS = 50  # the last ones, whose answers can be chosen
+_THREADS = 50  # the answers of the last 50 threads can be chosen
 
 
 def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
-    """Shows the answer on the left. On the right it shows the run that the address names by `with`, or the ranked
-    passages in the view 'ranked'; if no run is named, the reader chooses one."""
+    """Shows the answer on the left. The right side shows the run that `with` in the address names, or the ranked
+    passages in the view 'ranked'. If no run is named, the reader chooses a run."""
     ask_view.link("Back to the answer", "back", run=run.id)
     named = st.query_params.get("with", "") if view == "compare" else ""
     try:
@@ -75,7 +75,7 @@ def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
         if st.form_submit_button("Ask again"):
             options: dict[str, Any] = {"web": False, "built_in": True} if alone else {}
             options |= {"collections": tuple(where)} if where else {}
-            thread = run.id if answer.focus or answer.against else None  # a follow-up means nothing by itself
+            thread = run.id if answer.focus or answer.against else None  # a follow-up needs its thread
             how = ", ".join([*map(service.called, where or ()), *(["without web and chat model"] if alone else [])])
             asked = followups.repeated_question(answer)
             ask_view.begin(service, asked, thread=thread, beside=(run.id, f"{asked} · {how or 'again'}"), **options)

@@ -1,4 +1,4 @@
-"""Lists the documents that were read for an answer: which side each argues for, and whether the answer quotes it."""
+"""Lists the documents that were read for an answer, each with its side and whether the answer quotes the document."""
 
 import streamlit as st
 
@@ -20,7 +20,7 @@ _SHOWN = 50  # documents at first, and more with each click
 
 
 def show(service: PageService, answer: Answer) -> None:
-    """Shows the list folded; a print shows it open."""
+    """Shows the list folded. A print shows the list open."""
     if not (files := documents_by_file(answer)):
         return
     key = f"read-{answer.run_id}"
@@ -36,7 +36,7 @@ def show(service: PageService, answer: Answer) -> None:
 
 
 def _row(service: PageService, answer: Answer, document: AnswerDocument, place: int) -> None:
-    """Shows a document. Its title opens it at its surest sentence."""
+    """Shows a document. A click on the title opens the document at its surest sentence."""
     with st.container(gap=None, horizontal_alignment="left", key=f"read-{place}"):
         title = document_title(document, document.id, filed=False)
         if st.button(escaped(label(title, 120)), key=f"open-read-{place}", type="tertiary"):

@@ -1,4 +1,4 @@
-"""The page of documents: what the collections hold, and how to add files and web pages."""
+"""The page of documents: shows the contents of the collections, and adds files and web pages."""
 
 import re
 from collections.abc import Callable
@@ -51,14 +51,14 @@ def _add(service: PageService) -> None:
 
 
 def _progress(service: PageService, upload: Upload) -> None:
-    """Shows how far an upload is, and at its end the files that could not be read and why."""
+    """Shows the progress of an upload. At the end it shows the files that could not be read, with the reasons."""
     report = upload.report
     if not upload.ended:
         done = max(0, report.begun - 1)
         at = f", at {label(report.reading)}" if report.reading else ""
         st.progress(done / max(1, upload.total), f"Indexing {report.begun} of {upload.total}{escaped(at)}")
         return
-    if not st.session_state.get(f"told-{id(upload)}"):  # the list below has them now
+    if not st.session_state.get(f"told-{id(upload)}"):  # the list below shows the new documents
         st.session_state[f"told-{id(upload)}"] = True
         if upload.report.stored + upload.report.unchanged:
             st.session_state["collection"] = upload.collection
@@ -119,7 +119,7 @@ def _collections(service: PageService) -> None:
 
 
 def _line(service: PageService, collection: str, row: dict[str, object], own: bool) -> None:
-    """Shows a document with buttons to open and to delete it."""
+    """Shows a document with two buttons: open and delete."""
     name, number = str(row["shown_id"]), str(row["number"])
     shown = str(row["title"]) or named_row(row)
     kind, passages = str(row["kind"]).replace("unknown", ""), count(int(str(row["passages"])), "passage")
@@ -135,7 +135,7 @@ def _line(service: PageService, collection: str, row: dict[str, object], own: bo
 
 
 def _delete(service: PageService, delete: Callable[[], object], key: str, words: str, told: str) -> None:
-    """Shows a button that asks once more before it deletes."""
+    """Shows a delete button that asks for confirmation."""
     with st.popover(words, key=f"drop-{key}", type="tertiary"):
         html.small(told)
         if st.button(f"{words} for good", key=f"delete-{key}"):

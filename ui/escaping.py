@@ -1,4 +1,4 @@
-"""Turns text by others into HTML, or into labels for Streamlit, so that no markup in it has an effect."""
+"""Turns text by others into HTML or into Streamlit labels, so that no markup in the text has an effect."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ LONGEST = 4_000
 """Characters shown of one text. A longer text is cut, with a note."""
 _STREAMLIT_MARKUP = re.compile(r"([:$])")
 _MADE_OF_WORDS = re.compile(r"(:|@|www)", re.IGNORECASE)
-_JOINER = "\u2060"  # unseen; `strip_control_characters` takes it out of what others wrote
+_JOINER = "\u2060"  # invisible; `strip_control_characters` removes this character from text by others
 
 
 def text(said: str) -> str:
@@ -21,18 +21,18 @@ def text(said: str) -> str:
 
 
 def escaped(said: str) -> str:
-    """Returns text for a label, which Streamlit renders as Markdown: no markup, colour, icon, link or formula in it has
-    an effect.
+    """Returns text for a label. Streamlit renders labels as Markdown, but no markup, colour, icon, link or formula in
+    the returned text has an effect.
 
-    Streamlit finds icons, images and bare addresses after it removed the backslashes. An invisible joiner breaks
-    these up as well.
+    Streamlit looks for icons, images and bare addresses after it removed backslashes. An invisible joiner breaks these
+    patterns up.
     """
     marked_up = _STREAMLIT_MARKUP.sub(r"\\\1", escape_markdown(_bounded(said)))
     return _MADE_OF_WORDS.sub(rf"\1{_JOINER}", marked_up)
 
 
 def label(said: str, longest: int = 70) -> str:
-    """Returns one short line, for a button."""
+    """Returns one short line for a button."""
     line = strip_control_characters(said)
     return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
 
@@ -55,7 +55,7 @@ def marked(passage: str, quotes: Sequence[str]) -> str:
 
 
 def link(url: str, words: str) -> str:
-    """Returns a link that opens in a new tab if the address is a web address, else the words alone."""
+    """Returns a link that opens in a new tab. If the address is no web address, returns only the words."""
     if not url.startswith(("https://", "http://")):
         return text(words)
     address = escape(strip_control_characters(url), quote=True)

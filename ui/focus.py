@@ -1,5 +1,5 @@
-"""Moves the focus and scrolls after Streamlit drew the page, and closes the sidebar on a phone; Streamlit does none
-of it."""
+"""Moves the focus and scrolls after Streamlit has drawn the page, and closes the sidebar on a phone. Streamlit does
+none of these."""
 
 import json
 import time
@@ -46,9 +46,9 @@ window.steelmanMoves = sought && setInterval(() => {
 
 
 def then(*, focus: str = "", clear: str = "", top: bool = False, to_print: bool = False) -> None:
-    """Sets what happens after the next drawing. focus: CSS selector of the element that gets the focus. clear:
-    selector of what neither the source's sheet nor the field at the lower edge may cover. top: scrolls to the top of
-    another view. to_print: opens the print dialog."""
+    """Sets what happens after the next drawing. focus: CSS selector of the element that gets the focus. clear: selector
+    of an element that must stay visible; the open source and the field at the lower edge may not cover the element.
+    top: scrolls to the top of another view. to_print: opens the print dialog."""
     st.session_state[_NEXT] = {"focus": focus, "clear": clear, "top": top, "print": to_print, "at": time.time_ns()}
 
 
@@ -58,12 +58,12 @@ def print_button() -> None:
 
 
 def due() -> str:
-    """Returns the script for what `then` has set, or an empty text."""
+    """Returns the script for the actions that `then` has set, or an empty text."""
     return _script(wanted) if (wanted := st.session_state.pop(_NEXT, None)) else ""
 
 
 def gently(focus: str) -> str:
-    """Returns a script that gives an element the focus unless another one has it."""
+    """Returns a script that gives an element the focus unless another element has the focus."""
     return _script({"focus": focus, "gently": True})
 
 

@@ -1,5 +1,5 @@
-"""Passes to Streamlit only the messages that the page needs, and files from sessions that were shown an upload
-field. It refuses all else before Streamlit stores any of it."""
+"""Passes to Streamlit only the messages that the page needs, and files from sessions that were shown an upload field.
+Everything else is refused before Streamlit stores anything."""
 
 import asyncio
 import contextlib
@@ -18,28 +18,28 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec, UploadFileU
 
 _UPLOADS = "/_stcore/upload_file"
 _FILE = re.compile(rf"{_UPLOADS}/([^/]+)/([^/]+)")
-_CLOSED = ("/_stcore/metrics", "/_stcore/agent")  # no page asks for them
+_CLOSED = ("/_stcore/metrics", "/_stcore/agent")  # the page never requests these
 _LOG_OUT = "/auth/logout"
 _MESSAGES = ("rerun_script", "stop_script", "app_heartbeat", "file_urls_request")
-_MOST_SESSIONS = 100  # each takes four of the thousand descriptors that a process usually has
+_MOST_SESSIONS = 100  # a session needs four file descriptors, and a process usually has a thousand
 _MOST_FILES = 1000
 _FULL_SESSIONS = 10  # all sessions together hold at most the bytes of ten full ones
-_PAUSE = 0.05  # seconds between two messages of a session; what comes faster waits in its sender
-_FRAGMENT = re.compile(r"[\w-]{0,100}", re.ASCII)  # Streamlit logs an id that it does not know
+_PAUSE = 0.05  # seconds between two messages of a session; faster messages wait at the sender
+_FRAGMENT = re.compile(r"[\w-]{0,100}", re.ASCII)  # Streamlit logs unknown ids
 _UNFRAMED = {"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY"}
-"""Keeps other sites from framing the page, where a visitor would click on what they do not see."""
+"""Other sites must not embed the page in a frame, where visitors could click on something that they do not see."""
 
 
 class ReceivedFiles(MemoryUploadedFileManager):
-    """Holds uploaded files until the page takes them. most: bytes that one session may have here.
+    """Holds uploaded files until the page takes them. most: bytes that one session may store here.
 
-    A session gets ids for files once the page has shown it a field. It sends one file under each id.
+    A session gets ids for files after the page has shown an upload field to the session. Each id is for one file.
     """
 
     def __init__(self, most: int) -> None:
         super().__init__(_UPLOADS)
         self._most = most
-        self._given: dict[str, dict[str, int]] = {}  # session: id: bytes, 0 before any come
+        self._given: dict[str, dict[str, int]] = {}  # session: file id: bytes received, 0 at first
 
     def show_field(self, session_id: str) -> None:
         self._given.setdefault(session_id, {})
@@ -52,7 +52,7 @@ class ReceivedFiles(MemoryUploadedFileManager):
         return urls
 
     def refusal(self, session_id: str, file_id: str, size: int) -> PlainTextResponse | None:
-        """Why a file is refused. Reserves room for one that is not."""
+        """Returns the reason why a file is refused. For an accepted file returns None and reserves space."""
         given = self._given.get(session_id, {})
         if given.get(file_id) != 0 or size < 1:
             told = "The page has not asked for this file. Open Documents, log in if asked to, and choose it there."
@@ -79,7 +79,7 @@ class ReceivedFiles(MemoryUploadedFileManager):
             given[file_id] = 0
 
     def add_file(self, session_id: str, file: UploadedFileRec) -> None:
-        if file.file_id in self._given.get(session_id, {}):  # else the session has ended, or the page took its files
+        if file.file_id in self._given.get(session_id, {}):  # otherwise the session ended or the page has the files
             super().add_file(session_id, file)
 
     def remove_file(self, session_id: str, file_id: str) -> None:
@@ -92,7 +92,7 @@ class ReceivedFiles(MemoryUploadedFileManager):
 
 
 def show_field(*, taken: bool = False) -> None:
-    """Lets the session that is being drawn send files. taken: drops the files that it sent before."""
+    """Lets the current session send files. taken: drops the files that the session sent before."""
     here = get_script_run_ctx()
     if here and taken:
         here.uploaded_file_mgr.remove_session_files(here.session_id)
@@ -101,7 +101,7 @@ def show_field(*, taken: bool = False) -> None:
 
 
 class Guard:
-    """Stands before Streamlit's application."""
+    """Filters the requests to Streamlit's application."""
 
     def __init__(self, app: ASGIApp, files: ReceivedFiles) -> None:
         self._app, self._files = app, files
@@ -114,7 +114,7 @@ class Guard:
         elif scope["type"] == "websocket":
             self._sessions += 1
             try:
-                with contextlib.suppress(WebSocketDisconnected):  # the visitor left, which is nothing to log
+                with contextlib.suppress(WebSocketDisconnected):  # the visitor left; no log entry is needed
                     await self._app(scope, _needed(receive), send)
             finally:
                 self._sessions -= 1
@@ -144,13 +144,14 @@ class Guard:
             return PlainTextResponse(told, 503)
         if scope.get("method") == "PUT" and (sent := _FILE.fullmatch(path)):
             size = headers.get("content-length", "")
-            known = size.isdecimal() and "transfer-encoding" not in headers  # which would count instead
+            known = size.isdecimal() and "transfer-encoding" not in headers  # that header would override the size
             return self._files.refusal(sent[1], sent[2], int(size) if known else 0)
         return None
 
 
 def _needed(receive: Receive) -> Receive:
-    """Passes on the messages that the page needs. Other messages clear caches, describe the machine or write files."""
+    """Passes on only the messages that the page needs. Other messages could clear caches, write files or reveal facts
+    about the machine."""
 
     ready = 0.0
 
@@ -172,7 +173,7 @@ def _needed(receive: Receive) -> Receive:
 def _is_needed(data: bytes) -> bool:
     try:
         back = BackMsg.FromString(data)
-    except Exception:  # noqa: BLE001  # protobuf's own, which has no types
+    except Exception:  # noqa: BLE001  # protobuf's exception has no types
         return False
     if not _FRAGMENT.fullmatch(back.rerun_script.fragment_id):
         return False

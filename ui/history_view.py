@@ -1,4 +1,4 @@
-"""The sidebar: new question, documents, settings and the earlier threads by day."""
+"""The sidebar with links to a new question, documents and settings, and with the earlier threads by day."""
 
 from datetime import date, datetime, timedelta
 from itertools import groupby
@@ -15,13 +15,13 @@ from ui.service import PageService
 
 _COOKIE = "steelman_known"
 _KEEP = f"<script>document.cookie = '{_COOKIE}=1; path=/; max-age=31536000; samesite=strict'</script>"
-_THREADS = 15  # shown at first, and more with each click on "Older"
+_THREADS = 15  # threads shown at first, and added by each click on "Older"
 
 
 def known(person: str, run_id: str) -> str:
-    """Returns a script that marks a browser which opened the page's own address. A browser without the mark that
-    starts at an answer's address came by a shared link; its address then says so. With logins, each person has a
-    history anyway."""
+    """Returns a script that marks a browser which opened the page's own address. A browser without the mark that starts
+    at an answer's address came by a shared link. Then `shared` is added to the address. With logins the mark is not
+    needed, because each person has a history."""
     st.session_state.setdefault("at home", not run_id)
     if not (person or st.session_state["at home"] or _COOKIE in st.context.cookies):
         st.query_params["shared"] = "1"
@@ -29,8 +29,8 @@ def known(person: str, run_id: str) -> str:
 
 
 def show(service: PageService, run_id: str) -> None:
-    """Lists the earlier threads, newest first; each can be opened, renamed and deleted. A window opened by a shared
-    link lists none."""
+    """Lists the earlier threads, newest first. Each thread can be opened, renamed and deleted. A window that was opened
+    by a shared link shows no threads."""
     st.button("New question", key="new", width="stretch", on_click=go)
     if permissions.by_shared_link(service.person):
         html.small("A shared link opened this window, so it lists no other questions.")
@@ -64,7 +64,7 @@ def _line(service: PageService, thread: RunThread, run_id: str) -> None:
         key = f"open-{thread.id}"
         st.button(name, key=key, type="tertiary", width="stretch", wrap=True, on_click=go, kwargs=opened)
         menu = st.popover("Rename or delete", type="tertiary", key=f"more-{thread.id}", on_change="rerun")  # drawn as ⋯
-        if menu.open:  # all of them would take as long as an answer
+        if menu.open:  # drawing all menus would take as long as an answer
             with menu:
                 state = "" if thread.state == "done" else f", {thread.state}"
                 follow_ups = f", {thread.runs} questions" if thread.runs > 1 else ""
@@ -87,7 +87,7 @@ def _delete(service: PageService, thread: RunThread, shown: str) -> None:
     if not st.button("Delete", key=f"delete-{thread.id}"):
         return
     here = any(row.id == shown for row in service.rows.thread(thread.id))
-    st.session_state["removed"] = thread, shown if here else ""  # first: Streamlit may end the script at any such line
+    st.session_state["removed"] = thread, shown if here else ""  # first, because Streamlit may end the script here
     try:
         service.remove_thread(thread.id)
     except SteelmanError as exc:
@@ -100,7 +100,7 @@ def _delete(service: PageService, thread: RunThread, shown: str) -> None:
 
 
 def _undo(service: PageService) -> None:
-    """Offers to restore the thread that this window deleted last."""
+    """Offers to restore the thread that was last deleted in this window."""
     if "removed" not in st.session_state:
         return
     thread, shown = st.session_state["removed"]
@@ -115,7 +115,7 @@ def _undo(service: PageService) -> None:
 
 
 def _day(iso: str) -> str:
-    """Returns 'Today', 'Yesterday' or '27 November 2026' by the server's clock."""
+    """Returns 'Today', 'Yesterday' or '27 November 2026', according to the server's clock."""
     at, today = datetime.fromisoformat(iso).astimezone().date(), date.today()
     return {today: "Today", today - timedelta(days=1): "Yesterday"}.get(at) or format_date(at.isoformat())
 

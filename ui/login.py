@@ -1,5 +1,5 @@
-"""Who uses the page. If `[auth]` in Streamlit's secrets.toml names an OpenID Connect provider, people log in there
-and own what they ask and add. Without it, everybody who can open the page shares it."""
+"""Identifies the page's user. If `[auth]` in Streamlit's secrets.toml names an OpenID Connect provider, people log in
+there and own their questions and documents. Without a provider, everybody shares all questions and documents."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,10 +15,11 @@ _NAMES = ("name", "preferred_username", "email")
 
 
 def person() -> str | None:
-    """Returns who uses the page as issuer and subject; empty without logins, None before a login. An e-mail address
-    would not do: a provider may give it to somebody else later.
+    """Returns the user as issuer and subject; empty without logins, None before a login. An e-mail address would not be
+    safe, because a provider may give the address to somebody else later.
 
-    Raises InputError for secrets that cannot be read, so that a mistake in them does not open the page to everybody.
+    Raises InputError if secrets.toml cannot be read, so that a mistake in this file does not open the page to
+    everybody.
     """
     if logins() is None:
         return ""
@@ -27,7 +28,7 @@ def person() -> str | None:
 
 def show_login() -> None:
     """Shows an introduction and a login button for each provider."""
-    from ui import ask_view  # it imports ui.permissions, which imports this module
+    from ui import ask_view  # ask_view imports ui.permissions, which imports this module
 
     ask_view.lead()
     html.small("Only you and the operator of this page see what you ask and add here.")
@@ -42,7 +43,7 @@ def show_login() -> None:
 
 
 def show_name() -> None:
-    """Shows who is logged in, and a button to log out."""
+    """Shows the name of the logged-in person and a button to log out."""
     html.small(str(next(filter(None, map(st.user.get, _NAMES)), "You are logged in")))
     st.button("Log out", key="log-out", type="tertiary", on_click=st.logout)
 

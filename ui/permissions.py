@@ -1,5 +1,5 @@
-"""What a visitor may change and see. Only a visitor on this machine, or with logins a person in STEELMAN_ADMINS,
-sees settings and full error texts."""
+"""Decides what a visitor may change and see. Without logins, only a visitor on this machine sees settings and full
+error texts. With logins, only a person in STEELMAN_ADMINS sees them."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from ui import html, login
 
 _HERE = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _OF_BROWSERS = "(Accept|Sec)(-.*)?|Cache-Control|Connection|Cookie|Dnt|Host|Origin|Pragma|Priority|Upgrade|User-Agent"
-_PRIVATE = ("_url", "_host", "_proxy", "_dir", "_file")  # how settings end that hold addresses and folders
+_PRIVATE = ("_url", "_host", "_proxy", "_dir", "_file")  # names of settings with addresses or folders end like this
 _FOLDERS = re.compile(r"(?<![\w./:])(?:/[\w.@+-]+)+/")
 _CAUSES = {
     errors.SettingsError: "a setting of this page does not allow it. Ask the operator of the page.",
@@ -26,7 +26,7 @@ _CAUSES = {
     errors.ProviderDownError: "a provider cannot be reached, is late, or refuses what it is asked. Try again later.",
     errors.ProviderError: "a provider gave no answer that can be used. Try again later.",
 }
-"""Visitors read these instead of texts that may hold addresses, folders and a server's own words."""
+"""Visitors see these texts, because the full error texts may contain addresses, folders and a server's messages."""
 _UNDONE = {
     "failed": "A part of the search or the reading failed, and what it would have found is missing.",
     "degraded": "A model or a server failed, and another one stood in for it.",
@@ -36,8 +36,8 @@ _UNDONE = {
 
 
 def at_machine() -> bool:
-    """Returns whether the visitor's browser runs on this machine. A proxy may also connect from here; another Host
-    header, or a header that no browser sends, reveals it."""
+    """Returns whether the visitor's browser runs on this machine. A proxy on this machine does not count: it is
+    recognised by another Host header or by headers that no browser sends."""
     headers, ip = st.context.headers, st.context.ip_address  # None for loopback
     host = headers.get("Host", "")
     named = _HERE.fullmatch(host) and headers.get("Origin") in (f"http://{host}", f"https://{host}")
@@ -59,7 +59,7 @@ def may_set() -> bool:
 
 
 def by_shared_link(person: str) -> bool:
-    """Returns whether a link to one answer opened this window. A logged-in person has a history anyway."""
+    """Returns whether a shared link to an answer opened this window. For a logged-in person the result is False."""
     return "shared" in st.query_params and not person
 
 
@@ -69,7 +69,7 @@ def _admins() -> list[str]:
 
 
 def cause(exc: errors.SteelmanError) -> str:
-    """Returns the error text for this visitor: all of it, or a general sentence for its kind."""
+    """Returns the error text for this visitor: the full text, or a general sentence for this kind of error."""
     known = (words for kind, words in _CAUSES.items() if isinstance(exc, kind))
     return str(exc) if may_set() else next(known, exc.remote_text)
 
@@ -96,7 +96,7 @@ def seen(answer: Answer, settings: Settings) -> Answer:
 
 
 def masked(text: str, settings: Settings) -> str:
-    """Returns the text; for visitors without folders and without addresses from the settings."""
+    """Returns the text. Visitors get the text without folders and without addresses from the settings."""
     if may_set():
         return text
     private = [without_login(str(value)) for name, value in settings if name.endswith(_PRIVATE)]

@@ -1,4 +1,5 @@
-"""Shows a run in progress: its stages, its sides, a stop button, and the sides to edit if it waits for them."""
+"""Shows a run in progress: its stages, its sides and a stop button. If the run waits for a review, the sides can be
+edited."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,10 +26,10 @@ STAGES: tuple[tuple[str, str], ...] = (
     ("write", "write"),
     ("verify", "check"),
 )
-"""The stages as the page names them, in the order in which a run takes them; 'requery' only where a side needs it."""
+"""The stages and their names on the page, in the order of a run. 'requery' occurs only if a side needs it."""
 
-_EVERY = 0.5  # seconds between looks at the run's events
-_SELDOM = 2.0  # the same while it waits for its turn
+_EVERY = 0.5  # seconds between two checks for new events of the run
+_SELDOM = 2.0  # the same for a run that waits for its turn
 _MARKS = {"now": "◐", "done": "●", "open": "○"}
 _STATES = {"now": "going on", "done": "done", "open": "to come"}
 _SIDES: dict[SideState, tuple[str, str]] = {
@@ -40,8 +41,8 @@ _SIDES: dict[SideState, tuple[str, str]] = {
     "thin": ("◒", "little found"),
     "not_found": ("◌", "nothing found yet"),
 }
-"""The mark of each state, and its words, with the passages that were found. What they argue is not known before they
-are read for the answer."""
+"""The mark and the words of each state. The words give the number of passages found; their sides are not known before
+the passages are judged."""
 
 
 def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
@@ -58,13 +59,13 @@ def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits:
     with permissions.told():
         try:
             run = service.rows.get(run_id)
-        except UnknownRunError:  # deleted meanwhile: the page says so
+        except UnknownRunError:  # the run was deleted meanwhile
             on_end()
             return
         if run.answer is not None or run.status == "waiting":
             on_end()
         progress = progress_of(service.rows.events(run_id, 0))
-        if waits and service.ahead(run_id) < AT_ONCE:  # its turn has come: to be looked at more often
+        if waits and service.ahead(run_id) < AT_ONCE:  # the run's turn has come, so the page checks more often
             st.rerun()
         if progress.queued:
             html.line(f"Waiting for its turn, with {count(service.ahead(run_id), 'question')} before it.")
@@ -73,7 +74,8 @@ def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits:
 
 
 def _control(service: PageService, run: RunRow) -> None:
-    """Shows Stop, or why the run ended and Continue. Only the owner of the run sees the buttons."""
+    """Shows Stop for a running run. For an ended run it shows the reason and Continue. Only the owner of the run sees
+    the buttons."""
     own = run.person == service.person
     if run.status == "running" and not run.abandoned:
         if own and st.button("Stop", key="stop"):
@@ -87,7 +89,7 @@ def _control(service: PageService, run: RunRow) -> None:
 
 
 def stages(progress: RunProgress, question: str) -> str:
-    """Returns the line of stages as HTML: done, running and to come; and how the question was read."""
+    """Returns the line of stages as HTML: done, running and to come. The question as it was understood follows."""
     parts = []
     for stage, word in STAGES:
         if stage == "requery" and stage not in progress.reached:
@@ -114,7 +116,7 @@ def sides(progress: RunProgress) -> str:
 
 
 def _words(side: SideProgress) -> str:
-    """'searching', '24 passages', 'enough found' …"""
+    """Returns 'searching', '24 passages', 'enough found' …"""
     pages = f" from {side.pages} web pages" if side.pages and side.state == "found" else ""
     return _SIDES[side.state][1].format(count(side.passages, "passage") + pages)
 
@@ -124,7 +126,7 @@ Side = dict[str, Any]
 
 
 def edit(service: PageService, run_id: str) -> None:
-    """Shows the sides as fields. The run goes on with the ticked ones."""
+    """Shows the sides as fields. The run continues with the ticked sides."""
     planned = next(e for e in reversed(service.rows.events(run_id, 0)) if e.kind == "waiting").data["sides"]
     html.small("Steelman will search for these sides. Change or untick any of them, or add others.")
     key = f"added-{run_id}"
@@ -132,13 +134,13 @@ def edit(service: PageService, run_id: str) -> None:
     sides = [_row(n, side) for n, side in enumerate([*planned, *({} for _ in range(added))], start=1)]
     with st.container(horizontal=True):
         if st.button("Search for these", type="primary"):
-            service.resume(run_id, [s for s in sides if s is not None])  # raises InputError in another's run
+            service.resume(run_id, [s for s in sides if s is not None])  # raises InputError for another person's run
             st.rerun()
         st.button("Add a side", on_click=st.session_state.update, kwargs={key: added + 1})
 
 
 def _row(number: int, planned: Side) -> Side | None:
-    """Shows the fields of one side and returns the side; None if it is unticked or empty."""
+    """Shows the fields of one side. Returns the side, or None if the side is unticked or empty."""
     statement, stance, ticked = st.columns([8, 2, 2], vertical_alignment="bottom")
     said = statement.text_area(f"Side {number}", planned.get("statement", ""), height="content")
     now = list(_STANCES.values()).index(planned.get("stance", "other"))
@@ -148,8 +150,8 @@ def _row(number: int, planned: Side) -> Side | None:
 
 
 def _changed(planned: Side, statement: str, stance: str) -> Side:
-    """Returns the planned side with a person's changes; a new side has no id yet."""
+    """Returns the planned side with a person's changes. A new side has no id yet."""
     if planned.get("statement") == statement:
         return planned | {"stance": stance}
-    named = {k: v for k, v in planned.items() if k != "name"}  # the name was of what it said
+    named = {k: v for k, v in planned.items() if k != "name"}  # the name described the old statement
     return named | {"statement": statement, "stance": stance, "origin": "person"}

@@ -1,4 +1,4 @@
-"""Serves the page: Streamlit's application behind the guard (ui/guard.py), with this project's options only."""
+"""Serves the page: Streamlit's application behind the guard (ui/guard.py), only with this project's options."""
 
 import contextlib
 import logging
@@ -33,9 +33,10 @@ _LONGEST_LINE = 2_000
 
 
 def serve(settings: Settings, host: str, port: int) -> int:
-    """Listens until it is stopped.
+    """Serves the page until the process is stopped.
 
-    Raises InputError if other machines could reach the page without a login, and SteelmanError if it cannot listen.
+    Raises InputError if other machines could reach the page without a login. Raises SteelmanError if the server cannot
+    listen.
     """
     if Runtime.exists():
         raise InputError("`streamlit run` started this. Start the page with `python -m ui` (make ui).")
@@ -59,15 +60,15 @@ def serve(settings: Settings, host: str, port: int) -> int:
             Server(_served(settings), lambda address: print(say(address), flush=True)).run(sockets=[listening])
         finally:
             close_service()
-            stop_readers()  # whose files nobody waits for any more
+            stop_readers()  # nobody waits for the files of these parsers any more
     return 0
 
 
 def _configure(settings: Settings, host: str) -> None:
-    """Sets Streamlit's options. It ignores Streamlit's other files and variables: those of the current folder may
-    belong to somebody else and open the page to others."""
+    """Sets Streamlit's options. Streamlit's own files and variables are ignored: a file in the current folder may
+    belong to somebody else and could open the page to others."""
     config.get_config_files = lambda file_name: [str(_HERE / ".streamlit" / file_name)]
-    files = [_HERE.parent / ".streamlit" / "secrets.toml", settings.data_dir / "secrets.toml"]  # the last one counts
+    files = [_HERE.parent / ".streamlit" / "secrets.toml", settings.data_dir / "secrets.toml"]  # the last file counts
     own = {
         "server.address": host,
         "server.maxUploadSize": settings.api_upload,
@@ -76,19 +77,19 @@ def _configure(settings: Settings, host: str) -> None:
         "secrets.files": [str(file) for file in files],
     }
     config.get_config_options(force_reparse=True, options_from_flags=own)
-    for folder in (".", os.path.expanduser("~")):  # noqa: PTH111  # without a home folder this is no error
+    for folder in (".", os.path.expanduser("~")):  # noqa: PTH111  # raises no error without a home folder
         other = Path(folder, ".streamlit", "secrets.toml").absolute()
         if other.exists() and other not in files:
             print(f"Not read: {other}. Logins are set up in {files[-1]}.", file=sys.stderr)
 
 
 def _log_on_one_line() -> None:
-    """Removes control characters from log lines and shortens them: Streamlit logs what visitors send."""
+    """Removes control characters from log lines and shortens the lines, because Streamlit logs what visitors send."""
     made = logging.getLogRecordFactory()
 
     def record(*args: Any, **named: Any) -> logging.LogRecord:
         line = made(*args, **named)
-        with contextlib.suppress(TypeError, ValueError):  # arguments that do not fit: logging says so
+        with contextlib.suppress(TypeError, ValueError):  # logging itself reports wrong arguments
             line.msg, line.args = strip_control_characters(line.getMessage())[:_LONGEST_LINE], None
         return line
 

@@ -1,5 +1,5 @@
-"""Runs the agent for Streamlit's script threads: one event loop in its own thread, shared by everybody, limited to
-what each person may see."""
+"""Runs the agent for Streamlit's script threads. Everybody shares one event loop, which has its own thread. Each person
+can access only what they may see."""
 
 import asyncio
 import contextlib
@@ -32,18 +32,18 @@ from ui.uploads import Upload, Uploads, finish_uploads
 T = TypeVar("T")
 
 
-_DOUBLE_CLICK = 3.0  # seconds within which the same question of the same visitor is one while it runs
+_DOUBLE_CLICK = 3.0  # seconds in which a visitor's repeated question starts no second run
 _UNDO_SECONDS = 600.0
-_latest: dict[str, Upload] = {}  # by person, of the services that other settings replaced
+_latest: dict[str, Upload] = {}  # by person: uploads of services that were replaced after a change of settings
 AT_ONCE = 2
-"""Runs worked on at a time; more would only make each of them late."""
+"""The number of runs that are processed at once. More runs would only slow each other down."""
 
 
 class PageService:
-    """Starts the service, and keeps it open until `close`. Any thread may call its methods."""
+    """Starts the service and keeps it open until `close`. Any thread may call the methods."""
 
     chosen: ClassVar[Settings | None] = None
-    """The settings that were chosen on the page, in memory and for everybody."""
+    """The settings that were chosen on the page. They are kept in memory and apply to everybody."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         settings = settings or PageService.chosen
@@ -58,7 +58,7 @@ class PageService:
             self._end_loop()
             raise
         self.settings, self.search = self._runs.settings, self._runs.providers.search
-        self.has_web = self._runs.providers.web is not None  # a search engine is on
+        self.has_web = self._runs.providers.web is not None  # whether a search engine is on
         self.uploads_of: dict[str, Uploads] = {}  # by person
         self._stopping = threading.Event()
         self._see("")
@@ -69,7 +69,7 @@ class PageService:
         self.finish_uploads()
 
     def of(self, person: str) -> "PageService":
-        """Returns the service limited to what a person may see: their own runs and collections, and everybody's."""
+        """Returns the service limited to what a person may see: their own runs and collections, and shared ones."""
         theirs = copy(self)
         theirs._see(person)
         return theirs
@@ -77,14 +77,14 @@ class PageService:
     def _see(self, person: str) -> None:
         self.person = person
         database = self._runs.database
-        self.rows = RunStore(database, person)  # read by the page's own threads, which no run holds up
+        self.rows = RunStore(database, person)  # the page's own threads read it, so that no run delays them
         self.threads, self.store = ThreadStore(database, person), self._runs.store.of(person)
         made = Uploads(self.settings, self.store, self.search, self._stopping, person, self.named)
         made.latest = _latest.get(person)
         self.uploads = self.uploads_of.setdefault(person, made)
 
     def named(self, name: str) -> str:
-        """Returns the store's name of the person's collection. Others may give theirs the same name."""
+        """Returns the store's name of the person's collection. Several persons may use the same name on the page."""
         return f"{name}~{sha256(self.person.encode()).hexdigest()[:12]}" if self.person else name
 
     def called(self, name: str) -> str:
@@ -94,14 +94,14 @@ class PageService:
         return name.removesuffix(self.named("")) if name.endswith(self.named("")) else f"{name} (everybody's)"
 
     def places(self, run_id: str | None) -> dict[str, Any]:
-        """Returns where a question searches if it names no places; see `default_places`."""
+        """Returns the places that a question searches by default; see `default_places`."""
         return default_places(self._runs, self.person, self.rows.get(run_id) if run_id else None)
 
     def start(
         self, question: str, depth: Depth = "normal", *, thread: str | None = None, visitor: str = "", **options: Any
     ) -> str:
-        """Starts a run and returns its id at once. thread: the run that it follows up on. options: see RunOptions. A
-        double click starts one run: the same question of the same visitor returns the run that is in progress.
+        """Starts a run and returns its id at once. thread: the run that the question follows up on. options: see
+        RunOptions. A double click starts one run only: the second call returns the id of the run in progress.
 
         Raises InputError for a question that cannot be asked.
         """
@@ -120,8 +120,8 @@ class PageService:
         return run_id
 
     def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> None:
-        """Continues a stopped run, or one that waits for its sides. Raises InputError for another person's run,
-        because it would spend their money."""
+        """Continues a stopped run, or a run that waits for a review of its sides. Raises InputError for another
+        person's run, because continuing would spend that person's money."""
         self._check_own(run_id)
         self._wait(self._runs.resume(run_id, sides))
 
@@ -154,26 +154,26 @@ class PageService:
         return self._runs.providers.passages(ids)
 
     def evidence(self, run_id: str) -> list[JudgedPassage]:
-        """Returns the passages that the run judged; empty if they are no longer stored."""
+        """Returns the passages that the run judged; empty if the passages are no longer stored."""
         return self._wait(self._runs.evidence(run_id))
 
     def ranked(self, run_id: str) -> list[Passage]:
-        """Returns the passages that the run retrieved as one ranked list; empty if they are no longer stored."""
+        """Returns the run's retrieved passages as one ranked list; empty if the passages are no longer stored."""
         ids = search_order(self._wait(self._runs.state(run_id)))
         found = self.passages(ids)
         return [found[i] for i in ids if i in found]
 
     def more_like(self, run: RunRow, answer: Answer, words: str) -> CommandReply:
         """Returns other sentences of the documents that are similar to a quotation."""
-        from agent.stages.lookup import more_like  # with it comes LangGraph, for which the page's start does not wait
+        from agent.stages.lookup import more_like  # imports LangGraph, which would slow the page's start
 
         options, judge = RunOptions.from_dict(run.options), self._wait(self._runs.state(run.id)).get("scored_by")
         asked = answer.neutral_question, words, options, stance_of_quotation(answer, words), judge
         return similar_quotations(answer, self._wait(more_like(self._runs.providers, *asked)))
 
     def remove_thread(self, thread: str) -> None:
-        """Hides the thread from the person's history. It can be restored for a while; then their runs of it are
-        deleted. Raises RunBusyError while one of them runs."""
+        """Hides the thread from the person's history. The thread can be restored for a while; then the person's runs in
+        the thread are deleted. Raises RunBusyError while a run of the thread is in progress."""
         self.rows.check_free([run.id for run in self.rows.thread(thread) if run.person == self.person])
         self.threads.set_removed(thread, time.time())
         self.purge(_UNDO_SECONDS)
@@ -181,17 +181,17 @@ class PageService:
     def purge(self, seconds: float = 0.0) -> None:
         """Deletes the threads that were removed longer ago than `seconds`."""
         for thread, person in self.threads.removed(time.time() - seconds):
-            with contextlib.suppress(RunBusyError):  # it goes the next time
+            with contextlib.suppress(RunBusyError):  # the thread is deleted next time
                 self._wait(self._runs.delete_thread(thread, person))
-                ThreadStore(self._runs.database, person).set_removed(thread, None)  # shared runs of it stay
+                ThreadStore(self._runs.database, person).set_removed(thread, None)  # shared runs of the thread stay
 
     def parts(self) -> list[DoctorCheck]:
-        """Returns the providers that can be checked; open ones as they are."""
+        """Returns checks of the providers. Providers that are already open are checked as they are."""
         return doctor_checks(self.settings, opened=self._runs.providers)
 
     def close(self, *, ended: bool = True) -> None:
-        """Stops runs and uploads so that they can be resumed, and ends the thread. ended: no service follows, so
-        removed threads are deleted now."""
+        """Stops runs and uploads so that they can be resumed, and ends the event loop's thread. ended: no other service
+        follows, so conversations that were removed from the history are deleted now."""
         self.closed = True
         self._stopping.set()
         for uploads in self.uploads_of.values():
@@ -207,7 +207,7 @@ class PageService:
         self._loop.close()
 
     def _turn(self) -> None:
-        lower_priority()  # the runs' threads, models included, to those that draw the page
+        lower_priority()  # threads of runs and models get a lower priority than threads that draw the page
         self._loop.run_forever()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
@@ -215,7 +215,7 @@ class PageService:
         return waiting.result()
 
 
-# The process has one service. It is not in Streamlit's cache, which any visitor can empty.
+# The process has one service. The service is not in Streamlit's cache, because any visitor can empty the cache.
 
 _lock = threading.Lock()
 _open: list[PageService] = []
@@ -226,7 +226,7 @@ def is_open() -> bool:
 
 
 def open_service() -> PageService:
-    """Returns the service of this process. The first call starts it, and raises as PageService does."""
+    """Returns the service of this process. The first call starts the service and raises the errors of PageService."""
     with _lock:
         if not _open:
             _open.append(PageService())
@@ -234,9 +234,9 @@ def open_service() -> PageService:
 
 
 def reopen(settings: Settings) -> None:
-    """Restarts the service with other settings at the next call. Running questions stop, and their owners can
-    continue them."""
-    PageService(settings).close(ended=False)  # what cannot be used is said before anything ends
+    """Makes the next call of `open_service` start the service with other settings. Runs in progress stop; their owners
+    can continue these runs."""
+    PageService(settings).close(ended=False)  # raises an error for unusable settings before anything stops
     PageService.chosen = settings
     close_service(ended=False)
 

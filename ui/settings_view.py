@@ -1,4 +1,4 @@
-"""Shows the providers that are on and respond, and the settings that last until the server stops."""
+"""Shows which providers are on and respond, and the form for settings. Changes last until the server stops."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
@@ -43,13 +43,14 @@ _GROUPS = {
         "searxng_url": "A SearXNG of your own",
     },
 }
-"""The settings that can be set here, with what each is called; the help beside it tells its name in .env."""
-_KEYS = {"openai_base_url": "openai_api_key", "judge_url": "judge_api_key"}  # the key that each address is sent
+"""The settings that can be changed here, with their labels. The help beside a field tells the setting's name in
+.env."""
+_KEYS = {"openai_base_url": "openai_api_key", "judge_url": "judge_api_key"}  # the key that is sent to each address
 
 
 def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
-    """Shows the form, and beside it what `python -m agent doctor` finds, to those who may change settings. Others
-    see which providers are on; the page sends these nothing, because that may cost money."""
+    """Shows the form and the results of `python -m agent doctor` to people who may change settings. Others only see
+    which providers are on. For them the page sends no requests to providers, because requests may cost money."""
     html.title("Settings")
     form, found = st.columns([2, 3], gap="large")
     with form:
@@ -76,7 +77,7 @@ def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
         "For everybody who uses this page, until its server stops: nothing of it is stored, and keys are not shown "
         "again. To keep settings, write them into .env; docs/providers.md tells what each costs and who is sent what."
     )
-    problem = st.container()  # above the form, where it is seen
+    problem = st.container()  # above the form, so that it is visible
     with st.form("settings", border=False):
         changes: dict[str, Any] = {}
         for group, names in _GROUPS.items():
@@ -93,7 +94,7 @@ def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
 
 
 def _check_keys(settings: Settings, changed: Settings, stored: Sequence[str]) -> None:
-    """Raises SettingsError if a stored key would be sent to a new address. stored: the keys that nobody typed now."""
+    """Raises SettingsError if a stored key would be sent to a new address. stored: the keys that were not typed now."""
     for name, key in _KEYS.items():
         moved = getattr(changed, name) != getattr(settings, name)
         if moved and key in stored and getattr(changed, key).get_secret_value():
@@ -105,7 +106,7 @@ def _check_keys(settings: Settings, changed: Settings, stored: Sequence[str]) ->
 
 
 def _field(settings: Settings, name: str, called: str) -> Any:
-    """Shows the field of one setting and returns its value; an untouched key stays a SecretStr."""
+    """Shows the field of one setting and returns the field's value. An unchanged key stays a SecretStr."""
     about, now = Settings.model_fields[name], getattr(settings, name)
     told = f"{about.description} In .env: `{variable_of(name)}`"
     choices = get_args(about.annotation)
@@ -120,7 +121,7 @@ def _field(settings: Settings, name: str, called: str) -> Any:
 
 
 def _serving(settings: Settings, part: str) -> str:
-    """Returns the model or provider of a part, for visitors."""
+    """Returns the name of a part's model or provider as visitors may see it."""
     judge, engine = build_judge(settings), build_engine(settings)
     names = {
         "chat model": settings.model or DEFAULT_MODEL,

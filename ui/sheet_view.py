@@ -1,4 +1,4 @@
-"""The debate sheet: an answer on one page, to print or to take along."""
+"""The debate sheet: an answer on one page, for printing."""
 
 from functools import partial
 from itertools import groupby
@@ -18,7 +18,7 @@ _CALLED = dict(zip(SHEET_ENDINGS, ("Markdown", "Word"), strict=True))
 
 
 def show(run: RunRow, answer: Answer) -> None:
-    """Shows the whole sheet; a print holds the sheet alone."""
+    """Shows the whole sheet. A print contains only the sheet."""
     with st.container(horizontal=True, key="end"):
         ask_view.link("Back to the answer", "back", run=run.id)
         for ending, called in _CALLED.items():

@@ -20,7 +20,7 @@ def card(citation: Citation, passages: Mapping[int, Passage], words: Sequence[st
 
 
 def about_of(citation: Citation) -> str:
-    """'Cllr Faulds, Sample Gazette, opinion (sample), 12 March 2026'."""
+    """Returns 'Cllr Faulds, Sample Gazette, opinion (sample), 12 March 2026'."""
     who = (label(name, 100) for name in (citation.speaker, citation.publisher, citation.file))
     return ", ".join(
         filter(None, [*who, source_kind(citation), label(date_unless_in_title(citation.title, citation.date))])
@@ -42,7 +42,7 @@ def _passages(citation: Citation, passages: Mapping[int, Passage], words: Sequen
 
 
 def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str] = ()) -> None:
-    """Opens a window with the whole document, its headings and its marked quotations."""
+    """Opens a window with the whole document and its headings. Quotations are marked."""
     shown, heading = "" if passages else "<p>The document is gone since.</p>", ""
     for passage in passages:
         if passage.section != heading:

@@ -1,8 +1,8 @@
-"""The style sheet: calm, typographic, light or dark as the reader's system. Colour never carries meaning alone."""
+"""The style sheet. The page is light or dark like the reader's system. Colour alone never carries meaning."""
 
 FOR, AGAINST, OTHER = "#3f78b0", "#b07c26", "#85808f"
-"""The colours of sides that support, oppose or do neither. Each appears next to its word and contrasts with the light
-and the dark background."""
+"""The colours of sides that support, oppose or do neither. The side's label always stands next to the colour. Each
+colour contrasts with the light and the dark background."""
 _LINE = "color-mix(in srgb, currentColor 18%, transparent)"
 _LINK = "light-dark(#1f4e79, #8fbfe8)"
 _GROUND = "light-dark(#fdfcf9, #16181c)"

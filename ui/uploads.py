@@ -1,7 +1,7 @@
 """Adds a person's documents to a collection: one upload at a time, in a thread.
 
-An upload lies in its own folder in the data folder until it ends. The next process finishes what one process leaves
-there. A lock marks an upload in progress.
+An upload stays in its own folder in the data folder until it is finished. If a process ends early, the next process
+finishes the upload. A lock marks an upload in progress.
 """
 
 import asyncio
@@ -28,21 +28,21 @@ from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
 
 _SENT = "upload.json"
-_SCANNING = threading.Lock()  # a new folder has its lock before anybody looks for folders without one
+_SCANNING = threading.Lock()  # a new folder gets its lock before anybody searches for folders without a lock
 _MOST_TRIES = 3
 _JOIN_SECONDS = 3.0
 _GIVEN_UP = "the upload was interrupted three times, and its files were removed. Add them again, fewer at a time."
 
 
 Files = Sequence[tuple[str, bytes]]  # names and contents
-Texts = dict[str, list[str]]  # by a table's name, the columns of its text as somebody chose them
+Texts = dict[str, list[str]]  # table name: the text columns that somebody chose
 
 
 class Sent(BaseModel):
-    """What an upload holds besides its files, which are stored as numbers. tries: how often it was started."""
+    """The description of an upload. Its files are stored separately and named by numbers. tries: number of starts."""
 
     person: str
-    collection: str  # as the store has it
+    collection: str  # the name in the store
     files: list[str]
     addresses: list[str]
     tries: int = 1
@@ -51,19 +51,19 @@ class Sent(BaseModel):
 
 @dataclass
 class Upload:
-    """An upload in progress. error: why it ended early; what it stored until then stays."""
+    """An upload in progress. error: the reason if the upload ended early. Documents stored before that stay."""
 
     collection: str
-    total: int  # files and addresses
+    total: int  # number of files and addresses
     report: IngestReport = field(default_factory=IngestReport)
     error: SteelmanError | None = None
     ended: bool = False
-    unsure: dict[str, bytes] = field(default_factory=dict)  # tables whose columns of text are to be chosen
+    unsure: dict[str, bytes] = field(default_factory=dict)  # tables whose text columns somebody must choose
     folder: Path | None = None
 
 
 class Uploads:
-    """A person's uploads; without logins, everybody's."""
+    """A person's uploads. Without logins, everybody shares the uploads."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Uploads:
         person: str = "",
         named: Callable[[str], str] = str,
     ) -> None:
-        """stopping: ends uploads soon once it is set. named: returns the store's name of a collection."""
+        """stopping: an event that soon ends uploads. named: returns the store's name of a collection."""
         self._settings, self._store, self._search = settings, store, search
         self._stopping, self._person, self._named = stopping, person, named
         self._thread: threading.Thread | None = None
@@ -82,7 +82,7 @@ class Uploads:
 
     def begin(self, files: Files, addresses: Sequence[str], collection: str, text: Texts | None = None) -> Upload:
         """Starts to read the files (name, content) and the pages at the addresses. Raises InputError if there is
-        nothing to read, for a collection name that is not allowed, or while another upload runs; StoreError if the
+        nothing to read, if the collection's name is not allowed, or while another upload runs. Raises StoreError if the
         data folder cannot hold the files."""
         if not files and not addresses:
             raise InputError("choose a file, or paste an address that begins with http:// or https://.")
@@ -101,14 +101,15 @@ class Uploads:
             undo.enter_context(lock := _lock_of(folder))
             for path, (_, content) in zip(_paths(folder, sent), files, strict=True):
                 path.write_bytes(content)
-            _keep(folder, sent)  # last: the next process removes a folder without it
+            _keep(folder, sent)  # written last: the next process removes a folder without this file
             undo.pop_all()
         return self.go_on(folder, sent, lock)
 
     def go_on(self, folder: Path, sent: Sent, lock: portalocker.Lock) -> Upload:
-        """Starts to store what was sent. lock: the folder's lock, held, released at the end."""
+        """Starts to store the uploaded documents. lock: the folder's lock; the caller holds it, and it is released at
+        the end."""
         report = IngestReport()
-        if self.latest and self.latest.folder == folder:  # what it has stored is read again, and then counted unchanged
+        if self.latest and self.latest.folder == folder:  # stored documents are read again and count as unchanged
             report = IngestReport((was := self.latest.report).stored, unchanged=-was.stored, passages=was.passages)
         self.latest = Upload(sent.collection, len(sent.files) + len(sent.addresses), report, folder=folder)
         self._thread = threading.Thread(target=self._work, args=(self.latest, folder, sent, lock), daemon=True)
@@ -137,7 +138,7 @@ class Uploads:
             upload.ended = True
 
     def _documents(self, upload: Upload, folder: Path, sent: Sent) -> Iterator[SourceDocument]:
-        # A file of the same name replaces the one that was sent before.
+        # A file replaces an earlier file of the same name.
         files = [InputFile(path, name, name) for path, name in zip(_paths(folder, sent), sent.files, strict=True)]
         for file in files:
             columns = ColumnNames(tuple(sent.text.get(file.name, ())), hint="Choose it below.")
@@ -151,17 +152,17 @@ class Uploads:
 
 
 def folder_of(settings: Settings) -> Path:
-    """Returns the folder of the page's uploads; the API's lie beside it."""
+    """Returns the folder of the page's uploads. The API's uploads have a separate folder beside it."""
     return settings.data_dir / "uploads" / "page"
 
 
 def finish_uploads(settings: Settings, of: Callable[[str], Uploads]) -> None:
-    """Continues uploads that other processes left, and removes those that had not fully arrived. of: returns a
-    person's uploads."""
+    """Continues uploads that other processes left unfinished. Removes uploads that had not arrived completely. of:
+    returns a person's uploads."""
     for folder in sorted(folder_of(settings).glob("*")):
         expected = portalocker.LockException, OSError, StoreError
         with _SCANNING, contextlib.suppress(*expected), contextlib.ExitStack() as held:
-            held.enter_context(lock := _lock_of(folder))  # raises if a process is at work on it
+            held.enter_context(lock := _lock_of(folder))  # raises if a process works on the folder
             try:
                 sent = Sent.model_validate_json((folder / _SENT).read_bytes())
             except (FileNotFoundError, ValidationError):
@@ -176,7 +177,7 @@ def finish_uploads(settings: Settings, of: Callable[[str], Uploads]) -> None:
 
 
 def _lock_of(folder: Path) -> portalocker.Lock:
-    """Returns the lock that a process holds while it works on an upload."""
+    """Returns the lock of an upload. A process holds the lock while it works on the upload."""
     return portalocker.Lock(folder / "lock", "a", timeout=0)
 
 

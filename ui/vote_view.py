@@ -1,7 +1,7 @@
-"""The preference study: one ballot at a time, two pages side by side, four questions and a reason.
+"""The preference study. A ballot shows two pages side by side, four questions and a field for the reason.
 
-Each choice is stored at once, so that a reload loses nothing. Votes belong to the logged-in person, or without
-logins to a random token in a cookie.
+Each choice is stored at once, so that a reload loses nothing. Votes belong to the logged-in person. Without logins,
+they belong to a random token in a cookie.
 """
 
 import re
@@ -27,8 +27,8 @@ document.cookie = '{_COOKIE}=%s; path=/; max-age=31536000; samesite=strict' + se
 
 
 def show(ballots: Ballots, person: str) -> None:
-    """Shows the voter's next ballot, or thanks. person: who logged in; empty without logins."""
-    secret = f"{Store(ballots.database).store_id()} {person or _token()}"  # figures name voters: no name may be guessed
+    """Shows the voter's next ballot, or thanks the voter. person: the logged-in person; empty without logins."""
+    secret = f"{Store(ballots.database).store_id()} {person or _token()}"  # nobody must be able to guess a voter's name
     voter = f"voter-{sha256(secret.encode()).hexdigest()[:32]}"
     drawn, votes = ballots.drawn_for(voter), {vote.ballot: vote for vote in ballots.votes(voter)}
     named = st.query_params.get("n", "")
@@ -50,7 +50,7 @@ def show(ballots: Ballots, person: str) -> None:
 
 
 def _token() -> str:
-    """Returns this browser's secret, the same on each visit."""
+    """Returns this browser's secret, which stays the same on each visit."""
     kept = st.context.cookies.get(_COOKIE, "")
     new = kept if re.fullmatch(r"[\w-]{43}", kept, re.ASCII) else secrets.token_urlsafe(32)
     token: str = st.session_state.setdefault("voter", new)
@@ -63,7 +63,7 @@ def _ballot(ballots: Ballots, ballot: Ballot, voter: str, known: Vote | None) ->
     for column, name, page in zip(st.columns(2), ("Left", "Right"), ballot.blinded(voter)[:2], strict=True):
         with column:
             html.small(name)
-            st.container(height=390, border=True).html(html_of(page))  # a window shows the questions as well
+            st.container(height=390, border=True).html(html_of(page))  # low, so that a window shows the questions too
     said, reason = (dict(known.choices), known.reason) if known else ({}, "")
     choices: dict[str, Choice] = {}
     for column, (criterion, asked) in zip(st.columns(len(CRITERIA)), CRITERIA.items(), strict=True):

@@ -1,4 +1,4 @@
-"""Builds the answer from a run's final state: numbers the citations, collects claims, documents and notes."""
+"""Builds the answer from a run's final state: numbers the citations and collects claims, documents and notes."""
 
 import asyncio
 import contextlib
@@ -49,13 +49,13 @@ class CitationNumbering:
     citations: dict[tuple[tuple[str, str], str], Citation] = field(default_factory=dict)
 
     def cite(self, claim: Claim, passage: int | None = None) -> list[int]:
-        """Returns the numbers of the claim's citations, or of one passage of it."""
+        """Returns the numbers of the claim's citations. passage: only the citations of this passage."""
         quotes = claim.get("evidence") or [claim["text"]] * len(claim["passages"])
         quoted = [(i, q) for i, q in zip(claim["passages"], quotes, strict=True) if passage in (None, i)]
         return list(dict.fromkeys(self._number(self.passages[i], q, claim) for i, q in quoted))
 
     def answers(self, claim: Claim) -> list[int]:
-        """Returns the numbers of the sources that the claim answers; a source does not answer itself."""
+        """Returns the numbers of the sources that the claim answers. A source does not answer itself."""
         met, own = self._answered(claim), self.cite(claim)
         return [n for n in self.cite(met, claim["answers"]) if n not in own] if met else []
 
@@ -64,8 +64,9 @@ class CitationNumbering:
         return [c["text"] for c in replying if self.answers(c)]
 
     def _answered(self, claim: Claim) -> Claim | None:
-        """Returns the opposing claim that this one answers: it cites the passage that the model named, if possible
-        as its first. None if that claim was dropped."""
+        """Returns the opposing claim that this claim answers: a claim that cites the passage named by the model.
+        Claims that cite this passage first are preferred. None if that claim
+        was dropped."""
         place, passage = _place(claim), claim.get("answers")
         written = [*self.claims, *self.dropped]
         rivals = (c for c in written if c["perspective"] and _place(c) != place and passage in c["passages"])
@@ -99,7 +100,7 @@ def citation_of(number: int, passage: Passage, quote: str, support: float | None
 
 
 def busy_seconds(intervals: Sequence[tuple[float, float]]) -> float:
-    """Returns the length of the union of the intervals."""
+    """Returns the total time that the intervals cover. Overlaps count once."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(tuple(i) for i in intervals):
         total += max(0.0, end - max(start, reached))
@@ -118,7 +119,7 @@ def assemble(
     *,
     by_verdicts: bool = False,
 ) -> Answer:
-    """Returns the public answer. passages: at least the retrieved and quoted ones. same, by_verdicts: as in
+    """Returns the public answer. passages: at least the retrieved and the quoted passages. same, by_verdicts: see
     `answer_documents`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
@@ -157,7 +158,7 @@ def _numbered(
     """Returns the sides with their claims, the sentences of no side, and the crux."""
     order = [*(p["id"] for p in state["perspectives"]), ""]
     for claim in sorted(claims, key=lambda c: (order.index(c["perspective"]), c.get("objection", False))):
-        numbering.cite(claim)  # all get numbers before any claim refers to others
+        numbering.cite(claim)  # every claim has numbers before a claim refers to another
     sides = [_perspective(p, state, claims, numbering) for p in state["perspectives"]]
     also, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("also", "crux"))
     return [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides], also, crux
@@ -195,7 +196,7 @@ def _perspective(
 
 
 def _groups(side: AnswerPerspective, state: RunState, numbering: CitationNumbering) -> list[ResponseGroup]:
-    """Returns the responses of a side with a case, without sentences that verification refused."""
+    """Returns the responses of a side, without sentences that verification refused; empty if the side has no claim."""
     refused = {d["text"] for d in state.get("dropped", []) if d["perspective"] == side.id}
 
     def holds(quote: ScoredQuote) -> bool:
@@ -204,7 +205,7 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: CitationNumberi
         return held and not has_prompt_injection(quote["text"])
 
     def source(passage: int) -> str:
-        """Returns the source of the first passage that says the same."""
+        """Returns the source of the first passage with the same content."""
         first = state.get("duplicate_of", {}).get(passage, passage)
         return numbering.passages[first if first in numbering.passages else passage].source
 
@@ -274,7 +275,7 @@ async def build_answer(
     nearest, same = list[str](), originals
     by_verdicts = providers.models.judge(state.get("judge", "")).reads_documents
     within = Budget(deadline_at=stage_deadline(options, "verify"))
-    with contextlib.suppress(DeadlineError), budget_scope(within):  # optional parts, skipped if late
+    with contextlib.suppress(DeadlineError), budget_scope(within):  # both parts are optional
         same = await in_time(group_same_texts(providers.models, state, passages))
         if SAMPLES in options.collections and not state.get("claims"):
             nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))

@@ -1,4 +1,4 @@
-"""Attribution lines below quotations, rows of facing claims, and the list of documents read."""
+"""Attribution lines below quotations, rows of opposing claims, and the list of documents that were read."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ _RECORD = re.compile(
     r"(?i)\b(?:minutes|transcripts?|hearings?|proceedings|meeting|interview|evidence|debate|panel|hansard)\b"
 )
 _ROW = "row of a table"
-_PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a document within a file
+_PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a row or message within a file
 NO_CLEAR_SIDE = "no clear side"
 _WHY_NOT = {
     "repeats": "says the same as another",
@@ -43,33 +43,34 @@ _WHY_NOT = {
 
 
 class ReasonRow(NamedTuple):
-    """A reason, empty for claims without one. cells: positions of each side's claims in `claims_below_heading`."""
+    """One reason with the claims of two sides. reason: empty for claims without a reason. cells: for each side, the
+    positions of its claims in `claims_below_heading`."""
 
     reason: str
     cells: tuple[list[int], list[int]]
 
 
 def source_lines(answer: Answer, claim: AnswerClaim) -> list[tuple[int, str]]:
-    """Returns 'Cllr Faulds, Sample Gazette, opinion, 12 March 2026, p. 3' with its number, for each source of the
-    claim."""
+    """Returns the number of each source of the claim with its attribution, such as 'Cllr Faulds, Sample Gazette,
+    opinion, 12 March 2026, p. 3'."""
     cited = {c.number: c for c in answer.citations}
     return [(n, _in_one_line(answer, cited[n], claim)) for n in claim.citations if n in cited]
 
 
 def quotes_behind(claim: AnswerClaim, source: Citation) -> list[str]:
-    """The source's quotations that the claim stands on; all of them if the answer does not say which."""
+    """Returns the source's quotations that support the claim; all its quotations if the answer does not say which."""
     quoted = [source.quote, *(more.quote for more in source.more)]
     return [q for q in quoted if q == claim.text or q in claim.evidence] or quoted
 
 
 def numbered_source_lines(answer: Answer, claim: AnswerClaim) -> list[str]:
-    """Returns the same as lines; if there are several, each begins with its number."""
+    """Returns the attribution of each source. If the claim has several sources, each line begins with a number."""
     parts = source_lines(answer, claim)
     return [f"{citation_numbers([number])} {line}" if len(parts) > 1 else line for number, line in parts]
 
 
 def replying_claims(answer: Answer, claim: AnswerClaim) -> list[tuple[AnswerPerspective, AnswerClaim]]:
-    """Returns the claims that answer this one, with their sides."""
+    """Returns the claims that answer the given claim, with their sides."""
     return [(side, c) for side in answer.perspectives for c in side.all_claims if c.text in claim.answered_by]
 
 
@@ -91,10 +92,9 @@ def replier_name(answer: Answer, reply: AnswerClaim) -> str:
 
 
 def rows_by_reason(sides: Sequence[AnswerPerspective]) -> list[ReasonRow]:
-    """Returns rows of two sides' claims by reason: shared reasons first, then in order of their first claim, no reason
-    last.
+    """Groups the claims of two sides by reason. Returns no rows unless both sides name reasons; quotations have none.
 
-    Returns no rows unless both sides name reasons; quotations have none.
+    Shared reasons come first and claims without a reason last. The other rows follow the order of their first claim.
     """
     cases = [claims_below_heading(side) for side in sides]
     if len(cases) != 2 or not all(any(c.reason for c in claims) for claims in cases):
@@ -108,12 +108,12 @@ def rows_by_reason(sides: Sequence[AnswerPerspective]) -> list[ReasonRow]:
 
 
 def reason_key(reason: str) -> Sequence[str]:
-    """Returns what spellings of one reason share, as 'injury' and 'Injuries' do."""
+    """Returns a key that is equal for spellings of one reason, such as 'injury' and 'Injuries'."""
     return stems(reason) or (reason.casefold(),)
 
 
 def short_attribution(answer: Answer, claim: AnswerClaim) -> str:
-    """Returns the speaker of a quotation; of one for no side also place and date."""
+    """Returns the speaker of a quotation. If the quotation has no side, place and date follow."""
     cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
     named = [(c, _where_said(c, claim.speaker)[0]) for c in cited]
     facts = [fact for c, name in named for fact in (claim.speaker, name, date_unless_in_title(name, c.date))]
@@ -125,7 +125,7 @@ def _in_one_line(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
     quoted: list[Citation | Quotation] = [source, *source.more]
     quotes = quotes_behind(claim, source)
     places = [where for where in quoted if where.quote in quotes]
-    if claim.quoted:  # nobody knows the page of words that the source does not have alone
+    if claim.quoted:  # the page is unknown if several quotations of the source could be meant
         places = places[:1] if len(quotes) == 1 else []
     pages = [page_numbers(where) for where in places]
     who, kind = _speaker(answer, source, claim), source_kind(source, source.document_id)
@@ -137,8 +137,8 @@ def _in_one_line(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
 
 
 def _speaker(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
-    """Returns the source's speaker; of a written claim only if the quotation has words of it that the question
-    lacks, because a model also cites texts that do not say what it wrote."""
+    """Returns the source's speaker. Models cite some texts that do not say the written claim. The speaker of a written
+    claim is therefore returned only if the quotation shares words with the claim that the question lacks."""
     added = {*stems(claim.text)} - {*stems(answer.neutral_question)}
     held = [len(added & {*stems(quote)}) for quote in quotes_behind(claim, source)]
     says = claim.quoted or max(held, default=0) >= BARELY_SAYS_CLAIM * len(added)
@@ -146,9 +146,9 @@ def _speaker(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
 
 
 def _where_said(source: Citation, who: str) -> list[str]:
-    """Returns publisher or title; of minutes and other records the record.
+    """Returns publisher or title. For minutes and other records it returns 'in the minutes of Hill Council'.
 
-    Otherwise a reader may think that the publisher employs the speaker: 'in the minutes of Hill Council'.
+    Otherwise a reader may think that the publisher employs the speaker.
     """
     if not (who and source.title and _RECORD.search(f"{source.title} {source.kind}")):
         return [_published(source)]
@@ -168,14 +168,14 @@ def document_title(source: Citation | AnswerDocument, own: str, *, filed: bool =
 
 
 def _file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, str]:
-    """Returns ('survey.csv', 'row 3') of a row or message, ('', 'letter.md') of a file, ('', address) of a web page."""
+    """Returns ('survey.csv', 'row 3') for a row, ('', 'letter.md') for a file, ('', address) for a web page."""
     if source.file or source.url:
         return source.file, f"row {own}" if source.file else own
     part = _PART.fullmatch(PurePath(own).name)
     return (part[1], part[2]) if part else ("", PurePath(own).name)
 
 
-# What was read
+# Documents that were read
 
 
 def documents_headline(answer: Answer) -> str:
@@ -186,7 +186,7 @@ def documents_headline(answer: Answer) -> str:
 
 
 def documents_by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
-    """Returns the documents read, in order; rows of one table or mailbox are grouped under its name."""
+    """Returns the documents that were read, in order. Rows of a table, or messages of a mailbox, form one group."""
     files: dict[tuple[str, str, str], list[AnswerDocument]] = {}
     for document in filter(was_read, answer.documents):
         name, _ = _file_and_name(document, document.id)
@@ -195,7 +195,7 @@ def documents_by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
 
 
 def document_line(answer: Answer, document: AnswerDocument, file: str = "") -> str:
-    """Returns 'Who pays? · Fell Blog · opinion · 3 May 2025 · read as Yes · quoted'. file: that of its group."""
+    """Returns 'Who pays? · Fell Blog · opinion · 3 May 2025 · read as Yes · quoted'. file: the group's file."""
     return " · ".join([document_title(document, document.id, filed=not file), *document_facts(answer, document)])
 
 
@@ -203,18 +203,17 @@ def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     """Returns author, publisher, kind, date, stance, and 'quoted' or the reason why not."""
     author = shorten(strip_control_characters(document.author), _LONGEST_IN_SHORT, placeholder=" …")
     kind = source_kind(document, document.id)
-    kind = "" if kind == _ROW else kind  # its title tells the row
+    kind = "" if kind == _ROW else kind  # the title names the row
     why = _WHY_NOT.get(document.not_quoted, "")
     if document.not_quoted == "no_claim" and not any(s.argues == "for" for s in document.stances):
-        why = ""  # it argues for no side that this answer shows
+        why = ""  # the document argues for no side of this answer
     quoted = "quoted" if document.quoted else f"not quoted: {why}".rstrip(": ")
     on = date_unless_in_title(document.title, document.date)
     return list(filter(None, (author, document.publisher, kind, on, stance_label(answer, document), quoted)))
 
 
 def stance_label(answer: Answer, document: AnswerDocument) -> str:
-    """Returns 'read as Yes', 'read as both' or 'no clear side'; empty if there are no sides or another reason is
-    given."""
+    """Returns 'read as Yes', 'read as both' or 'no clear side'; empty without sides or if `not_quoted` says enough."""
     sides = {side.id: side for side in answer.perspectives}
     parts = [(s.argues, sides[s.perspective]) for s in document.stances if s.perspective in sides]
     if not parts:
@@ -234,7 +233,7 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
 
 
 def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
-    """Returns 'survey.csv · 12 rows, 3 quoted'; of a mailbox 'messages'."""
+    """Returns 'survey.csv · 12 rows, 3 quoted'; a mailbox has 'messages'."""
     part = _file_and_name(rows[0], rows[0].id)[1].partition(" ")[0]
     return f"{name} · {count(len(rows), part)}, {sum(bool(d.quoted) for d in rows):,} quoted"
 
@@ -242,8 +241,8 @@ def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
 def surest_passage(
     answer: Answer, document: AnswerDocument, judged: Callable[[], Sequence[JudgedPassage]]
 ) -> tuple[int, str]:
-    """Returns the passage and text of the document's surest quotation, or its surest judged passage; (0, '') without
-    one."""
+    """Returns id and text of the document's surest quotation. Without a quotation it returns the surest judged passage,
+    otherwise (0, '')."""
     cited = [c for c in answer.citations if c.number in document.quoted]
     found = [(c.support or 0, c.passage_id, c.quote) for c in cited]
     found += [(q.support or 0, q.passage_id, q.quote) for c in cited for q in c.more]

@@ -1,7 +1,7 @@
 """Blinded ballots: compare a question's answer with a plain ranked list of its retrieved passages.
 
-Both pages have one layout and no label. Their order is drawn for each voter and ballot and stored with the vote. The
-criteria are those of Chen et al. 2022 (multi-perspective search engine, 5.1).
+Both pages have the same layout and no label. Chance decides the order of the pages for each voter and ballot; the vote
+stores the order. The criteria come from Chen et al. 2022 (multi-perspective search engine, 5.1).
 """
 
 import json
@@ -29,12 +29,12 @@ Choice = Literal["left", "right", "same"]
 Page = Sequence[tuple[str, str, Sequence[str]]]
 """Headings and paragraphs: (kind of block, text, cited sources)."""
 _NOT_SHOWN = ("title", "read_as", "tried", "nearest", "looked_for", "folded", "how_to")
-"""Kinds of blocks about the answer's making, and repetitions."""
+"""Kinds of blocks that repeat something or describe how the answer was made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """A question with its two pages. providers: those of the answer."""
+    """A question with its two pages. providers: the providers of the answer."""
 
     id: int
     question: str
@@ -44,8 +44,8 @@ class Ballot:
     seed: int
 
     def blinded(self, voter: str) -> tuple[Page, Page, tuple[str, str]]:
-        """Returns (left, right, names) in the voter's order. names: 'answer' and 'list' in that order; not for
-        display."""
+        """Returns (left, right, names) in the voter's order. names: ('answer', 'list') or ('list', 'answer'); the voter
+        must not see them."""
         if random.Random(f"{self.seed} {voter} {self.id}").random() < 0.5:
             return self.answer, self.ranked, ("answer", "list")
         return self.ranked, self.answer, ("list", "answer")
@@ -53,7 +53,7 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """The choices of a voter ('person', 'model' or 'script') on a ballot by criterion; some may be missing."""
+    """A voter's choice for each criterion of a ballot; choices may be missing. kind: 'person', 'model' or 'script'."""
 
     ballot: int
     voter: str
@@ -81,7 +81,8 @@ def answer_page(answer: Answer) -> Page:
 
 
 def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
-    """Returns as many first passages as the answer cites, each by the sentence with most of the question's words."""
+    """Returns as many of the first passages as the answer cites. The sentence with most of the question's words
+    represents its passage."""
     cited = {i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
     asked, lines = set(stems(answer.neutral_question)), list[tuple[str, str, Sequence[str]]]()
     for passage in ranked[: len(cited)]:
@@ -114,13 +115,13 @@ class Ballots:
         return [Ballot(i, q, json.loads(a), json.loads(b), by, seed) for i, q, a, b, by, seed in rows]
 
     def vote(self, ballot: Ballot, voter: str, choices: Mapping[str, Choice], reason: str) -> None:
-        """Stores the vote and replaces an earlier one. A name with 'model-' or 'script-' in front is not a person."""
+        """Stores the vote and replaces an earlier vote. A name that begins with 'model-' or 'script-' is no person."""
         kind = next((kind for kind in ("model", "script") if voter.startswith(f"{kind}-")), "person")
         with self.database.write() as db:
             row = (ballot.id, voter, kind, ballot.blinded(voter)[2][0] == "answer", json.dumps(dict(choices)), reason)
             db.execute("INSERT OR REPLACE INTO votes VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def votes(self, voter: str = "") -> list[Vote]:
-        """Returns all votes, or one voter's, by voter and ballot."""
+        """Returns all votes, sorted by voter and ballot. voter: only the votes of this voter."""
         rows = self.database.rows("SELECT * FROM votes WHERE ? IN ('', voter) ORDER BY voter, ballot_id", (voter,))
         return [Vote(i, who, kind, bool(left), json.loads(said), why) for i, who, kind, left, said, why in rows]

@@ -1,7 +1,7 @@
 """A reader's corrections: quotations moved to another side.
 
-The stored answer does not change. Each read applies the corrections, so that exports, follow-ups and lists include
-them.
+The stored answer does not change. The corrections are applied whenever an answer is loaded. Exports, follow-ups and
+lists therefore show the corrected answer.
 """
 
 import hashlib
@@ -34,11 +34,11 @@ from tools.language.lexicon import count
 from tools.store.database import Database
 
 ALSO, OFF_QUESTION = "also", "off"
-"""Targets other than sides: no side, or off the question and out of the answer."""
+"""Targets other than sides. `ALSO`: the claim has no side. `OFF_QUESTION`: the claim leaves the answer."""
 
 
 class ClaimPlace(NamedTuple):
-    """Where a claim is: under a side, by its id, or in `ALSO`. against: it is an objection."""
+    """The place of a claim. side: a side's id, or `ALSO`. against: whether the claim is an objection."""
 
     side: str
     against: bool = False
@@ -56,7 +56,7 @@ def claim_key(answer: Answer, claim: AnswerClaim) -> str:
 
 
 def moved_claims(answer: Answer, moves: Mapping[str, str]) -> list[MovedClaim]:
-    """Returns the claims that change their place. moves: target by claim key."""
+    """Returns the claims that change their place. moves: maps claim keys to targets."""
     targets = ((claim, place, moves.get(claim_key(answer, claim))) for place, claim in _placed(answer))
     return [MovedClaim(claim, place, ClaimPlace(to)) for claim, place, to in targets if to and ClaimPlace(to) != place]
 
@@ -64,17 +64,17 @@ def moved_claims(answer: Answer, moves: Mapping[str, str]) -> list[MovedClaim]:
 class Corrections:
     """Reads and writes the table of corrections.
 
-    A row moves one claim of a run, named by its key, to a `target`: a side's id, `ALSO` or `OFF_QUESTION`. It keeps
-    who made the correction and when (ISO, UTC).
+    A row moves one claim of a run to a `target`: a side's id, `ALSO` or `OFF_QUESTION`. The row names the claim by its
+    key, and stores the person and the time (ISO, UTC) of the correction.
     """
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     def add(self, run_id: str, to: str, person: str = "", *, text: str = "", number: int = 0) -> None:
-        """Moves the claims with this text, this number, or both, unless they are there already.
+        """Moves the claims with this text, this citation number, or both. Claims that are already there stay.
 
-        Raises InputError without such a claim or place.
+        Raises InputError if the answer has no such claim or target.
         """
         answer, moves = self.original(run_id), self.moves(run_id)
         named = ((p, c) for p, c in _placed(answer) if text in ("", c.text) and number in (0, *c.citations))
@@ -95,7 +95,7 @@ class Corrections:
             db.execute(f"DELETE FROM corrections WHERE id = ({last})", (run_id,))
 
     def moves(self, run_id: str) -> dict[str, str]:
-        """Returns the last target by claim key."""
+        """Maps each claim key to its last target."""
         rows = self._db.rows("SELECT claim, target FROM corrections WHERE run_id = ? ORDER BY id", (run_id,))
         return {row["claim"]: row["target"] for row in rows}
 
@@ -111,7 +111,7 @@ class Corrections:
 
 
 def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
-    """Returns the answer with moved claims and updated counts. moves: target by claim key."""
+    """Returns the answer with moved claims and updated counts. moves: maps claim keys to targets."""
     if not (moved := moved_claims(answer, moves)):
         return answer
     overlay = _CorrectedParts(answer, moved)
@@ -145,7 +145,7 @@ class _CorrectedParts:
     moved: Sequence[MovedClaim]
 
     def claims(self, place: ClaimPlace, before: Sequence[AnswerClaim]) -> list[AnswerClaim]:
-        """Returns the remaining claims of a place, then the arriving ones. Links to moved claims are removed."""
+        """Returns the remaining claims of a place, then the claims moved there. Links to moved claims are removed."""
         gone = [m.claim for m in self.moved if m.place == place]
         numbers, texts = {n for m in self.moved for n in m.claim.citations}, {m.claim.text for m in self.moved}
         stay = [c for c in before if c not in gone]
@@ -167,7 +167,8 @@ class _CorrectedParts:
         return [*stay, *(c.model_copy(update=new) for c in come.values())]
 
     def side(self, side: AnswerPerspective) -> AnswerPerspective | None:
-        """Returns the side. If its statement was a moved quotation, its next one names it, or the side is removed."""
+        """Returns the side. If its statement was a moved quotation, the side's next quotation becomes the statement.
+        Returns None if the side has no further quotation."""
         claims = self.claims(ClaimPlace(side.id), side.claims)
         objections = self.claims(ClaimPlace(side.id, against=True), side.objections)
         groups = [g for group in side.groups if claims and (g := self._group(group, side.id, claims)).responses]
@@ -181,7 +182,7 @@ class _CorrectedParts:
 
     def _group(self, group: ResponseGroup, side: str, claims: Sequence[AnswerClaim]) -> ResponseGroup:
         """Returns the group without moved sentences and without documents that the side no longer cites. claims: the
-        side's now."""
+        side's claims after the moves."""
         moved = [m.claim for m in self.moved if m.place == ClaimPlace(side) or m.to == ClaimPlace(OFF_QUESTION)]
         said, stay = {c.text for c in moved}, {n for c in claims for n in c.citations}
         gone = {n for c in moved for n in c.citations} - stay
@@ -193,7 +194,7 @@ class _CorrectedParts:
         return ResponseGroup(sources=min(group.sources, len(kept)), responses=kept)
 
     def citation(self, citation: Citation, shown: Sequence[AnswerClaim]) -> Citation:
-        """Returns the citation without unused words. Moved words have no probability, because the judge's was for
+        """Returns the citation without unused words. Moved words lose their support, because the judge gave it for
         another side."""
         words, said = {m.claim.text for m in self.moved if m.claim.quoted}, {c.text for c in shown}
         whole = _quotations(citation)
@@ -202,7 +203,7 @@ class _CorrectedParts:
         return citation.model_copy(update={**dict(first), "more": more})
 
     def line(self, line: CoverageLine, side: AnswerPerspective) -> CoverageLine:
-        """Returns the side's line. Of a changed side it counts what the answer shows."""
+        """Returns the side's coverage line. The line of a changed side counts the claims that the answer shows."""
         if not any(side.id in (m.place.side, m.to.side) for m in self.moved):
             return line
         passages, sources = self._counts(side)
@@ -213,7 +214,7 @@ class _CorrectedParts:
         return line.model_copy(update={**counts, "strength": side_strength(sources, len(side.claims))})
 
     def _counts(self, side: AnswerPerspective) -> tuple[int, int]:
-        """Passages and sources of the side's claims, as far as the answer shows them."""
+        """Returns the numbers of passages and sources of the side's claims, as far as the answer shows them."""
         cited = [c for c in self.answer.citations if any(c.number in claim.citations for claim in side.claims)]
         known = Counter((c.collection, c.document_id) for c in self.answer.citations)
         several = {c.number for c in cited if known[c.collection, c.document_id] > 1}  # speakers of one document
@@ -223,8 +224,8 @@ class _CorrectedParts:
         return len(passages), len(sources)
 
     def document(self, document: AnswerDocument, sides: Sequence[AnswerPerspective], known: set[int]) -> AnswerDocument:
-        """Returns the document with the stances of its remaining quotations. A repeat loses its stances, as its
-        original may have."""
+        """Returns the document with the stances of its remaining quotations. A repeated document loses all stances,
+        because the stances of its original may have changed."""
         if document.not_quoted == "repeats":
             return document.model_copy(update={"stances": []})
         own = {*document.quoted}
@@ -251,7 +252,7 @@ def _placed(answer: Answer) -> Iterator[tuple[ClaimPlace, AnswerClaim]]:
 
 
 def _passages(answer: Answer, claim: AnswerClaim) -> set[int]:
-    """Returns the passages of a quotation; none of a written claim."""
+    """Returns the ids of the passages that a quoted claim cites; empty for a written claim."""
     cited = [q for c in answer.citations if c.number in claim.citations for q in _quotations(c)]
     return {q.passage_id for q in cited if q.quote == claim.text}
 

@@ -1,4 +1,4 @@
-"""The debate sheet: question, crux, each side's strongest claims, and gaps, on one page."""
+"""The debate sheet: one page with the question, the crux, each side's strongest claims, and the gaps."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from tools.errors import as_sentence
 SHEET_TITLE = "Debate sheet"
 WHAT_IT_HOLDS = "Three arguments for each side"
 SHEET_ENDINGS = (".md", ".docx")
-_MOST, _MOST_OF_MANY, _MOST_OTHER = 3, 2, 1  # arguments of a side, of one of many, of a way beside yes and no
+_MOST, _MOST_OF_MANY, _MOST_OTHER = 3, 2, 1  # arguments: of a side, of each of many, of a side beside yes and no
 _NUMBER = re.compile(r"^\[\d+\] | \[\d+\](?=,|$)")
 _NAMED = 3  # documents named
 
@@ -32,19 +32,19 @@ def sheet_blocks(answer: Answer) -> list[OutlineBlock]:
 
 
 def corrected_lines(answer: Answer) -> list[str]:
-    """Returns 'A reader changed 4 quotations.', because the sides are then not Steelman's alone."""
+    """Returns 'A reader changed 4 quotations.', because then Steelman alone did not choose the sides."""
     return [note.text for note in answer.notes if note.kind == "corrected"]
 
 
 def sheet_file(answer: Answer, ending: str, asked: str = "") -> bytes:
-    """Returns the sheet as a file. ending: one of SHEET_ENDINGS. asked: when (ISO)."""
+    """Returns the sheet as a file. ending: one of SHEET_ENDINGS. asked: time of the question (ISO)."""
     if ending == ".docx":
         return to_docx(answer, asked=asked, blocks=sheet_blocks(answer))
     return to_markdown(answer, asked=asked, blocks=sheet_blocks(answer)).encode()
 
 
 def strongest_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
-    """Returns the side's head and first claims; nothing of an empty way beside yes and no."""
+    """Returns the side's heading and first claims. A side beside yes and no without claims is left out."""
     if not side.claims and side.stance == "other":
         return []
     head, strength, *rest = side_blocks(answer, side)
@@ -56,7 +56,7 @@ def strongest_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlo
 
 
 def _diverse(claims: Sequence[OutlineBlock], most: int) -> list[OutlineBlock]:
-    """Returns the first claims in order, preferring new reasons and sources."""
+    """Returns up to `most` claims in order. Claims with new reasons and sources are preferred."""
     seen, new = set[str](), list[int]()
     for place, claim in enumerate(claims):
         known = {claim.label.casefold(), *claim.said_by} - {""}
@@ -68,7 +68,7 @@ def _diverse(claims: Sequence[OutlineBlock], most: int) -> list[OutlineBlock]:
 
 
 def _with_quotes(answer: Answer, block: OutlineBlock) -> OutlineBlock:
-    """Adds each source's words below a written claim, if one quotation of the source is behind it."""
+    """Adds each source's words below a written claim, if exactly one quotation of the source supports the claim."""
     said, sources = _unnumbered(block), {c.number: c for c in answer.citations}
     claim = next((c for s in answer.perspectives for c in s.claims if c.text == block.text), None)
     if block.quoted or claim is None:
@@ -86,7 +86,7 @@ def _unnumbered(block: OutlineBlock) -> OutlineBlock:
 
 
 def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
-    """Returns in sentences: sides without evidence or with one source, documents unread or unclear, and failures."""
+    """Returns the gaps in sentences: sides with at most one source, unread or unclear documents, and failures."""
     texts = [line for side in answer.perspectives for line in _gaps(answer, side)]
     unclear = [d for d in answer.documents if was_read(d) and stance_label(answer, d) == NO_CLEAR_SIDE]
     unread = [d for d in answer.documents if not was_read(d)]
@@ -101,7 +101,7 @@ def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
 
 
 def _gaps(answer: Answer, side: AnswerPerspective) -> list[str]:
-    """Returns what a side lacks, and the queries that found no more."""
+    """Returns the gap of a side with at most one source, and the queries that were tried."""
     name, line = words.side_name(answer, side), words.coverage_line(answer, side)
     if side.claims and line.sources != 1:
         return []

@@ -27,9 +27,9 @@ _FORMS = {
     "row": "  - {}",
 }
 _HEADINGS = {"source": "Sources", "document": DOCUMENTS, "more": HOW_MADE}
-"""Headings of kinds of blocks."""
+"""Maps kinds of blocks to the heading above them."""
 _LISTS = (*_HEADINGS, "also", "case", "objection", "nearest", "unknown")
-"""Kinds that form a list."""
+"""Kinds of blocks that form a list."""
 
 
 def to_markdown(
@@ -41,11 +41,11 @@ def to_markdown(
     asked: str = "",
     blocks: Sequence[OutlineBlock] = (),
 ) -> str:
-    """Returns headings, bullets and a numbered list of sources. Text of sources is escaped, so that '[2]' is always a
-    citation.
+    """Returns the answer as Markdown. Text of sources is escaped, so that '[2]' is always a citation.
 
-    remote: for a reader at another machine: the run's whole id, no list of documents. explain: all notes. linked:
-    sources' addresses as links. asked: when (ISO). blocks: instead of the whole answer's.
+    remote: the reader is at another machine, so the text gives the run's whole id and omits the list of documents.
+    explain: includes all notes. linked: makes sources' addresses links. asked: time of the question (ISO). blocks:
+    these blocks replace the whole answer.
     """
     lines: list[str] = []
     for kind, group in groupby(blocks or _blocks(answer, explain, documented=not remote), key=_group):
@@ -115,7 +115,7 @@ def to_html(answer: Answer, asked: str = "") -> str:
     reader.__dict__["normalizeLinkText"] = str  # shows addresses unchanged, for copying
     tokens = reader.parse(_CITED.sub(r"[\[\1\]](#s\1)", to_markdown(answer, explain=True, linked=True, asked=asked)))
     for token in tokens:
-        if token.type == "list_item_open" and token.info:  # a numbered one: a source
+        if token.type == "list_item_open" and token.info:  # numbered items are sources
             token.attrSet("id", f"s{token.info}")
         for inner in token.children or []:
             if inner.type == "link_open" and inner.markup == "autolink":
@@ -137,8 +137,7 @@ _ITALIC = ("read_as", "strength", "against", "how_to")
 
 
 def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: Sequence[OutlineBlock] = ()) -> bytes:
-    """Returns a Word file without characters that XML forbids. explain: all notes. asked: when (ISO). blocks: as
-    above."""
+    """Returns a Word file without characters that XML forbids. explain, asked, blocks: see `to_markdown`."""
     import docx
     from docx.shared import Pt
 
@@ -182,7 +181,7 @@ _LONGEST_SLUG = 60  # characters of a file's name before its ending
 
 
 def export_answer(answer: Answer, ending: str, *, explain: bool = False, asked: str = "") -> bytes:
-    """Returns the answer as a file. ending: one of EXPORT_ENDINGS. explain: all notes. asked: when (ISO)."""
+    """Returns the answer as a file. ending: one of EXPORT_ENDINGS. explain, asked: see `to_markdown`."""
     return _FORMATS[ending](answer, explain, asked)
 
 
@@ -208,7 +207,7 @@ def check_ending(path: Path) -> None:
 
 
 def write_answer(answer: Answer, path: Path, *, explain: bool = False, asked: str = "") -> None:
-    """Writes the file; an older one stays until the new one is complete. explain: all notes. asked: when (ISO)."""
+    """Writes the file. An older file stays until the new file is complete. explain, asked: see `to_markdown`."""
     check_ending(path)
     content = export_answer(answer, path.suffix.lower(), explain=explain, asked=asked)
     try:

@@ -2,8 +2,8 @@
 2').
 
 A counter-argument makes the same point with the opposite stance (Wachsmuth et al. 2018, 'Retrieval of the Best
-Counterargument without Prior Topic Knowledge'); `agent.evidence.coverage.counter_rank` ranks it. The page's buttons
-call the functions of the commands.
+Counterargument without Prior Topic Knowledge'). `agent.evidence.coverage.counter_rank` ranks counter-arguments. The
+page's buttons call the same functions as the commands.
 """
 
 import re
@@ -34,14 +34,12 @@ _NO_ANSWER = (
 def initial_state(question: str, earlier: Sequence[str], answers: Sequence[Answer]) -> RunState:
     """Returns the state that a run begins with.
 
-    earlier: questions asked before in the thread, oldest first. answers: the thread's, oldest first. Raises as
-    `counter_target` does, and QuestionError for a command.
+    earlier: questions asked before in the thread, oldest first. answers: the thread's answers, oldest first. Raises
+    QuestionError for a command, and for the numbers that `counter_target` refuses.
     """
     before = [*earlier, *(a.neutral_question for a in answers)]
     state = RunState(version=STATE_VERSION, question=question, earlier=before)
-    if against := counter_target(
-        question, answers
-    ):  # the thread's question, with what is to be argued against as its focus
+    if against := counter_target(question, answers):  # the target becomes the focus of the thread's question
         return RunState(**state, against=against, framing=counter_framing(against))
     if _COMMAND.fullmatch(question):
         what = "is no question, but a command: give it below an answer, on the page or in the chat."
@@ -50,10 +48,10 @@ def initial_state(question: str, earlier: Sequence[str], answers: Sequence[Answe
 
 
 def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | None:
-    """Returns what a follow-up argues against; None for any other question.
+    """Returns the claim or side that a follow-up argues against; None for any other question.
 
-    answers: the thread's, oldest first; the latest with that number or side counts. Raises QuestionError for an
-    unknown number and names the valid ones.
+    answers: the thread's answers, oldest first; the latest answer with the named number or side counts. Raises
+    QuestionError for an unknown number; the message names the valid numbers.
     """
     if (match := _AGAINST.fullmatch(question.strip())) is None:
         return None
@@ -73,7 +71,7 @@ def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | 
 
 def _named(answer: Answer, what: str) -> CounterTarget | None:
     claims = [(s, c) for s in answer.perspectives for c in s.claims if c.citations]
-    if match := _NUMBER.fullmatch(what):  # the first claim that cites it, of yes or no before other sides
+    if match := _NUMBER.fullmatch(what):  # the first claim that cites the number; yes and no come before other sides
         number = int(match[1])
         return next((_target_of_claim(answer, s, c, number) for s, c in claims if number in c.citations), None)
     if match := _CLAIM.fullmatch(what):
@@ -86,7 +84,7 @@ def _named(answer: Answer, what: str) -> CounterTarget | None:
 
 
 def find_side(answer: Answer, what: str) -> AnswerPerspective | None:
-    """Returns the side with that name or label, or at that position from 1."""
+    """Returns the side with that name, label or position. Positions start at 1."""
     sides, wanted = list(answer.perspectives), _bare(what)
     if wanted.isdecimal():
         return sides[int(wanted) - 1] if 1 <= int(wanted) <= len(sides) else None
@@ -127,8 +125,8 @@ def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: s
 
 
 def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective | None:
-    """Returns the opposite perspective: the linked one, the target of a counter-argument, or the first with the
-    opposite stance."""
+    """Returns the opposing perspective: the linked perspective, otherwise the target of a counter-argument, otherwise
+    the first perspective with the opposite stance."""
     facing = {"supports": "opposes", "opposes": "supports"}.get(perspective.stance)
     perspectives = list(answer.perspectives)
     linked = next((s for s in perspectives if perspective.contrary and s.id == perspective.contrary), None)
@@ -140,7 +138,7 @@ def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective |
 
 
 def stance_of_quotation(answer: Answer, words: str) -> QuotedStance | None:
-    """Returns what the quoted words argue for, and its contrary; None for words of no side."""
+    """Returns the perspective that the quoted words support, and the opposing statement; None for words of no side."""
     cited = {c.number for c in answer.citations if words in (c.quote, *(q.quote for q in c.more))}
     claims = [(side, claim) for side in answer.perspectives for claim in side.all_claims]
     quoted = [found for found in claims if found[1].text == words]
@@ -160,7 +158,7 @@ def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -
 
 
 def suggested_followups(answer: Answer) -> list[str]:
-    """Returns up to two: against the first claim of each perspective whose contrary has a case."""
+    """Returns up to two questions, each against the first claim of a perspective whose opposing side has a case."""
     offered: list[str] = []
     for perspective in answer.perspectives:
         facing = contrary_of(answer, perspective)
@@ -171,12 +169,12 @@ def suggested_followups(answer: Answer) -> list[str]:
 
 
 def counter_question(claim: AnswerClaim) -> str:
-    """'What speaks against “Phones distract …”?', which names the claim by its first words."""
+    """Returns 'What speaks against “Phones distract …”?', which names the claim by its first words."""
     return f"What speaks against “{shorten(claim.text, _CLAIM_NAME, placeholder=' …')}”?"
 
 
-_CLAIMS = 2  # per side, in a summary
-_ALSO = 3  # sentences of no side, in a summary without a case
+_CLAIMS = 2  # claims of each side in a summary
+_ALSO = 3  # sentences of no side in a summary without a case
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +193,7 @@ class CommandReply:
 
 @dataclass(frozen=True, slots=True)
 class CommandSearch:
-    """A question that needs a run. depth: None for the usual one."""
+    """A question that needs a run. depth: None for the usual depth."""
 
     question: str
     depth: Depth | None = None
@@ -212,7 +210,7 @@ def run_slash_command(typed: str, answer: Answer) -> CommandReply | CommandSearc
 
 
 def repeated_question(answer: Answer) -> str:
-    """Returns the answer's question for another run in its thread, where numbers have changed."""
+    """Returns the answer's question for another run in the thread, where claims may have other numbers."""
     return f"What speaks against ‘{answer.against.side}’?" if answer.against else answer.question
 
 
@@ -225,7 +223,7 @@ def summarise_answer(answer: Answer, _: str = "") -> CommandReply:
 
 
 def newer_sources(answer: Answer, _: str = "") -> CommandReply:
-    """Returns the claims of the newer half of the sources."""
+    """Returns the claims that cite the newer half of the sources."""
     if not (dates := sorted(c.date for c in answer.citations if c.date)):
         return CommandReply("None of the sources of this answer has a date.")
     since = median_high(dates)
@@ -253,7 +251,7 @@ def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> 
 
 
 def more_of_side(answer: Answer, what: str) -> CommandReply | CommandSearch:
-    """Returns further sentences of a side's sources, or a deep search if all are shown."""
+    """Returns further sentences of a side's sources. If all are shown, returns a deep search."""
     if (side := find_side(answer, what)) is None:
         sides = [f"{n} ({side_name(answer, s)})" for n, s in enumerate(answer.perspectives, start=1)]
         raise QuestionError(f"/more needs the number or the name of a side: {_listed(sides)}.")

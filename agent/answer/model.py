@@ -11,17 +11,17 @@ from agent.limits import STRONG_CLAIMS, STRONG_SOURCES
 SCHEMA_VERSION: Literal["4.1"] = "4.1"
 
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
-"""'answered': a side has a case. 'no_sides': only `also` has any. 'retrieved': the run ended with its passages."""
+"""'answered': a side has a case. 'no_sides': only `also` has sentences. 'retrieved': only passages were wanted."""
 Status = Literal["supported", "thin", "not_found"]
 Strength = Literal["strong", "some", "weak", "none"]
 NotQuoted = Literal["", "no_claim", "repeats", "no_side", "off_question", "unread"]
-"""Why a document is not quoted, in the order in which documents are listed; see `AnswerDocument`."""
+"""Why a document is not quoted; `AnswerDocument` explains the words. Documents are listed in this order."""
 STANCES = ("supports", "opposes", "other")
 """Stances in the order of sides: Yes is left of No, or above it."""
 LEAD_NOTE_KINDS = ("not_found", "corrected")
 """The kinds of notes that stand above the sides: nothing was found, or a reader changed the answer."""
 FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
-"""Kinds of notes in the line below the answer, in this order; `--explain` shows all."""
+"""Kinds of notes in the line below the answer, in this order. `--explain` shows notes of all kinds."""
 
 _EARLIER = ("2.0", "3.0", "4.0")
 _DROPPED_FIELDS = ("tier", "leaning", "copies", "chosen", "plain")
@@ -55,13 +55,14 @@ def shared_fields(known: object, part: type[AnswerModel]) -> dict[str, Any]:
 
 
 class AnswerClaim(AnswerModel):
-    """A finished sentence and the numbers of the citations that it stands on.
+    """A finished sentence and the numbers of the citations that support it.
 
-    `quoted`: it stands in its source word for word; otherwise a model wrote it, or it is a crux, and the citations'
-    quotes say it. `shown`: the text with what was changed in square brackets, empty where it stands alone. `speaker`:
-    whose words are quoted; empty of what a model wrote. `reason`: a word or two for it, or nothing. `answers`: numbers
-    of the opposing citations that it replies to. `answered_by`: texts of claims that reply to it, in JSON if any.
-    `evidence`: the quotations that say what a model wrote, in JSON if any.
+    `quoted`: the source contains the sentence word for word. Otherwise a model wrote the sentence, and the citations'
+    quotes support it. `shown`: the text with changes in square brackets; empty if nothing was changed. `speaker`: the
+    person who is quoted; empty for a model's sentence. `reason`: a word or two that name the claim's reason, or empty.
+    `answers`: numbers of the opposing citations that the claim replies to. `answered_by`: texts of the claims that
+    reply to this claim. `evidence`: the quotations that support a model's sentence. The JSON omits the last two if they
+    are empty.
     """
 
     text: str
@@ -77,9 +78,9 @@ class AnswerClaim(AnswerModel):
 
 
 class ResponseSentence(AnswerModel):
-    """A sentence that stands in its passage word for word, and the judge's probability for its side.
+    """A sentence of a passage, word for word. `support` is the judge's probability that it argues for the side.
 
-    `shown` is the same with what was changed in square brackets, empty where it stands alone; `speaker` says it.
+    `shown` is the sentence with changes in square brackets; empty if nothing was changed. `speaker` says the sentence.
     """
 
     text: str
@@ -90,9 +91,10 @@ class ResponseSentence(AnswerModel):
 
 
 class DocumentResponse(AnswerModel):
-    """What one document answers: a thesis, and up to three sentences of evidence for it, the most relevant first.
+    """One document's answer: a thesis and up to three sentences of evidence for the thesis, the most relevant first.
 
-    `citation` is the number under which a claim cites the thesis's speaker in this document, else null.
+    `citation` is the number under which a claim cites the thesis's speaker in this document. Without such a claim
+    `citation` is null.
     """
 
     document_id: str
@@ -106,17 +108,17 @@ class DocumentResponse(AnswerModel):
 
 
 class ResponseGroup(AnswerModel):
-    """Documents whose theses are near each other, and how many independent sources stand behind them."""
+    """Documents with similar theses, and the number of their independent sources."""
 
     sources: int
     responses: list[DocumentResponse]
 
 
 class AnswerPerspective(AnswerModel):
-    """One side with its case. `status` counts evidence; `contrary` is the id of the side that says the opposite.
+    """One side with its case. `status` says how much evidence the side has. `contrary` is the opposing side's id.
 
-    `groups` are what its documents answer, those with the most sources behind them first. `objections` argue against a
-    side without a contrary one, and are no part of its `claims`.
+    `groups` are the answers of the side's documents; the group with the most sources comes first. A side without an
+    opposing side can have `objections`, which argue against the side. `claims` does not include them.
     """
 
     id: str
@@ -135,9 +137,10 @@ class AnswerPerspective(AnswerModel):
 
 
 class Countered(AnswerModel):
-    """What a follow-up asked to be argued against: a claim of the thread's earlier answer, or a whole side of it.
+    """The target of a counter-argument: a claim of the thread's earlier answer, or one whole side of that answer.
 
-    `number` is the citation's in that answer, 0 for a side. The side says `statement`. `publisher`: or the speaker.
+    `number` is the number of the citation in that answer; 0 for a side. `statement` is the side's statement.
+    `publisher` is the first known of the citation's speaker, publisher and title.
     """
 
     number: int
@@ -149,8 +152,9 @@ class Countered(AnswerModel):
 
 
 class _Location(AnswerModel):
-    """Where words stand in their document: `page` to `last_page`, 0 where it has none; the heading above them.
-    `speaker` says them, or else the document's author; a name that is not certain begins with 'probably '."""
+    """The place of words in their document: `page` to `last_page` (0 without pages), and the heading above the words.
+    `speaker` says the words; without a known speaker, `speaker` is the document's author. An uncertain name begins with
+    'probably '."""
 
     page: int = 0
     last_page: int = 0
@@ -159,7 +163,7 @@ class _Location(AnswerModel):
 
 
 class SourceFacts(AnswerModel):
-    """What is known of a document."""
+    """The known facts about a document."""
 
     collection: str
     title: str
@@ -170,7 +174,8 @@ class SourceFacts(AnswerModel):
 
 
 class Quotation(_Location):
-    """Words of a passage that a claim stands on, verbatim; `support` is the judge's probability for its side."""
+    """Verbatim words of a passage that support a claim. `support` is the judge's probability that they argue for the
+    claim's side."""
 
     passage_id: int
     quote: str
@@ -178,9 +183,9 @@ class Quotation(_Location):
 
 
 class Citation(SourceFacts, _Location):
-    """A source, once, with its number; a document in which several people speak has one for each of them. `quote` is
-    what was cited of it first, with where it stands; `more` is what else was. `file`: the table that it is a row of,
-    where its id does not say."""
+    """A numbered source. Each speaker of a document is a separate source. `quote` holds the words that were cited
+    first; the location fields belong to these words. `more` holds the other cited words. `file`: for a row, the name of
+    its table, if the row's id does not contain the name."""
 
     number: int
     passage_id: int
@@ -193,17 +198,18 @@ class Citation(SourceFacts, _Location):
 
 
 class DocumentStance(AnswerModel):
-    """What a document argues about one side. Against a side with a contrary one it argues for the contrary."""
+    """A document's stance on one side. 'against' occurs only for a side without an opposing side."""
 
     perspective: str
     argues: Literal["for", "against"]
 
 
 class AnswerDocument(SourceFacts):
-    """A document that the run found, once. `quoted`: the numbers of its citations. `not_quoted`: why there are none.
+    """A document that the run found. `quoted`: the numbers of its citations. `not_quoted`: why it has no citations.
 
-    'unread': no passage was read. 'off_question': it is about something else. 'no_side': the judge could not tell its
-    side. 'repeats': it says the same as another. 'no_claim': no claim cites what it argues. `file` as in `Citation`.
+    'unread': no passage of the document was read. 'off_question': the document is about something else. 'no_side': the
+    judge could not tell the document's side. 'repeats': the document says the same as another. 'no_claim': the document
+    was read, but no claim cites it. `file` has the same meaning as in `Citation`.
     """
 
     id: str
@@ -215,13 +221,13 @@ class AnswerDocument(SourceFacts):
 
 
 def sort_documents(documents: Iterable[AnswerDocument]) -> list[AnswerDocument]:
-    """Returns quoted documents by number, then those with a side, then the others."""
+    """Sorts documents: quoted documents by number, then documents with a side, then the others."""
     return sorted(documents, key=lambda d: (get_args(NotQuoted).index(d.not_quoted), d.quoted))
 
 
 class CoverageLine(AnswerModel):
-    """The ledger's line of one side. passages, sources: the passages that its case cites, and their independent
-    sources; where nothing was written, those that were found. strongest: the best support."""
+    """The evidence of one side in numbers. passages: count of passages that the case cites; if nothing was written,
+    count of supporting passages found. sources: count of their independent sources. strongest: the highest support."""
 
     perspective: str
     status: Status
@@ -233,11 +239,11 @@ class CoverageLine(AnswerModel):
 
 
 class Note(AnswerModel):
-    """Something that the reader should know: what failed, what was not found, what was dropped, what a reader changed.
+    """A message for the reader: something failed, was not found or was dropped, or a reader changed the answer.
 
-    `hint`: the part of the text that only helps at the keyboard of the machine that answered, such as a command to
-    type; left out of the JSON where there is none, and of an answer that goes elsewhere. `brief`: the text in a few
-    words, where it is long; left out of the JSON where there is none.
+    `hint`: the part of the text that helps only on the machine that answered, such as a command to type. An answer that
+    goes to another machine omits the hint. `brief`: a short form of a long text. The JSON omits both fields if they are
+    empty.
     """
 
     kind: Literal[
@@ -250,10 +256,10 @@ class Note(AnswerModel):
 
 
 class Usage(AnswerModel):
-    """What the run spent. Embedded providers cost no tokens.
+    """The cost of the run. Embedded providers use no tokens.
 
-    `calls` are those to models and search engines, `pages` the web pages read. `cost_usd` is the price of the models'
-    tokens, null where a model was used whose price is not known.
+    `calls` counts requests to models and search engines. `pages` counts the web pages that were read. `cost_usd` is the
+    price of the models' tokens; null if the price of a model is not known.
     """
 
     calls: int = 0
@@ -267,11 +273,11 @@ class Usage(AnswerModel):
 class Answer(AnswerModel):
     """The answer to one question.
 
-    `neutral_question` is what was searched for: the question as it was typed, of a follow-up that of its thread, of one
-    in another language its English. `focus` is what a follow-up narrows it to, such as "the cost"; `against` is what it
-    wants argued against. `crux` says what the dispute turns on, with citations of both sides: a model's sentence,
-    verified as its claims are. `also` are sentences of sources on the question whose side is not known, the best fit
-    first.
+    `neutral_question` is the question that was searched for. A follow-up with a focus has its thread's question here; a
+    question in another language has its English translation. `focus` is the topic that a follow-up asks about, such as
+    "the cost". `against` is the claim or side that a follow-up wants to see opposed. `crux` names the point on which
+    the dispute depends. A model writes the crux with citations of both sides; the crux is verified like a claim. `also`
+    holds the sources' sentences on the question whose side is not known, the best fit to the question first.
     """
 
     schema_version: Literal["4.1"] = SCHEMA_VERSION

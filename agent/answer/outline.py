@@ -1,4 +1,4 @@
-"""The answer as a list of blocks, which every format renders in this order; and the terminal's rendering."""
+"""The answer as a list of blocks, and its rendering for the terminal. Every format renders the blocks in order."""
 
 import textwrap
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ _OMITTED_IF_EMPTY = ("read_as", "how_to", "looked_for", "note")
 class OutlineBlock:
     """A heading, paragraph or list item.
 
-    citations: numbers after the text, None if it can have none. quoted: a source's own words, set in quotation
-    marks. label: before a statement or in its place; or a claim's reason. source: the citation whose line the text
-    is. speaker: in short. said_by: attribution lines below the text. answers: numbers that a claim answers.
-    answered: who answers it.
+    citations: numbers after the text; None if the block cannot have citations. quoted: the text is a source's own
+    words and gets quotation marks. label: stands before a statement or replaces it; for a claim its reason. source: the
+    citation that the text describes. speaker: the speaker in short. said_by: attribution lines below the text. answers:
+    numbers of the citations that a claim answers. answered: names of the sources that answer the claim.
     """
 
     kind: BlockKind
@@ -40,13 +40,13 @@ class OutlineBlock:
     answered: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("text", "label", "speaker", "answered"):  # nothing that a terminal or page would interpret
+        for name in ("text", "label", "speaker", "answered"):  # removes what a terminal or page would interpret
             object.__setattr__(self, name, words.strip_control_characters(getattr(self, name)))
         object.__setattr__(self, "said_by", [words.strip_control_characters(line) for line in self.said_by])
 
     @property
     def labelled_text(self) -> str:
-        """The text with its label and quotation marks, and the speaker if no line below names them."""
+        """The text with its label and quotation marks. The speaker is added if no line below the text names them."""
         text = words.with_speaker(
             words.in_quotes(self.text) if self.quoted else self.text, "" if self.said_by else self.speaker
         )
@@ -99,7 +99,7 @@ def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
 
 
 def sideless_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
-    """Returns the sentences of no side. explain: all of them."""
+    """Returns the sentences of no side. explain: returns all sentences, not only the first few."""
     first, folded = answer.also[: words.FIRST_ALSO], answer.also[words.FIRST_ALSO :]
     more = f"{len(folded)} more:" if explain else f"{len(folded)} more: {words.WHERE_MORE}"
     return _without_empty(
@@ -112,7 +112,7 @@ def sideless_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]
 
 
 def body_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
-    """Returns the sides and the sentences of no side, which come first if no side has a claim."""
+    """Returns the sides and the sentences of no side. These sentences come first if no side has a claim."""
     sides = [block for side in answer.perspectives for block in side_blocks(answer, side)]
     beside = sideless_blocks(answer, explain)
     return [*beside, *sides] if words.is_sideless(answer) else [*sides, *beside]
@@ -126,7 +126,7 @@ def source_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
 
 
 def document_blocks(answer: Answer) -> list[OutlineBlock]:
-    """Returns the count of documents and each document read, grouped by file."""
+    """Returns the count of documents, then each document that was read, grouped by file."""
     listed = (
         [OutlineBlock("document", attribution.documents_headline(answer))]
         if (files := attribution.documents_by_file(answer))
@@ -152,7 +152,7 @@ def side_as_text(answer: Answer, side: AnswerPerspective) -> str:
 
 
 def note_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
-    """Returns the problems in one line. explain: also all notes."""
+    """Returns the problems in one line. explain: adds all notes."""
     return _without_empty(
         OutlineBlock("note", words.problem_line(answer.notes)),
         *(OutlineBlock("more", text) for text in words.folded_notes(answer.notes) if explain),
@@ -181,12 +181,12 @@ _FIRST = {
     "folded": "    ",
     "row": "    – ",
 }
-"""Prefix of a block's first line, by kind."""
+"""Prefix of a block's first line for each kind."""
 
 
 def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -> str:
-    """Returns text of at most `width` columns (60 to 104). bold: ANSI headings. explain: with documents and all
-    notes."""
+    """Returns text of at most `width` columns (60 to 104). bold: headings are bold (ANSI). explain: adds documents and
+    all notes."""
     page = _Page(max(_NARROWEST, min(width, _WIDEST)), bold)
     title, *lead = lead_blocks(answer)
     page.strong(*textwrap.wrap(title.text, page.width))
@@ -285,5 +285,5 @@ def _terminal_text(block: OutlineBlock) -> str:
 
 
 def _in_marks(text: str) -> str:
-    """Returns the text in double quotation marks; inner ones become single."""
+    """Returns the text in double quotation marks. Inner quotation marks become single."""
     return '"{}"'.format(text.replace('"', "'"))

@@ -1,4 +1,4 @@
-"""What a run retrieved, as public results: judged passages by side, and the documents with their stances."""
+"""The retrieval results of a run in public form: judged passages by side, and documents with their stances."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,8 @@ from tools.passages import Passage, interleave
 class JudgedPassage:
     """A passage as judged for one side. support: the judge's probability.
 
-    counts: the side's coverage includes it. A copy never counts, nor does a passage that supports the contrary more;
-    a cited one always does.
+    counts: whether the side's coverage includes the passage. Copies never count. A passage that supports the opposing
+    side more does not count either. A cited passage always counts.
     """
 
     side: str
@@ -52,7 +52,7 @@ def judged_passages(state: RunState) -> set[int]:
 
 
 def judged_pairs(state: RunState, passages: Mapping[int, Passage]) -> list[JudgedPassage]:
-    """Returns the judged (side, passage) pairs by side, best first, without deleted passages and removed sides."""
+    """Returns the judged passages of each side, best first. Deleted passages and removed sides are left out."""
     lines: list[JudgedPassage] = []
     for side in state.get("perspectives", []):
         scores = state.get("support", {}).get(side["id"], {})
@@ -63,13 +63,15 @@ def judged_pairs(state: RunState, passages: Mapping[int, Passage]) -> list[Judge
 
 
 def search_order(state: RunState) -> list[int]:
-    """Returns the retrieved ids as one ranking: the bare question's results, then the sides' in turn."""
+    """Returns the retrieved ids as one ranking: first the results of the question itself, then the interleaved results
+    of the sides."""
     return list(dict.fromkeys([*state.get("question_results", []), *interleave(state.get("candidates", {}).values())]))
 
 
 class RetrievedPassage(SourceFacts):
-    """A passage that was chosen for a side. `support` is the judge's probability for that side, null where it was not
-    judged; `counts`: the side's coverage counts it. `speaker` says it, `author` wrote its document."""
+    """A passage that was chosen for a side. `support` is the judge's probability for that side; null if the passage
+    was not judged. `counts`: whether the side's coverage includes the passage. `speaker` says the passage; `author`
+    wrote its document."""
 
     passage_id: int
     document_id: str
@@ -81,7 +83,7 @@ class RetrievedPassage(SourceFacts):
 
 
 class RetrievedPerspective(AnswerModel):
-    """One side with its passages, in the order of the selection."""
+    """One side with its passages in the order of selection."""
 
     id: str
     name: str
@@ -96,7 +98,7 @@ class RetrievedPerspective(AnswerModel):
 
 
 class Retrieved(AnswerModel):
-    """The sides of a question with what was found for each. `threshold`: the support from which a passage counts."""
+    """The sides of a question with their passages. `threshold`: the lowest support with which a passage counts."""
 
     run_id: str
     question: str
@@ -153,7 +155,8 @@ def cited_passages(state: RunState) -> set[int]:
 
 
 async def group_same_texts(models: Models, state: RunState, passages: dict[int, Passage]) -> dict[int, int]:
-    """Returns by passage the first that says the same; passages with a side are also compared by meaning."""
+    """Maps each passage to the first passage with the same content. Passages with a side are compared by meaning, all
+    others word by word."""
     originals = originals_of(passages)
     weighed = (cited_passages(state) | {i for i, _ in _verdicts(state)}) & {*originals}
     reworded = await paraphrase_groups(models, passages, {originals[i] for i in weighed})
@@ -168,11 +171,11 @@ def answer_documents(
     *,
     by_verdicts: bool,
 ) -> list[AnswerDocument]:
-    """Returns each document once: quoted ones by number, then those with a side, then the others.
+    """Returns each document once: quoted documents by number, then documents with a side, then the others.
 
-    same: by passage the first that says the same. by_verdicts: a passage's verdict is its stance; otherwise a
-    document has the stance of its sentences. A follow-up with a focus and a lookup count selected passages as read;
-    with a focus a document argues only what it is quoted for.
+    same: maps each passage to the first passage with the same content. by_verdicts: the judge's verdicts on passages
+    are the document's stances; otherwise the stances come from its sentences. In a follow-up with a focus and in a
+    lookup, the selected passages count as read. With a focus, a document's stances come only from its quotations.
     """
     texts = {i: same.get(i, i) for i in sorted(found_passages(state)) if i in passages}
     judged, chosen = judged_passages(state), cited_passages(state).union(*state.get("selected", {}).values())
@@ -191,7 +194,7 @@ def answer_documents(
         own, stances = {texts[i] for i in ids}, sorted({stance for i in ids for stance in argued[i]})
         silent = "off_question" if own & read <= off else "no_side"
         silent = "unread" if not own & read else "no_claim" if focused and state["perspectives"] else silent
-        argued_by = {texts[i] for i in ids if argued[i]}  # a repeat adds no stance
+        argued_by = {texts[i] for i in ids if argued[i]}  # a repeated passage adds no stance
         repeats = own.isdisjoint(ids) or (own & quoted and argued_by <= quoted)
         unquoted = "repeats" if repeats else "no_claim" if stances else silent
         first, stated = passages[ids[0]], [{"perspective": side, "argues": argues} for side, argues in stances]
@@ -202,8 +205,8 @@ def answer_documents(
 
 
 def _verdicts(state: RunState, least: float | None = None) -> set[tuple[int, _Stance]]:
-    """Returns the passages that argue for a side, or against one without a contrary. least: probability, default the
-    threshold."""
+    """Returns the passages that argue for a side, or against a side without an opposing side. least: the lowest
+    probability that counts; by default the threshold."""
     least, sides = least or state.get("threshold", 1.0), {p["id"]: p["contrary"] for p in state["perspectives"]}
     lone = [side for side, contrary in sides.items() if contrary not in sides]
     argued = [("for", sides, state.get("support", {})), ("against", lone, state.get("opposition", {}))]
@@ -226,7 +229,8 @@ def _cited_stances(state: RunState) -> set[tuple[int, _Stance]]:
 
 
 def _document_stances(state: RunState, passages: Mapping[int, Passage]) -> Mapping[int, set[_Stance]]:
-    """Returns each passage's stances by its document; without one, what it is cited for."""
+    """Returns each passage's stances: the stances of its document, or if the document has none, the sides that cite
+    the passage."""
     stated = {(i, (side, "for")) for side, ids in state.get("document_stances", {}).items() for i in ids}
     known = {passages[i].document for i, _ in stated if i in passages}
     argued: dict[int, set[_Stance]] = defaultdict(set)
@@ -237,8 +241,8 @@ def _document_stances(state: RunState, passages: Mapping[int, Passage]) -> Mappi
 
 
 def _stances(state: RunState, texts: Mapping[int, int]) -> Mapping[int, set[_Stance]]:
-    """Returns each passage's stances: by citation, by verdict, and by passages that say the same unless it has its
-    own verdict."""
+    """Returns each passage's stances from citations and verdicts. A passage that was not judged takes the stances of
+    passages with the same content."""
     judged = judged_passages(state)
     # A weak verdict alone gives a document no stance.
     stated = _verdicts(state, CLEAR) | _cited_stances(state)

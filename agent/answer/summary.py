@@ -1,4 +1,4 @@
-"""The answer's summary, in one or two sentences from counts, and its notes."""
+"""The answer's notes and its summary: one or two sentences built from counts."""
 
 import re
 from collections import Counter
@@ -16,14 +16,14 @@ from tools.language.question import ANSWERS, asks_yes_or_no
 from tools.passages import Passage
 
 SEARCH_INCOMPLETE = "though not all could be searched and read; the notes say what failed"
-"""Follows 'nothing was found' if something failed."""
+"""This text follows 'nothing was found' if something failed."""
 _ROW = re.compile(r"(.+), row [^/]+")  # id of a table's row
-_NAMED = 4  # answers that are named each
+_NAMED = 4  # the summary names up to so many answers
 _NOT_DONE = ("failed", "degraded", "late")
 
 
 def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument]) -> str:
-    """Returns the summary, and whether time ran out."""
+    """Returns the summary. If time ran out, the summary says so."""
     stages = {f["stage"] for f in state.get("notes", []) if f.get("kind") == "late"}
     late = f"Time ran out before all was {'read' if stages == {'judge'} else 'searched'}." if stages else ""
     if late and outcome == "nothing_found":
@@ -42,7 +42,7 @@ def summary_of(answer: Answer) -> str:
 
 
 def search_completed(kinds: Iterable[str]) -> bool:
-    """Whether nothing failed or was late, by the notes' kinds. Otherwise 'nothing was found' may be untrue."""
+    """Whether nothing failed or was late. Otherwise 'nothing was found' may be untrue. kinds: the notes' kinds."""
     return not any(kind in _NOT_DONE for kind in kinds)
 
 
@@ -69,7 +69,7 @@ def _where(documents: Sequence[AnswerDocument]) -> str:
 
 
 def _what_was_not_done(state: RunState) -> str:
-    """Returns the end of a sentence on failures; empty if everything was searched."""
+    """Returns the end of a sentence that mentions failures; empty if everything was searched."""
     done = search_completed(f.get("kind", "failed") for f in state.get("notes", []))
     return "" if done and not state.get("unread_pages") else f", {SEARCH_INCOMPLETE}"
 
@@ -99,7 +99,7 @@ def was_read(document: AnswerDocument) -> bool:
 
 
 def documents_and_rows(documents: Sequence[AnswerDocument]) -> str:
-    """Returns '6 documents and 8 rows of a table': a reader counts a table as one file."""
+    """Returns '6 documents and 8 rows of a table', because a reader regards a table as one file."""
     tables = [d.file or (row[1] if (row := _ROW.fullmatch(d.id)) else "") for d in documents]
     held = Counter((d.collection, table) for d, table in zip(documents, tables, strict=True) if table)
     alone = len(documents) - held.total()
@@ -109,7 +109,7 @@ def documents_and_rows(documents: Sequence[AnswerDocument]) -> str:
 
 
 def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:
-    """Returns the document's class with its place in the sentence: yes or no before other ways."""
+    """Returns (position in the summary, class) of the document. Yes and no come before other sides."""
     sides, supported = state["perspectives"], {s.perspective for s in document.stances if s.argues == "for"}
     mine = [(place, p) for place, p in enumerate(sides) if p["id"] in supported]
     faced = len({p["stance"] for p in sides} - {"other"}) == 2
@@ -174,7 +174,7 @@ def balance_notes(sides: Sequence[AnswerPerspective]) -> list[Note]:
 
 
 def query_notes(state: RunState) -> list[Note]:
-    """Returns a note on a follow-up's queries without result."""
+    """Returns a note that lists the queries of a follow-up with a focus."""
     if not state["framing"]["focus"]:
         return []
     queries = dict.fromkeys(q for asked in state.get("queries", {}).values() for q in asked)

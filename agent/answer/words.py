@@ -31,7 +31,7 @@ from tools.passages import Passage
 NOT_SURE = "nothing sure enough to quote for this side"
 AGAINST_IT = "Against it:"
 FIRST_ALSO = 5
-"""Sentences of `also` shown; the others are folded."""
+"""The number of `also` sentences that are shown; the others are folded."""
 WHERE_MORE = "on the page, or with --explain."
 HOW_TO_GET_SIDES = (
     "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
@@ -46,7 +46,7 @@ HOW_MADE = "More about how this was made"
 _QUOTED = re.compile(r'["“]([^"“”]+)["”]')
 _VERSION = re.compile(r"^(?:chat|score|batch|hub)-judge-|(?:-[0-9a-f]{6,})+$")
 _LONGEST_NAME = 80  # characters of a section or a source
-_LONGEST_SPEAKER = 140  # characters of a speaker, with place and date if there is no side
+_LONGEST_SPEAKER = 140  # characters of a speaker; without a side, place and date are included
 _LONGEST_BRIEF = 160
 _FILES = {
     **dict.fromkeys((".eml", ".mbox", ".msg"), "e-mail"),
@@ -55,24 +55,24 @@ _FILES = {
     ".docx": "Word file",
     ".pdf": "PDF",
 }
-"""Kinds by file ending, for documents of unknown kind."""
+"""Maps file endings to kinds, for documents of unknown kind."""
 _LABELS: dict[Stance, str] = {"supports": "For", "opposes": "Against", "other": "Other way"}
 
 
 def stance_labels(question: str) -> dict[Stance, str]:
-    """Returns the label of each stance for sides with names of their own."""
+    """Returns the label of each stance: Yes and No for a yes/no question, otherwise For and Against."""
     yes, no = ANSWERS["polar"]
     return {**_LABELS, "supports": yes, "opposes": no} if asks_yes_or_no(question) else _LABELS
 
 
 strip_control_characters = one_line
-"""Returns the text on one line without what a terminal or a page would obey."""
+"""Returns the text on one line without characters that a terminal or a page would obey."""
 
 
 def side_label(answer: Answer, side: AnswerPerspective) -> str:
-    """Returns the label above a side: its stance, or 'Answer 2' for an open question; commands know it too.
+    """Returns the label above a side: its stance, or 'Answer 2' for an open question. Commands accept the label.
 
-    The side against a claim has its own name, because 'No' would be read as an answer to the thread's question.
+    The side against a claim keeps its own name, because 'No' would seem to answer the thread's question.
     """
     named = answer.against is not None and not side.statement.startswith(side.name.removesuffix(" …"))
     if named or side.id == OTHER_WAYS or is_answer(side.name, side.statement):
@@ -84,19 +84,20 @@ def side_label(answer: Answer, side: AnswerPerspective) -> str:
 
 
 def side_name(answer: Answer, side: AnswerPerspective) -> str:
-    """Returns a side's name outside its head: its label, or its own name."""
+    """Returns the side's name for use in running text: its label, or its own name if its stance is 'other'."""
     return side.name if side.stance == "other" else side_label(answer, side)
 
 
 def side_heading(answer: Answer, side: AnswerPerspective) -> str:
-    """Returns the side's statement, with its name if the statement lacks it; empty for yes, no and other ways."""
+    """Returns the side's statement, preceded by its name if the statement lacks the name; empty if the statement only
+    repeats the question, and for other ways."""
     if is_answer(side.name, side.statement):
         statement = side.statement.removeprefix(f"{side.name}: ")
         return "" if statement == answer.neutral_question else statement
     if side.id == OTHER_WAYS:
         return ""
     if side.statement.endswith("?") and side.statement.startswith(f"{side.name}: "):
-        return side.name  # an alternative; the question is above all sides
+        return side.name  # an alternative: the page shows the question only above all sides
     includes_name = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
     return side.statement if includes_name else f"{side.name}: {side.statement}"
 
@@ -106,7 +107,7 @@ def quoted_heading(side: AnswerPerspective) -> AnswerClaim | None:
 
 
 def question_as_read(answer: Answer) -> str:
-    """Returns the searched question if it differs from the typed one."""
+    """Returns the searched question if it differs from the typed question; otherwise an empty text."""
     read = answer.neutral_question
     if answer.against is not None or answer.focus:
         return f"Goes on from: {read}"
@@ -132,13 +133,14 @@ def also_heading(answer: Answer) -> str:
 
 
 def how_to_get_sides(answer: Answer) -> str:
-    """Returns how to get sides for a sideless answer; empty if a model was used."""
+    """Returns advice on how to get sides if the answer has none; empty if a chat model was used."""
     sideless = answer.also and answer.perspectives and is_sideless(answer)
     return HOW_TO_GET_SIDES if sideless and provider_kinds(answer) == ["embedded"] else ""
 
 
 def claim_text(claim: AnswerClaim, speaker: str | None = None) -> str:
-    """Returns the claim, in quotation marks with its speaker if it is a quotation. speaker: another form, or empty."""
+    """Returns the claim's text. A quotation gets quotation marks and its speaker. speaker: replaces the speaker's name;
+    if empty, no speaker is shown."""
     who = claim.speaker if speaker is None else speaker
     return with_speaker(in_quotes(shown_sentence(claim)), who) if claim.quoted else claim.text
 
@@ -151,8 +153,8 @@ def in_quotes(text: str) -> str:
 
 
 def balanced_marks(text: str) -> str:
-    """Returns the text without a quotation mark whose partner stands in another sentence; a partner is added to a mark
-    within the text. An apostrophe is no mark."""
+    """Balances quotation marks whose partner stands in another sentence: a mark at the edge of the text is removed, a
+    mark within the text gets a partner. Apostrophes stay as they are."""
     for opens, closes in ('""', "“”", "‘’", "''"):
         first = len(re.findall(rf"(?<![^\s(\[]){opens}(?=\S)", text))
         last = len(re.findall(rf"(?<=\S){closes}(?![^\s.,;:!?)\]])", text))
@@ -178,7 +180,7 @@ def shown_sentence(sentence: AnswerClaim | ResponseSentence) -> str:
 
 
 def supporting_quotes(answer: Answer, citation: Citation) -> list[str]:
-    """Returns the source's words behind written claims; quotations are shown as claims."""
+    """Returns the source's quotes that support written claims. Quoted claims are left out: the answer shows them."""
     quoted = {c.text for c in (*answer.also, *(c for s in answer.perspectives for c in s.all_claims)) if c.quoted}
     quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)])
     return (
@@ -199,7 +201,8 @@ def coverage_line(answer: Answer, side: AnswerPerspective) -> CoverageLine:
 
 
 def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
-    """Returns '5 quotations from 4 sources', names a single source, or says that nothing is sure enough."""
+    """Returns '5 quotations from 4 sources'. A single source is named. Without claims it says that nothing is sure
+    enough or was found."""
     line, shown = coverage_line(answer, side), side.claims
     if answer.outcome == "retrieved":
         return f"{count(line.passages, 'passage')} from {count(line.sources, 'source')}"
@@ -221,14 +224,14 @@ def _owner(source: Citation) -> str:
 
 
 def queries_tried(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:
-    """Returns the queries of an uncovered side, without its statement and the question; else empty."""
+    """Returns the queries of an uncovered side, without its statement and the question; empty for a covered side."""
     asked = with_focus(answer.neutral_question, answer.focus)
     tried = [q for q in line.queries if q not in (side.statement, asked)]
     return "Looked for: " + " · ".join(tried) if tried and line.status != "supported" else ""
 
 
 def location_in_source(words: Citation | Quotation | Passage) -> str:
-    """Returns 'p. 14, “Costs”'; empty if unknown."""
+    """Returns 'p. 14, “Costs”'; empty if page and heading are unknown."""
     section = f"“{shorten(words.section, _LONGEST_NAME, placeholder=' …')}”" if words.section else ""
     return ", ".join(filter(None, (page_numbers(words), section)))
 
@@ -240,8 +243,8 @@ def page_numbers(words: Citation | Quotation | Passage) -> str:
 
 
 def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
-    """Returns 'opinion (sample)'; of an unknown kind the file's ('e-mail'). own: the document's id, if no file is
-    shown."""
+    """Returns the kind, such as 'opinion (sample)'. If the kind is unknown, the file's ending gives it ('e-mail'). own:
+    the document's id; if empty, an unknown kind is not replaced."""
     file = source.file or own
     ending = PurePath(file.rpartition(", ")[0] or file).suffix.lower()
     known = (_FILES.get(ending, "") if own else "") if source.kind == "unknown" else source.kind
@@ -249,7 +252,7 @@ def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
 
 
 def source_line(citation: Citation) -> str:
-    """Returns speaker, title, publisher, kind, date and place of a source."""
+    """Returns one line with speaker, title, publisher, kind, date and place of a source."""
     on = date_unless_in_title(citation.title, citation.date)
     about = ", ".join(filter(None, [citation.publisher, source_kind(citation), on]))
     places = [location_in_source(citation), *(location_in_source(quotation) for quotation in citation.more)]
@@ -264,13 +267,13 @@ def source_line(citation: Citation) -> str:
 
 
 def problem_line(notes: Sequence[Note]) -> str:
-    """Returns failures and omissions, each once, in one line; empty without any."""
+    """Returns one line that names each failure and omission once; empty if there are none."""
     ordered = (note for kind in FOOTER_NOTE_KINDS for note in notes if note.kind == kind)
     return " ".join(dict.fromkeys(_brief(note) for note in ordered))
 
 
 def folded_notes(notes: Sequence[Note]) -> list[str]:
-    """Returns the notes that the problem line lacks or shortens."""
+    """Returns the notes that the problem line leaves out or shortens."""
     return [
         n.text
         for n in notes
@@ -283,7 +286,7 @@ def _brief(note: Note) -> str:
 
 
 def closing_line(answer: Answer, *, run: str = "", asked: str = "") -> str:
-    """Returns date, duration, providers and cost of the answer. run: the run's id."""
+    """Returns a line with date, duration, providers and cost of the answer. run: the run's id."""
     when = f"on {format_date(datetime.fromisoformat(asked).astimezone().date().isoformat())} " if asked else ""
     served = sorted(provider_kinds(answer), key="embedded".__eq__) or ["embedded"]
     by_whom = " and ".join(served).replace("embedded", "Steelman's built-in models")
@@ -295,24 +298,24 @@ def closing_line(answer: Answer, *, run: str = "", asked: str = "") -> str:
 
 
 def provider_kinds(answer: Answer) -> list[str]:
-    """Returns the answer's providers; all embedded ones are 'embedded'."""
+    """Returns the names of the answer's providers. Every embedded provider is called 'embedded'."""
     names = set(answer.providers.values()) - {"rules"}
     return sorted({"embedded" if "embedded" in name else provider_name(name) for name in names})
 
 
 def provider_name(name: str) -> str:
-    """Returns a provider's name without versions of prompts and weights."""
+    """Returns a provider's name without the versions of its prompts and weights."""
     return _VERSION.sub("", name)
 
 
 def named_row(row: Any) -> str:
-    """Returns 'survey.csv, row 3' for a stored row whose id is a number; else the document's name."""
+    """Returns 'survey.csv, row 3' for a stored row whose id is a number; otherwise the document's name."""
     name, table = str(row["shown_id"]), str(row["external_id"]).removesuffix(f"#{row['shown_id']}")
     return f"{PurePath(table).name}, row {name}" if name.isdecimal() and table != row["external_id"] else name
 
 
 def stored_document_facts(row: Any) -> list[str]:
-    """Returns ['by A. Moen (PDF metadata)', '14 March 2025 (byline)', '3 speakers'] of a row of `Store.documents`."""
+    """Returns ['by A. Moen (PDF metadata)', '14 March 2025 (byline)', '3 speakers'] for a row of `Store.documents`."""
     read = dict(note.split(": ", 1) for note in row["provenance"].split("; ") if ": " in note)
     values = {"author": row["author"] and f"by {row['author']}", "date": format_date(row["date"])}
     facts = [f"{line} ({read[field]})" if field in read else line for field, line in values.items() if line]
@@ -320,7 +323,7 @@ def stored_document_facts(row: Any) -> list[str]:
 
 
 def format_date(iso: str) -> str:
-    """Returns '12 March 2026' for '2026-03-12' and 'March 2026' for '2026-03'; other forms unchanged."""
+    """Returns '12 March 2026' for '2026-03-12' and 'March 2026' for '2026-03'. Other forms stay unchanged."""
     try:
         on = date.fromisoformat(f"{iso}-01" if len(iso) == 7 else iso)
     except ValueError:
@@ -329,5 +332,5 @@ def format_date(iso: str) -> str:
 
 
 def date_unless_in_title(title: str, iso: str) -> str:
-    """Returns the same; empty if the title has the date: 'Minutes, 20 March 2025'."""
+    """Returns `format_date` of the date; empty if the title contains the date, as in 'Minutes, 20 March 2025'."""
     return "" if any(values.startswith(iso) for values in dates_in(title)) else format_date(iso)

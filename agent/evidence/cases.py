@@ -1,7 +1,7 @@
-"""The case of each perspective: the writer's input, the quotations, and the responses of its documents.
+"""The case of each perspective: the writer's input, the quotations, and the responses of documents.
 
-A document's response has a thesis, its case sentence that is surest and nearest to the question, and evidence for
-it. Similar theses form a group (`tools.selection`).
+A document's response has a thesis and evidence for the thesis. The thesis is the sentence of the case that is surest
+and most similar to the question. Similar responses form a group (`tools.selection`).
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from tools.selection import group_theses, independent_first
 async def briefs_of(providers: Providers, state: RunState, limit: int) -> list[Brief]:
     """Returns the writer's input for each perspective. limit: quotations wanted.
 
-    The embedded judge reads the sentences if a model writes or the run's judge reads documents.
+    The embedded judge judges the sentences if a chat model writes or the run's judge is a judge of documents.
     """
     models, chosen, support = providers.models, state.get("selected", {}), state.get("support", {})
     judge, contrary = models.judge(state.get("judge", "")), contrary_statements(state)
@@ -62,7 +62,7 @@ async def briefs_of(providers: Providers, state: RunState, limit: int) -> list[B
 async def _with_opposing_passages(
     models: Models, state: RunState, briefs: Sequence[Brief], passages: dict[int, Passage]
 ) -> list[Brief]:
-    """Adds the passages against each perspective; each text occurs once. passages: all that were retrieved."""
+    """Adds the passages against each perspective. Each text occurs once. passages: all retrieved passages."""
     against = [_against(state, brief, passages) for brief in briefs]
     judged = {p.id for brief in briefs for p in brief.passages}.union(*against)
     originals = await asyncio.to_thread(originals_of, passages)
@@ -72,10 +72,10 @@ async def _with_opposing_passages(
 
 
 def _against(state: RunState, brief: Brief, passages: Mapping[int, Passage]) -> list[int]:
-    """Returns the passages against the perspective and not for it, strongest first, each source once before any
-    repeats.
+    """Returns the passages that only argue against the perspective, strongest first. Every source comes once before a
+    source comes again.
 
-    Among equals those of sources that do not speak for it come first.
+    Among equally strong passages, sources that do not support the perspective come first.
     """
     own, mine = brief.perspective["id"], {p.id: p.source for p in brief.passages}
     found = state.get("opposition", {}).get(own, {})
@@ -87,7 +87,7 @@ def _against(state: RunState, brief: Brief, passages: Mapping[int, Passage]) -> 
 def _each_text_once(
     brief: Brief, against: Sequence[int], passages: Mapping[int, Passage], same: Mapping[int, int]
 ) -> Brief:
-    """Returns the brief with the passages for and against that are shown, each text once."""
+    """Returns the brief with the passages for and against that the writer gets. Each text occurs once."""
     copies = [i for i in same if i not in brief.support]  # not judged, because each text is judged once
 
     def texts_of(ids: Sequence[int]) -> list[list[int]]:
@@ -109,8 +109,8 @@ def _each_text_once(
 
 
 def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
-    """Returns the claims; equal sentences stay only under the perspective that they support most. Objections are
-    separate."""
+    """Removes repeated claims. A sentence stays only under the perspective that it supports most. Each perspective's
+    objections are compared separately."""
     best: dict[tuple[str, str], Claim] = {}
     for claim in claims:
         key = claim["text"], claim["perspective"] if claim.get("objection") else ""
@@ -120,16 +120,16 @@ def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
 
 
 async def quotations(models: Models, brief: Brief) -> list[Claim]:
-    """Quotes the sentences that argue most clearly for a side."""
+    """Returns quotations of the sentences that argue most clearly for the side."""
     reading = brief.sentence_scores or (await score_sentences(models, [brief]))[0]
     return [_claim(brief, reading, i) for i in _pick(reading, _groups(reading, brief.responses), brief.limit)]
 
 
 def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> list[int]:
-    """Returns up to `most` case positions without repetition: the best of each source, then of each response group,
-    then any.
+    """Returns the positions of up to `most` quotable parts of the case that do not repeat each other. The best part of
+    each source comes first, then the best part of each response group, then any part.
 
-    groups: of each quotable part's document.
+    groups: for each quotable part the group of its speaker's response, or None.
     """
     among = np.flatnonzero(reading.case)
     order = [int(i) for i in among[np.argsort(-reading.quality[among], kind="stable")]]
@@ -153,7 +153,7 @@ def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> l
 
 
 def _groups(reading: SentenceScores, responses: Sequence[ScoredResponse]) -> list[int | None]:
-    """Returns by quotable part the group of its speaker's response."""
+    """Returns for each quotable part the group of its speaker's response, or None."""
     known = {r["thesis"]["passage"]: r["group"] for r in responses}
     speeches = [(u.passage.document, u.passage.speaker) for u in reading.units]
     found = {s: known[u.passage.id] for s, u in zip(speeches, reading.units, strict=True) if u.passage.id in known}
@@ -173,23 +173,24 @@ def _claim(brief: Brief, reading: SentenceScores, at: int) -> Claim:
 
 
 NOT_WRITTEN = "The answer was not written"
-"""Begins the note of a stage that ran out of time for all perspectives."""
+"""The beginning of the note if a stage ran out of time for all perspectives."""
 
 
 def document_responses(brief: Brief, reading: SentenceScores) -> list[ScoredResponse]:
-    """Returns a response per speaker of a document who says a quotable sentence.
+    """Returns one response for each speaker of a document with a sentence for the case.
 
-    Groups with more independent sources come first, then those with the surer thesis; within a group the response
-    nearest to the others.
+    Groups with more independent sources come first; among these, groups with the surer thesis. Within a group the
+    response most similar to the others comes first.
     """
-    speeches = speeches_of(reading.units).values()  # a thesis needs evidence by the same speaker
+    speeches = speeches_of(reading.units).values()  # thesis and evidence have the same speaker
     return _grouped(brief, reading, [r for here in speeches if (r := _thesis_and_evidence(reading, np.array(here)))])
 
 
 def under_one_perspective(responses: Sequence[ScoredResponse], drafts: Sequence[Claim]) -> list[ScoredResponse]:
-    """Returns the responses with every sentence under one perspective: that of the equal draft, or the best supported.
+    """Leaves every sentence under one perspective: the perspective of an equal draft, otherwise the perspective that it
+    supports most.
 
-    A response without its thesis is dropped.
+    A response that loses its thesis is dropped.
     """
     owner = {c["text"]: c["perspective"] for c in drafts}
     quotes = [(q, r["perspective"]) for r in responses for q in quotes_of(r)]
@@ -203,9 +204,10 @@ def under_one_perspective(responses: Sequence[ScoredResponse], drafts: Sequence[
 
 
 def _thesis_and_evidence(reading: SentenceScores, here: NDArray[np.int_]) -> list[int]:
-    """Returns the positions of the document's thesis and of its evidence, most relevant first; empty without a thesis.
+    """Returns the position of the thesis, then the positions of the evidence, most relevant first. Without a sentence
+    for the case the list is empty.
 
-    here: the document's quotable parts. No two positions overlap.
+    here: positions of the speaker's quotable parts in the document. The returned parts do not overlap.
     """
     vectors, case = reading.vectors[here], reading.case[here]
     if not case.any():

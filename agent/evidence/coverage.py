@@ -1,7 +1,7 @@
-"""Coverage of a perspective: which passages may be cited, which say the same, and the pool to select from.
+"""Coverage of a perspective: filters citable passages, groups passages with the same content, and builds the pool.
 
-Passages in the question's language may be cited. Near-duplicates and paraphrases count once. Sources are counted by
-independence.
+Passages in the question's language may be cited. Near-duplicates and paraphrases count once. Passages of one publisher
+count as one source.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from tools.store.hybrid import fuse
 
 
 class FilteredPassages(NamedTuple):
-    """ids: in order. foreign: titles left out for their language, with ISO 639-1 codes."""
+    """ids: passages that may be cited, in order. foreign: titles left out for their language, with ISO 639-1 codes."""
 
     ids: list[int]
     foreign: dict[str, str]
@@ -42,8 +42,8 @@ def filter_passages(
 ) -> FilteredPassages:
     """Returns the passages that the answer may cite.
 
-    English questions get English documents and those of unknown language. tables: include rows of tables and
-    captions, which answer questions of fact and argue for nothing.
+    An English question gets documents in English or in an unknown language. tables: include rows of tables and
+    captions. These answer questions of fact but argue for no side.
     """
     found = [passages[i] for i in ids if i in passages and (tables or passages[i].form == "prose")]
     if all(p.language in ("", "en") for p in found) or not is_english(question_words(question)):
@@ -55,7 +55,7 @@ def filter_passages(
 async def search_store(
     providers: Providers, query: str, options: RunOptions, *, tables: bool = False
 ) -> tuple[FilteredPassages, dict[int, Passage]]:
-    """Searches the store. Returns the passages that the answer may cite, and all that were retrieved."""
+    """Searches the store. Returns the passages that the answer may cite, and all retrieved passages by id."""
     vector = (await providers.models.encode_queries([query]))[0]
     hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
     ids = [h.passage_id for h in hits]
@@ -65,7 +65,8 @@ async def search_store(
 
 
 def originals_of(passages: dict[int, Passage]) -> dict[int, int]:
-    """Returns by passage id the id of the passage that it copies; copies are judged and counted once."""
+    """Maps each passage id to the id of the passage that it copies, otherwise to itself. Copies are judged and counted
+    once."""
     ids = sorted(passages)
     return {ids[i]: ids[group] for i, group in enumerate(copy_groups([passages[i].text for i in ids]))}
 
@@ -80,9 +81,9 @@ def coverage_of(
 ) -> Coverage:
     """Returns how well the evidence covers its perspective.
 
-    read: passages with quotable sentences; they replace the judge's view of whole passages. cited: passages of
-    verified claims; they count too. A perspective without a claim is thin at best. same: by passage the first that
-    says the same; one of these counts, if possible a cited one.
+    read: passages with quotable sentences; they replace the evidence from judging whole passages. cited: passages of
+    verified claims; they count too. Without a cited passage the status is at best 'thin'. same: maps each passage to
+    the first passage with the same content. Passages with the same content count once; a cited passage is preferred.
     """
     evidence = read or evidence
     ids = evidence["ids"]
@@ -98,7 +99,7 @@ def coverage_of(
 
 
 def favouring_passages(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
-    """Returns the passages that support a perspective at least as much as its contrary."""
+    """Returns the passages that support a perspective at least as much as the opposing side."""
     return {i: s for i, s in support.items() if s >= contrary.get(i, 0.0)}
 
 
@@ -109,14 +110,14 @@ def judged_evidence(
     originals: Mapping[int, int],
     same: Mapping[int, int] = MappingProxyType({}),
 ) -> PassageEvidence:
-    """Returns the passages at or above the threshold; copies and passages with the `same` content count once."""
+    """Returns the passages at or above the threshold. Copies and passages with the `same` content count once."""
     above = sorted((i for i, s in support.items() if s >= threshold and i in passages), key=lambda i: (-support[i], i))
     ids = _distinct_texts(_distinct_texts(above, originals), same)
     return PassageEvidence(ids=ids, strongest=max((support[i] for i in ids), default=0.0))
 
 
 def sentence_evidence(reading: SentenceScores) -> PassageEvidence:
-    """Returns the passages with a sentence for the case, surest first; of copies the surest."""
+    """Returns the passages with a sentence for the case, surest first. Only the surest of several copies counts."""
     originals = originals_of({u.passage.id: u.passage for u in reading.units})
     best: dict[int, tuple[float, int]] = {}
     for i in np.flatnonzero(reading.case):
@@ -127,7 +128,7 @@ def sentence_evidence(reading: SentenceScores) -> PassageEvidence:
 
 
 def arguing_passages(reading: SentenceScores, judge: CachedJudge) -> list[int]:
-    """Returns a passage of each document whose speaker argues for the perspective: that with the speaker's surest
+    """Returns one passage for each document that argues for the perspective: the passage with the surest arguing
     part."""
     arguing = argues(reading.features, reading.grounds, reading.rescored & judge.reads_closely, judge.quoting)
     sure = np.where(arguing, np.nan_to_num(reading.confidence), -1.0)
@@ -138,7 +139,7 @@ def arguing_passages(reading: SentenceScores, judge: CachedJudge) -> list[int]:
 
 
 def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
-    """Returns the ids without those that say the `same` as an earlier one."""
+    """Returns the ids without passages that have the `same` content as an earlier passage."""
     first: dict[int, int] = {}
     for i in ids:
         first.setdefault(same.get(i, i), i)
@@ -146,9 +147,9 @@ def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
 
 
 async def paraphrase_groups(models: Models, passages: dict[int, Passage], ids: Collection[int]) -> dict[int, int]:
-    """Returns by passage the first one, by id, that says the same, word for word or in other words.
+    """Maps each passage to the first passage, by id, that says the same word for word or in other words.
 
-    The thresholds for paraphrases are the embedded encoder's.
+    The thresholds for paraphrases fit the embedded encoder. With another encoder only copies are found.
     """
     kept = {i: passages[i] for i in sorted(set(ids)) if i in passages}
     originals = originals_of(kept)
@@ -171,7 +172,7 @@ async def build_pool(
 ) -> tuple[list[int], Pool]:
     """Returns the passages' ids in the order of the pool, best first, and the pool.
 
-    Passages without a vector, which were deleted meanwhile, are left out.
+    A passage that was deleted meanwhile has no vector and is left out.
     """
     stored = await asyncio.to_thread(providers.vectors, list(passages))
     ids = [i for i, _ in fuse(list(state["candidates"].values())) if i in passages and i in stored]
@@ -195,23 +196,23 @@ async def build_pool(
 async def similarity_to(
     providers: Providers, statements: Sequence[str], ids: Sequence[int]
 ) -> dict[int, NDArray[np.float32]]:
-    """Returns each passage's cosines to the statements, shape (statements,)."""
+    """Maps each passage to its cosines to the statements, shape (statements,)."""
     stored = await asyncio.to_thread(providers.vectors, ids)
     asked = await providers.models.encode_queries(list(statements))
     return {i: np.asarray(asked @ vector, np.float32) for i, vector in stored.items()}
 
 
 def counter_rank(support: float, nearness: float) -> float:
-    """Returns the rank of a counter-argument: support times nearness.
+    """Returns the score of a counter-argument: support times nearness.
 
-    support: the judge's probability for the contrary statement. nearness: cosine to the claim. A text far from the
-    claim speaks of something else; a near one without support repeats it.
+    support: the judge's probability for the opposing statement. nearness: cosine to the claim. A text with low cosine
+    is about something else. A text with high cosine but low support repeats the claim.
     """
     return support * max(0.0, nearness)
 
 
 async def _word_scores(providers: Providers, question: str, options: RunOptions) -> dict[int, float]:
-    """Returns BM25 scores by passage; none if the index is not read in time, so that only vectors count."""
+    """Returns BM25 scores by passage. If the index is not read in time, there are no scores and only vectors count."""
     with suppress(SteelmanError):
         return await in_time(asyncio.to_thread(providers.search.word_scores, question, options.collections))
     current_log().note("failed", "Passages were chosen without their word scores.")

@@ -1,8 +1,8 @@
-"""Judges the passages of two contrary perspectives sentence by sentence: which may be quoted, and how surely.
+"""Scores the sentences of two opposing perspectives' passages: which sentences may be quoted, and how surely.
 
 A sentence is judged once for both perspectives, together with its passage and document
-(`tools.models.judges.quoting`). The judge's larger model, if it has one, then reads the likeliest again; only those
-can be quoted.
+(`tools.models.judges.quoting`). If the judge has a larger model, that model judges the likeliest sentences again. Then
+only these sentences can be quoted.
 """
 
 from collections.abc import Sequence
@@ -46,10 +46,11 @@ from tools.passages import Passage, Sentence
 
 
 def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, str]:
-    """Returns a perspective and its contrary in the form that the judge reads.
+    """Returns a perspective and its opposing statement in the form that the judge reads.
 
-    A person's own side, and one without a contrary, is read as yes to itself against no: two wishes such as 'Keep
-    it' and 'Move it', read together, are often exchanged. An answer whose contrary was dropped is read against it.
+    A person's own side, or a side without an opposing side, becomes 'Yes: …' against 'No: …'. Otherwise the judge often
+    confuses two wishes such as 'Keep it' and 'Move it'. An answer such as 'Yes: …?' whose opposing side was dropped is
+    still judged against 'No: …?'.
     """
     statement, other = perspective["statement"], "No" if perspective["name"] in AFFIRMING else "Yes"
     answers = judge_form(perspective) == "answer"
@@ -65,7 +66,7 @@ async def closer_stances(
     contrary: str,
     parts: Sequence[tuple[str, str, Passage]],
 ) -> NDArray[np.float64]:
-    """Returns `stances_to` by the judge's closer reading of each text in context. parts: text, shown text, passage."""
+    """Calls `stances_to` with the judge's closer reading of each text in context. parts: text, shown text, passage."""
     placed = [_text_in_context(*part) for part in parts]
     texts = [shown for _, shown, _ in parts]
     return await stances_to(judge, perspective, contrary, texts, closely=True, placed=placed)
@@ -88,10 +89,10 @@ async def stances_to(
     closely: bool = False,
     placed: Sequence[str] = (),
 ) -> NDArray[np.float64]:
-    """Returns the probabilities that each text supports the perspective and its contrary, (n, 2).
+    """Returns the probabilities that each text supports the perspective and the opposing side, (n, 2).
 
-    Both perspectives of a pair use the same order, so that a text is judged once. closely: use the judge's closer
-    reading if it has one and time is left. placed: each text in context, for the closer reading.
+    Both perspectives of a pair ask the judge in the same order, so that the cache has the second verdict. closely: use
+    the judge's closer reading if it has one and time is left. placed: each text in context, for the closer reading.
     """
     turned = perspective["stance"] == "opposes" or (
         perspective["stance"] == "other" and perspective["contrary"] < perspective["id"]
@@ -108,7 +109,7 @@ async def stances_to(
 
 
 def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Returns which texts support the first perspective at all and do not support its contrary. stances: (n, 2)."""
+    """Returns which texts support the first perspective at all and do not support the second. stances: (n, 2)."""
     lean, _ = stance_log_odds(stances)
     with np.errstate(invalid="ignore"):  # unjudged texts support nothing
         return np.asarray((stances[:, 0] >= LEAST_SUPPORT) & (lean >= AGAINST_ITSELF))
@@ -121,7 +122,7 @@ PEOPLE_SPEAK = (
 
 
 async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[SentenceScores]:
-    """Returns the scores for each brief. Contrary perspectives share both their passages.
+    """Returns the scores for each brief. Two opposing perspectives are scored on the passages of both.
 
     Parts that are not judged in time cannot be quoted. Raises JudgeError.
     """
@@ -155,7 +156,8 @@ async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[Sente
 
 
 async def _rescored(dispute: "_ScoringGroup", most: int) -> list[SentenceScores]:
-    """Returns the scores after a closer reading of the likeliest parts. Late parts keep their first scores."""
+    """Returns the scores after a closer reading of the likeliest parts. Parts not read in time keep their first
+    scores."""
     first = dispute.views[0]
     chosen = _likeliest(dispute.readings(), most)
     parts = [(u.text, u.shown, u.passage) for u in map(first.units.__getitem__, chosen)]
@@ -165,7 +167,7 @@ async def _rescored(dispute: "_ScoringGroup", most: int) -> list[SentenceScores]
 
 
 def _likeliest(readings: Sequence[SentenceScores], most: int) -> list[int]:
-    """Returns the positions of the parts likeliest to be shown, equally many for each perspective."""
+    """Returns the positions of the parts that are likeliest to be shown, up to equally many for each perspective."""
     chosen: set[int] = set()
     for reading in readings:
         sure = np.nan_to_num(reading.confidence) * reading.on_topic
@@ -177,7 +179,7 @@ def _likeliest(readings: Sequence[SentenceScores], most: int) -> list[int]:
 def _with_passage_scores(
     features: NDArray[np.float64], brief: Brief, units: Sequence[QuotablePart]
 ) -> NDArray[np.float64]:
-    """Replaces the passage and document features by verdicts on the passages, if there are any."""
+    """Replaces the passage and document features by verdicts on whole passages where these exist."""
     verdicts = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in units]
     lean, weight = stance_log_odds(np.array(verdicts, np.float64).reshape(len(units), 2))
     around = mean_log_odds(lean, weight, _speeches(units))
@@ -205,14 +207,14 @@ def speeches_of(units: Sequence[QuotablePart]) -> dict[tuple[tuple[str, str], st
 
 
 def _speeches(units: Sequence[QuotablePart]) -> list[list[int]]:
-    """Returns by part all parts of its speaker in its document."""
+    """Returns for each part all parts by the same speaker in the same document."""
     speeches = speeches_of(units)
     return [speeches[unit.passage.document, unit.passage.speaker] for unit in units]
 
 
 @dataclass(frozen=True, slots=True)
 class _Unscored:
-    """A perspective's quotable sentences before judging, as in SentenceScores. nearness: cosines to the
+    """A perspective's quotable sentences before judging; fields as in SentenceScores. nearness: cosines to the
     perspective's statement, to the focus and to the question, (n, 3)."""
 
     brief: Brief
@@ -226,9 +228,9 @@ class _Unscored:
 
 @dataclass(frozen=True, slots=True)
 class _ScoringGroup:
-    """Contrary perspectives, or one without a contrary. places: their positions among the briefs. stances: the
-    probabilities that each part supports the first and its contrary, (n, 2). closely: read the likeliest parts
-    again."""
+    """Two opposing perspectives, or a lone perspective. places: their positions among the briefs. stances: the
+    probabilities that each part supports the first perspective and the opposing statement, (n, 2). closely: whether the
+    judge's larger model reads the likeliest parts again."""
 
     places: list[int]
     views: list[_Unscored]
@@ -236,7 +238,7 @@ class _ScoringGroup:
     closely: bool
 
     def readings(self, closely: NDArray[np.bool_] | None = None) -> list[SentenceScores]:
-        """Returns scores per perspective. closely: parts that were read again; without it all count."""
+        """Returns the scores of each perspective. closely: marks the parts that were read again; None marks all."""
         read = np.ones(len(self.stances), bool) if closely is None else closely
         return [_scored(view, self.stances, read, turned=i > 0) for i, view in enumerate(self.views)]
 
@@ -257,15 +259,15 @@ async def _unscored(models: Models, brief: Brief, units: list[QuotablePart], vec
 def _scored(
     view: _Unscored, stances: NDArray[np.float64], rescored: NDArray[np.bool_], *, turned: bool
 ) -> SentenceScores:
-    """stances: for the first of two contrary perspectives, or for a lone one and its denial. turned: the view is the
-    second's."""
+    """Returns the scores of one perspective. stances: probabilities for the group's first perspective and its opposing
+    statement, (n, 2). turned: the view belongs to the second perspective."""
     brief, units, quoting = view.brief, view.units, view.brief.judge.quoting
     features = _features(stances, units) * (-1 if turned else 1)
     if brief.passage_scores_trusted:
         features = _with_passage_scores(features, brief, units)
     stances = stances[:, ::-1] if turned else stances
     sure = side_probability(features, quoting)
-    if not brief.passage_scores_trusted:  # otherwise the judge of documents decided this
+    if not brief.passage_scores_trusted:  # otherwise the judge of documents decided the relevance
         sure = sure * relevance_probability(view.grounds, quoting)
     # A mined statement is a source's sentence and supports itself.
     stated = np.array([f"Yes: {u.text}" == brief.perspective["statement"] for u in units], bool)
@@ -282,7 +284,7 @@ def _scored(
 
 
 def _contradicting(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.bool_]:
-    """Returns the parts that answer the question with the opposite word, whatever the judge says."""
+    """Marks the parts that answer the question with the opposite word. The judge's verdict does not matter."""
     if judge_form(brief.perspective) != "answer":
         return np.zeros(len(units), bool)
     word, _, question = brief.perspective["statement"].partition(": ")
@@ -298,7 +300,7 @@ def _relevance_features(
 ) -> NDArray[np.float64]:
     """Returns the relevance features of each part's passage, (n, RELEVANCE_FEATURES).
 
-    best, asked: highest nearness of its parts to the question or statement, and to the question alone.
+    best: highest cosine of the passage's parts to the question or statement. asked: highest cosine to the question.
     """
     members: dict[int, list[int]] = {}
     for at, unit in enumerate(units):
@@ -313,7 +315,7 @@ def _relevance_features(
 
 
 async def part_vectors(models: Models, units: Sequence[QuotablePart]) -> NDArray[np.float32]:
-    """Returns unit vectors, (n, dimensions); a part of two sentences has their mean."""
+    """Returns unit vectors, (n, dimensions). The vector of a part is the mean of its sentences' vectors, normalised."""
     sentences = [Sentence(unit.text, unit.passage, at) for unit in units for at in unit.positions]
     each = await models.encode_sentences(sentences)
     ends = np.cumsum([len(unit.positions) for unit in units])
@@ -323,7 +325,7 @@ async def part_vectors(models: Models, units: Sequence[QuotablePart]) -> NDArray
 
 
 def best_of_passage(units: Sequence[QuotablePart], near: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Returns by part the highest nearness in its passage, (n,)."""
+    """Returns for each part the highest value of `near` in its passage, (n,)."""
     best: dict[int, float] = {}
     for unit, value in zip(units, near, strict=True):
         best[unit.passage.id] = max(best.get(unit.passage.id, -1.0), float(value))
@@ -333,7 +335,8 @@ def best_of_passage(units: Sequence[QuotablePart], near: NDArray[np.float32]) ->
 def _quotation_quality(
     brief: Brief, units: Sequence[QuotablePart], sure: NDArray[np.float64], nearness: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Returns the rank of each part as a quotation: sure, near the statement, and clear without context."""
+    """Returns each part's score as a quotation, (n,). Sure parts that are similar to the statement and clear without
+    context score high."""
     if brief.framing["form"] == "counter":
         rank = np.array([counter_rank(float(s), float(n)) for s, n in zip(sure, nearness[:, 1], strict=True)])
     else:

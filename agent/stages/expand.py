@@ -1,7 +1,7 @@
-"""Expand: the perspectives on the question; and review, which lets a person edit them.
+"""Expand: finds the perspectives on the question. Review: lets a person edit the perspectives.
 
-A chat model plans them in `frame`, in the request that reads the question. Without a model they are the answers to
-the question, or those that a first search's passages propose.
+With a chat model, `frame` has planned the perspectives in the request that reads the question. Without a model, the
+perspectives are the answers that the question names. For an open question they come from a first search's passages.
 """
 
 import asyncio
@@ -72,20 +72,20 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
 
 async def expand_by_rules(models: Models, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-    """Returns the answers that the question names, or those that the passages propose for an open question."""
+    """Returns the answers that the question names. For an open question it returns those that passages propose."""
     if framing["form"] == "counter":
         name = ANSWERS["polar"][1]
         statement = f"{name}: {framing.get('claim', '')}"
         return [Perspective(id="p1", name=name, statement=statement, stance="opposes", contrary="", origin="question")]
     if framing["form"] == "open":
         if people_speak([s.text for p in passages for s in passage_sentences(p)]):
-            return []  # what one person says is not an answer to choose from
+            return []  # a person's own statement is not an answer to choose from
         return await mine_answers(models, framing["question"], passages)
     return sides_of_question(framing)
 
 
 def sides_of_question(framing: FramingState) -> list[Perspective]:
-    """Returns the question's own sides: its answer words, or the names of its alternatives."""
+    """Returns the sides that the question names: its answer words or its alternatives."""
     question, named = framing["question"], framing["alternatives"]
     names: Sequence[str] = named or ANSWERS.get(framing["form"]) or ()
     pair = len(names) == 2  # an argument for one of two alternatives is against the other
@@ -117,7 +117,7 @@ _SAME_ANSWER = 0.6
 
 
 async def mine_answers(models: Models, question: str, passages: Sequence[Passage]) -> list[Perspective]:
-    """Returns the different answers to an open question: one statement per cluster of answering sentences."""
+    """Returns the different answers to an open question. Each cluster of answering sentences gives one statement."""
     read = (s for p in passages[:MINED_PASSAGES] for s in passage_sentences(p))
     alone = (s for s in read if is_self_contained(s.text) and not takes_no_side(s.text))
     sentences = [s for s in alone if _ANSWERS.search(_REASON.split(_CONDITION.sub("", s.text))[0])]  # main clauses
@@ -138,11 +138,11 @@ def _name(statement: str) -> str:
 
 
 def _centres(sentences: Sequence[Sentence], vectors: NDArray[np.float32], nearness: NDArray[np.float32]) -> list[str]:
-    """Returns the texts that represent the clusters of sentences near the question, best supported first.
+    """Clusters the sentences near the question and returns one sentence per cluster, best supported cluster first.
 
-    Average linkage at cosine _SAME_ANSWER. A cluster ranks by its independent sources, then by its nearness. Its
-    text is the sentence nearest to the question among the central half. vectors: unit, (n, dimensions). nearness:
-    cosine to the question, (n,).
+    Clusters are formed by average linkage at cosine _SAME_ANSWER. Clusters rank by their independent sources, then by
+    their mean similarity to the question. From the central half of a cluster, the sentence most similar to the question
+    is returned. vectors: unit vectors, (n, dimensions). nearness: cosine to the question, (n,).
     """
     kept = np.flatnonzero(nearness >= _NEAR_QUESTION)
     if len(kept) < 2:
@@ -168,7 +168,7 @@ def _lead_element(lead: Sentence) -> str:
 
 
 class ContrarySide(BaseModel):
-    """A model's reply that contradicts one statement."""
+    """A model's reply: the side that contradicts a statement."""
 
     name: str = Field(max_length=80)
     statement: str = Field(min_length=1, max_length=400)
@@ -193,8 +193,8 @@ class PlannedQuestion(BaseModel):
 async def ask_for_plan(
     model: ChatModel, question: str, earlier: Sequence[str] = (), leads: Sequence[Sentence] = ()
 ) -> PlannedQuestion:
-    """Returns the model's plan. Raises ProviderReplyError if its question shares no word with the user's; the answer
-    shows the message, so it names the model."""
+    """Returns the model's plan. leads: example sentences of the documents. Raises ProviderReplyError if the planned
+    question shares no word with the user's question. The answer shows the error message, which names the model."""
     before, shown = "\n".join(as_data("earlier_question", q) for q in earlier), "\n".join(map(_lead_element, leads))
     planned = await ask_model(
         model,
@@ -227,7 +227,7 @@ async def plan_by_chat(
 
 
 def with_embedded_plan(fallback: ModelFallback, by_chat: Planner, frame: Framer, expand: Expander) -> Planner:
-    """Returns a planner that asks the model first; `frame` and `expand` replace it if it fails."""
+    """Returns a planner that asks the model first. If the model fails, `frame` and `expand` replace it."""
 
     async def plan(question: str, earlier: Sequence[str], leads: Sequence[Sentence]) -> Plan:
         async def by_rules() -> Plan:
@@ -238,7 +238,7 @@ def with_embedded_plan(fallback: ModelFallback, by_chat: Planner, frame: Framer,
             return framing, await expand(framing, [lead.passage for lead in leads]), ""
 
         planned, failure = await fallback.call(lambda: by_chat(question, earlier, leads), by_rules)
-        if planned[0]["form"] == "none" and failure:  # rules do not read every wording
+        if planned[0]["form"] == "none" and failure:  # rules do not understand every wording
             raise ProviderDownError(f"{failure} It could not read the question.")
         served = current_log().served
         served["expand"] = served.get(fallback.stage, "")
@@ -248,9 +248,11 @@ def with_embedded_plan(fallback: ModelFallback, by_chat: Planner, frame: Framer,
 
 
 async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str) -> Kind:
-    """Returns the model's kind of question, or the classifier's if the model overlooked that its question has sides.
+    """Returns the kind of question that the model named. If the model overlooked that the question has sides, the
+    classifier's kind is returned.
 
-    Raises ProviderReplyError if a question with sides became another kind. asked: empty if it is not English.
+    asked: the user's question; empty if it is not English. Raises ProviderReplyError if the user's question has sides
+    but the model's question has none.
     """
     if planned.form not in ("open", "plain", "none"):
         return planned.form
@@ -258,7 +260,7 @@ async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str
     # The classifier may call 'hey, …, so how should it be paid for?' a yes/no question.
     sided = kind in ("polar", "choice") and bare_word(asked.split()[0]) in AUXILIARIES
     if planned.form == "plain" and planned.focus and not sided:
-        return "plain"  # its question is the thread's
+        return "plain"  # the planned question is the thread's question
     if read == "polar" or read == "choice":
         return read
     if sided or (planned.form == "none" and kind in ("claim", "topic")):
@@ -266,17 +268,18 @@ async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str
     return planned.form
 
 
-_SHORT = 3  # words; a shorter first sentence is not one
+_SHORT = 3  # words; a first sentence of up to so many words is no statement
 _LEADING = re.compile(r"^(?:yes|no)\s*[,.:;!–—-]+\s+(?!\d)", re.IGNORECASE)
 
 
 async def _sides(
     model: ChatModel, models: Models, framing: FramingState, planned: Sequence[PlannedSide]
 ) -> list[Perspective]:
-    """Returns each planned perspective once.
+    """Returns the planned perspectives without repetitions. Raises ProviderReplyError if too few are left.
 
-    A yes/no question starts with the planned yes and no nearest to it, since the others are reasons; a missing one
-    is the bare answer. Alternatives of a choice may differ in one word ('all week', 'on market days'): all stay.
+    For a yes/no question the list starts with the planned yes and no that are most similar to the question, because
+    other planned statements are reasons. If no yes or no was planned, the bare answer replaces it. All alternatives of
+    a choice stay, because they may differ in one word only ('all week', 'on market days').
     """
     worded: dict[str, PlannedSide] = {}
     for side in map(_cleaned_side, planned):
@@ -302,7 +305,7 @@ async def _sides(
 
 
 async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[Passage]) -> list[Perspective]:
-    """Returns the side that contradicts a follow-up's claim. Raises ProviderReplyError if the model repeats the
+    """Returns the side that contradicts a follow-up's claim. Raises ProviderReplyError if the model only repeats the
     claim."""
     claim = framing.get("claim", "")
     reply = await ask_model(
@@ -325,7 +328,7 @@ def _perspective(number: str, side: PlannedSide, contrary: str = "") -> Perspect
 
 
 def _cleaned_side(side: PlannedSide) -> PlannedSide:
-    """Returns the side without control characters; its statement is one sentence without a leading yes or no."""
+    """Returns the side without control characters. Its statement becomes one sentence without a leading yes or no."""
     statement = _LEADING.sub("", one_line(side.statement))
     first = next(iter(split_sentences(statement)), "")  # further sentences are reasons
     statement = first if len(first.split()) > _SHORT else statement
@@ -335,7 +338,7 @@ def _cleaned_side(side: PlannedSide) -> PlannedSide:
 
 
 SIDE_ID = re.compile(r"[A-Za-z0-9_-]{1,20}")
-"""Ids of sides: parts of addresses and of names on the page."""
+"""Valid ids of sides. Ids occur in addresses and in names on the page."""
 SIDE_ID_RULE = "The id of a side has up to 20 letters, digits, - and _; 'rest' is taken."
 
 
@@ -343,7 +346,7 @@ async def review(_: Providers, state: RunState, runtime: Runtime[RunOptions]) ->
     if not run_options(runtime).review:
         return RunState()
     asked: dict[str, object] = {"sides": [dict(p) for p in state["perspectives"]]}
-    while True:  # each interrupt has one reply; an invalid one is asked for again
+    while True:  # each interrupt has one reply; after an invalid reply the person is asked again
         try:
             return RunState(perspectives=reviewed_perspectives(interrupt(asked), state["perspectives"]))
         except InputError as exc:
@@ -353,7 +356,7 @@ async def review(_: Providers, state: RunState, runtime: Runtime[RunOptions]) ->
 def reviewed_perspectives(edited: object, planned: Sequence[Perspective] = ()) -> list[Perspective]:
     """Returns the perspectives as a person edited them. Raises InputError for an invalid list.
 
-    planned: the perspectives that the person saw. A changed one becomes the person's own.
+    planned: the perspectives that the person saw. A changed perspective gets the origin 'person'.
     """
     if not isinstance(edited, list) or not edited:
         raise InputError("at least one side is needed to search for. Send a list of sides, each with a statement.")
@@ -375,7 +378,8 @@ def reviewed_perspectives(edited: object, planned: Sequence[Perspective] = ()) -
 
 
 def _reviewed_perspective(number: int, edited: object, named: set[str]) -> Perspective:
-    """Returns the perspective of that number, from 1. Without an id it gets one that is not in `named`."""
+    """Returns the perspective that a person edited. number: its position, from 1. A perspective without an id gets a
+    new id that is not in `named`."""
     given = edited if isinstance(edited, dict) else {}
     statement = " ".join(str(given.get("statement") or "").split())
     if not statement:

@@ -1,6 +1,6 @@
 """Frame: classifies the question, and decides whether a follow-up needs its thread.
 
-A small classifier does this. A chat model, if one is set, also plans the perspectives here.
+A small classifier does both. A chat model, if one is set, does both and plans the perspectives in the same request.
 """
 
 import asyncio
@@ -43,9 +43,9 @@ async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 
 async def _as_sample_question(providers: Providers, framing: FramingState) -> FramingState:
-    """Returns the framing of the sample question on the same topic, if there is one; the answer reports this.
+    """Replaces the question by the sample question on the same topic, if there is one. The answer reports this.
 
-    The embedded judge reads the samples' wording best. Choices and open questions stay as they are.
+    The embedded judge understands the samples' wording best. Choices and open questions stay unchanged.
     """
     if not providers.sample_question or framing["form"] not in ANSWERS:
         return framing
@@ -59,8 +59,8 @@ async def _as_sample_question(providers: Providers, framing: FramingState) -> Fr
 
 
 async def _plan_update(providers: Providers, plan: Planner, state: RunState, options: RunOptions) -> RunState:
-    """Returns the chat model's framing and perspectives, and the results of the question's search if the query is
-    the same."""
+    """Returns the chat model's framing and perspectives. The results of the search before the plan are included if the
+    model's question gives the same query."""
     question, earlier = state["question"], state.get("earlier", [])
     query = asked_query(await providers.frame(question, earlier))
     leads, ids = list[Sentence](), list[int]()
@@ -86,9 +86,9 @@ _PROPOSING = 0.2  # bonus of a proposing sentence, as cosine
 
 
 async def document_leads(models: Models, query: str, passages: Sequence[Passage]) -> list[Sentence]:
-    """Returns each document's sentence nearest to the query, and sentences that propose something before others.
+    """Returns for each document the sentence most similar to the query. Sentences that propose something get a bonus.
 
-    passages: best first; only the best of each document are read.
+    passages: best first. Only the first documents and the best passages of each document are searched.
     """
     best: dict[tuple[str, str], list[Passage]] = {}
     for passage in passages:
@@ -96,7 +96,7 @@ async def document_leads(models: Models, query: str, passages: Sequence[Passage]
     read = [p for found in [*best.values()][:MOST_LEADS] for p in found[:LEAD_PASSAGES]]
     sentences = [s for p in read for s in passage_sentences(p) if not is_no_prose(s.text)]
     vectors, asked = await models.encode_sentences(sentences), (await models.encode([query]))[0]
-    # The encoder reads English. For other languages, typical sentences of the documents lead.
+    # The encoder understands English only. For other languages the documents' typical sentences are chosen.
     nearness = vectors @ (asked if await asyncio.to_thread(reads_as_english, query) else vectors.sum(axis=0))
     proposing = np.array([bool(_PROPOSES.search(s.text)) for s in sentences])
     nearest = {(s := sentences[int(i)]).passage.document: s for i in np.argsort(nearness + _PROPOSING * proposing)}
@@ -106,8 +106,8 @@ async def document_leads(models: Models, query: str, passages: Sequence[Passage]
 async def frame_by_classifier(models: Models, question: str, earlier: Sequence[str]) -> FramingState:
     """Classifies a question by its words and its vector.
 
-    In a thread, a question with sides of its own is asked as it is. Any other text becomes the focus of the thread's
-    question and is looked up.
+    In a thread, a question that is understandable alone stays as it is. Any other question becomes the focus of the
+    thread's question and is looked up.
     """
     read = (await models.read_questions([question]))[0]
     if earlier and (read.kind != "none" or question.endswith("?")) and not is_standalone_question(question, read.kind):

@@ -1,7 +1,7 @@
-"""Judge: scores each passage once for all perspectives, and derives how well each is covered.
+"""Judge: scores each passage once for all perspectives, then computes the coverage of each perspective.
 
-A small collection is judged whole. Of a larger one the retrieved passages are judged, interleaved by perspective. A
-second round judges only new passages.
+All passages of a small collection are judged. From a larger collection only the retrieved passages are judged; the
+perspectives take turns. A second round judges only new passages.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from tools.models.judges.judge import JudgedSide, PassageVerdicts
 from tools.net.http import is_local
 from tools.passages import Passage, interleave
 
-_SOON = 1.0  # seconds; less time left counts as none
+_SOON = 1.0  # seconds; with less time left, the time counts as used up
 
 
 @stage("judge")
@@ -56,7 +56,7 @@ async def judge(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 
 async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[RunOptions], name: str) -> RunState:
-    """Returns the update by the judge of that name. Scores of another judge are discarded."""
+    """Returns the state update with the scores of the named judge. Scores of another judge are discarded."""
     options, judge = run_options(runtime), providers.models.judge(name)
     state, afresh = _with_other_ways(judge, state), state.get("scored_by", name) != name
     perspectives = state["perspectives"]
@@ -100,14 +100,16 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
 def _unjudged(
     ids: Sequence[int], originals: Mapping[int, int], known: Mapping[str, Mapping[int, float]], limit: int
 ) -> tuple[list[int], list[int]]:
-    """Returns the passages without a verdict, copies once, and those of them that the budget allows."""
+    """Returns (passages without a verdict, passages to judge now). Copies occur once. limit: passages that the run may
+    judge in total."""
     done = {originals.get(i, i) for scores in known.values() for i in scores}
     wanted = [i for i in dict.fromkeys(originals[i] for i in ids if i in originals) if i not in done]
     return wanted, wanted[: max(0, limit - len(done))]
 
 
 def _report(runtime: Runtime[RunOptions], coverage: dict[str, Coverage], late: int) -> None:
-    """late: passages without a verdict. If time is left, the judge's replies lacked them."""
+    """Reports each side's coverage. late: number of passages without a verdict. A note names them if no time is left.
+    With time left there is no note, because the judge's replies lacked these passages."""
     if late and current_budget().seconds_left() < _SOON:
         current_log().note("late", f"{count(late, 'passage')} could not be read in time.", NOT_ALL_JUDGED)
     for side, found in coverage.items():
@@ -115,9 +117,9 @@ def _report(runtime: Runtime[RunOptions], coverage: dict[str, Coverage], late: i
 
 
 def _with_other_ways(judge: CachedJudge, state: RunState) -> RunState:
-    """Adds a perspective for other proposals of the passages, if the judge reads documents.
+    """Adds a perspective for further proposals in the passages, if the judge is a judge of documents.
 
-    A plan from one sentence per document cannot name every proposal.
+    The planner saw one sentence per document and so cannot name every proposal.
     """
     planned = [p for p in state["perspectives"] if p["id"] != OTHER_WAYS]
     holds = "should be done" if "should" in state["framing"]["question"].casefold() else "is the answer"
@@ -130,7 +132,7 @@ def _with_other_ways(judge: CachedJudge, state: RunState) -> RunState:
 
 
 def _active_judge(providers: Providers, state: RunState, options: RunOptions) -> str:
-    """Returns the name of the judge to ask. A remote one is not asked if requests must stay on this machine."""
+    """Returns the name of the judge to ask. A remote judge is not asked if requests must stay on this machine."""
     remote, name = providers.models.remote_judge, state.get("judge", "")
     if options.built_in:
         return providers.models.own_judge.name
@@ -143,14 +145,15 @@ def _active_judge(providers: Providers, state: RunState, options: RunOptions) ->
 def _passage_budget(judge: CachedJudge, perspectives: Sequence[Perspective], options: RunOptions) -> int:
     """Returns the number of passages to judge in the run.
 
-    The embedded judge reads a passage once per pair of contrary perspectives and once per other perspective.
+    The embedded judge reads a passage once for each pair of opposing perspectives and once for each other perspective.
     """
     readings = 1 if judge.address else len({min(p["id"], p["contrary"] or p["id"]) for p in perspectives})
     return max(1, options.max_passages // readings)
 
 
 def _small_collections(providers: Providers, options: RunOptions, statement: str, limit: int) -> FilteredPassages:
-    """Returns the collections' passages, stored with the run; none if there are more than WHOLE_COLLECTION."""
+    """Returns all passages of the collections and stores them with the run. Returns none if there are more than
+    WHOLE_COLLECTION or `limit` passages."""
     store, most = providers.store, min(limit, WHOLE_COLLECTION)
     ids = store.passage_ids(options.collections, most + 1)
     if len(ids) > most:
@@ -162,8 +165,8 @@ def _small_collections(providers: Providers, options: RunOptions, statement: str
 
 
 async def _read(judge: CachedJudge, state: RunState, passages: Sequence[Passage], again: bool) -> PassageVerdicts:
-    """Returns the verdicts that came in time. again: earlier rounds have verdicts, which stay valid if the judge
-    fails now."""
+    """Returns the verdicts that came in time. again: earlier rounds have verdicts. These stay valid if a judge of
+    documents fails now; otherwise JudgeError is raised."""
     contrary = contrary_statements(state)
     sides = [JudgedSide(p["statement"], contrary[p["id"]], judge_form(p)) for p in state["perspectives"]]
     try:
@@ -207,7 +210,7 @@ async def _coverage(
 async def _off_question(
     providers: Providers, state: RunState, ids: Sequence[int], verdicts: PassageVerdicts, threshold: float
 ) -> list[int]:
-    """Returns the passages about something else, by the judge's verdict, or by cosine if it gives none.
+    """Returns the passages about something else. The judge decides; if it gives no verdict, the cosine decides.
 
     A passage that takes a side is never off the question.
     """

@@ -1,6 +1,6 @@
 """Lookup: answers a text without sides with the sources' own sentences, best first.
 
-A chat model picks the sentences, if one is set; it sees more of them before it may answer that none fits. Three
+If a chat model is set, it picks the sentences. If it finds none that fits, it gets sentences of more passages. Three
 kinds of text come here: a question of fact, a follow-up without sides, and a follow-up whose sides found nothing.
 """
 
@@ -45,9 +45,9 @@ from tools.selection import FactQuote, distinct, figures_asked, quotable_parts, 
 
 
 class _Ranking(NamedTuple):
-    """Weights beside a sentence's cosine to the typed words: its passage's cosine to them, the logarithm of its
-    length in words, the share of the typed words that it holds, and a figure if one is asked for. most: sentences
-    shown per passage."""
+    """Weights of a sentence's features. The sentence's own cosine to the typed words has weight 1. passage: cosine of
+    its passage to the typed words. length: logarithm of its length in words. words: share of the typed words in the
+    sentence. figure: whether it has a figure that was asked for. most: sentences shown per passage."""
 
     passage: float
     length: float
@@ -57,12 +57,12 @@ class _Ranking(NamedTuple):
 
 
 _FOLLOW_UP, _FACT = _Ranking(0.43, 0.085, 0.2, 0.1, most=1), _Ranking(0.5, 0.0, 1.3, 0.35, most=2)
-"""Fitted on 270 follow-ups to 54 local disputes, and on 142 questions of fact on 36 of them."""
+"""Fitted on 270 follow-ups to 54 local disputes, and on 142 questions of fact about 36 of these disputes."""
 
 
 class _LookupResult(NamedTuple):
-    """parts: sentences to show, best first. read: all that were compared or shown to a model. left: the passages
-    found."""
+    """parts: sentences to show, best first. read: all sentences that were ranked or shown to a model. left: the
+    passages found."""
 
     parts: list[FactQuote]
     read: list[FactQuote]
@@ -73,7 +73,7 @@ class _LookupResult(NamedTuple):
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     found = _LookupResult([], [], FilteredPassages([], {}))
     options, framing = run_options(runtime), state["framing"]
-    if state.get("earlier") and not framing["focus"]:  # needs no context, and may still be on the thread's subject
+    if state.get("earlier") and not framing["focus"]:  # understandable alone, but perhaps on the thread's subject
         thread = await providers.models.thread_question(state["earlier"])
         framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
     try:
@@ -94,7 +94,7 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
 
 async def _look_up(providers: Providers, framing: FramingState, options: RunOptions) -> _LookupResult:
-    """Returns the sentences that a chat model picks, or the best ranked."""
+    """Returns the sentences that a chat model picks. Without its reply, returns the best ranked sentences."""
     read = list[FactQuote]()
     for pool in (LOOKUP_POOL, LOOKUP_SECOND_POOL):
         ranked = await _rank_sentences(providers, framing, options, pool)
@@ -137,14 +137,14 @@ async def pick_by_chat(model: ChatModel, framing: FramingState, sentences: Seque
 
 
 async def pick_none(_: FramingState, sentences: Sequence[Passage]) -> None:
-    """Replaces the model: the best ranked sentences are shown."""
+    """Replaces the model. The caller then shows the best ranked sentences."""
 
 
 async def _rank_sentences(providers: Providers, framing: FramingState, options: RunOptions, pool: int) -> _LookupResult:
-    """Returns the sentences of the retrieved passages, best first, and those to show.
+    """Returns the sentences of the retrieved passages, best first, and the sentences to show.
 
-    Both the typed words and the thread's question with them are searched. The typed words weigh more, so that 'and
-    what would it cost?' finds the cost on the thread's subject.
+    Two queries are searched: the typed words, and the thread's question with the typed words. The typed words weigh
+    more, so that 'and what would it cost?' finds the cost on the thread's subject.
     """
     typed, whole = framing["focus"] or framing["question"], asked_query(framing)
     found, passages = await _search_queries(providers, list(dict.fromkeys([typed, whole])), options, pool)
@@ -161,7 +161,7 @@ async def _rank_sentences(providers: Providers, framing: FramingState, options: 
     by = _FOLLOW_UP if framing["focus"] else _FACT
     fit = cosine + by.passage * to_typed + by.length * lengths + by.words * held + by.figure * figures
     fit += np.minimum(to_whole, LOOKUP_SAME_SUBJECT)
-    listed = to_whole >= min(LOOKUP_RELATED, to_whole.max() / 2)  # other encoders may have only small cosines
+    listed = to_whole >= min(LOOKUP_RELATED, to_whole.max() / 2)  # other encoders may give only small cosines
     order = [int(at) for at in np.argsort(-fit, kind="stable")]
     fitting = (parts[at] for at in order if listed[at] and (known or cosine.max() >= LOOKUP_NEAR))
     return _LookupResult(distinct(fitting, LOOKUP_SENTENCES, by.most), [parts[at] for at in order], found)
@@ -170,10 +170,10 @@ async def _rank_sentences(providers: Providers, framing: FramingState, options: 
 async def more_like(
     providers: Providers, question: str, words: str, options: RunOptions, stand: QuotedStance | None, judge: str | None
 ) -> list[tuple[str, Passage]]:
-    """Returns sentences near a quotation, nearest first, with their passages, without the quotation and its neighbours.
+    """Returns sentences similar to a quotation with their passages, most similar first. The quotation is left out.
 
-    stand: what the quotation argues for; the sentences must argue for it too. judge: the name of the run's judge, or
-    None.
+    stand: the perspective that the quotation supports; the sentences must support it too. None: any sentence will do.
+    judge: the name of the run's judge; None: the embedded judge.
     """
     models = providers.models
     found, passages = await search_store(providers, words, replace(options, pool=LOOKUP_POOL))
@@ -195,7 +195,8 @@ async def more_like(
 async def _agreeing(
     models: Models, question: str, parts: list[FactQuote], stand: QuotedStance, judge: CachedJudge
 ) -> list[FactQuote]:
-    """Returns the sentences that argue for what is quoted: by a judge of documents, or by the rule for quotations."""
+    """Returns the sentences that support the quotation's perspective. A judge of documents decides. Without such a
+    judge, the rule for quotations decides."""
     perspective, contrary = stand
     if judge.reads_documents:
         with suppress(JudgeError):

@@ -1,4 +1,4 @@
-"""Requery: new queries for uncovered perspectives."""
+"""Requery: makes new queries for uncovered perspectives."""
 
 import asyncio
 import re
@@ -42,7 +42,8 @@ async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOpt
 
 
 def _best(state: RunState, perspective: Perspective) -> list[int]:
-    """Returns the passages that support the perspective best, and better than its contrary."""
+    """Returns the passages that support the perspective best. Passages that support the opposing side more are left
+    out."""
     support = state.get("support", {})
     own = favouring_passages(support.get(perspective["id"], {}), support.get(perspective["contrary"], {}))
     return sorted(own, key=lambda i: (-own[i], i))[:REQUERY_PASSAGES]
@@ -53,7 +54,7 @@ _WORD = re.compile(r"[\w'-]+")
 _DENIALS = NEGATORS | {"nor", "without"}
 _ANGLES: tuple[str, ...] = ("evidence that {statement}", "reasons why {statement}", "{keywords}")
 _ASKED = ("{keywords} {found}", "{keywords}")
-"""Angles of a side that is an answer word."""
+"""Query templates for a side that is an answer word."""
 _COUNTERS = ("{topic}", "doubts and evidence against {topic}")
 _POINT = 12  # words of the claim in a query
 _SHORTEST = 4  # letters of a word taken from passages
@@ -62,9 +63,10 @@ _SHORTEST = 4  # letters of a word taken from passages
 async def queries_by_rules(
     perspective: Perspective, framing: FramingState, tried: Sequence[str], found: Sequence[str]
 ) -> list[str]:
-    """Returns queries by angle, each with the perspective's whole statement.
+    """Fills the query templates and returns the queries that were not tried before.
 
-    The topic alone would find the other side, as 'benefits of smoking bans' does for 'smoking should not be banned'.
+    Templates use the statement or its keywords. The topic alone would find the opposing side: for 'smoking should not
+    be banned' it would find 'benefits of smoking bans'. found: texts of passages that support the perspective.
     """
     claim, angles, topic = perspective["statement"], _ANGLES, ""
     if answers := is_answer(perspective["name"], claim):
@@ -88,7 +90,7 @@ def keywords(statement: str) -> str:
 
 
 def _frequent(texts: Sequence[str], known: str) -> list[str]:
-    """Returns the words that most texts have and the query lacks (pseudo-relevance feedback, Rocchio 1971)."""
+    """Returns the most frequent words of the texts that the query lacks (pseudo-relevance feedback, Rocchio 1971)."""
     asked = {w.lower() for w in known.split()}
     counts = Counter(w for text in texts for w in dict.fromkeys(map(str.lower, _WORD.findall(text))))
     left_out = asked | KEYWORD_STOP_WORDS | LIGHT_WORDS

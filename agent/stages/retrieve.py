@@ -1,4 +1,4 @@
-"""Retrieve: a branch per perspective searches the store and the web in parallel and fuses the rankings."""
+"""Retrieve: searches the store and the web in parallel and fuses the rankings. Each perspective has its own branch."""
 
 import asyncio
 import math
@@ -21,8 +21,8 @@ _TITLES = 4  # titles shown during the run
 
 @dataclass
 class _BranchResult:
-    """A branch's results. ids: best first. titles: of the first documents. problems: failures of the store's
-    searches. foreign: documents left out, with their language."""
+    """A branch's results. ids: passages, best first. titles: titles of the first documents. problems: failures of the
+    store's searches. foreign: titles of documents that were left out, with their language."""
 
     ids: list[int] = field(default_factory=list)
     titles: list[str] = field(default_factory=list)
@@ -75,7 +75,7 @@ def _new_queries(state: BranchState) -> list[str]:
 
 
 async def _search(providers: Providers, state: BranchState, options: RunOptions) -> _BranchResult:
-    """Returns the passages of the queries that were answered in time, and the failures of the others."""
+    """Returns the passages that the queries found in time, and the failures of the other queries."""
     statement, queries = state["perspective"]["statement"], _new_queries(state)
     vectors = await in_time(providers.models.encode_queries([statement, *queries]))
     searches = (
@@ -93,7 +93,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
         elif not isinstance(hits, SteelmanError):
             raise hits
     ids = [i for i, _ in fuse(ranked)]
-    if web.ids:  # one ranking each: otherwise several queries outvote the web
+    if web.ids:  # store and web count as one ranking each, otherwise several store queries outvote the web
         ids = [i for i, _ in fuse([ids, web.ids])]
     ids = ids[: 2 * options.pool]
     passages = await asyncio.to_thread(providers.store.passages, ids)

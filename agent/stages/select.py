@@ -1,4 +1,4 @@
-"""Select: the passages to write from."""
+"""Select: chooses the passages from which each case is written."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from tools.selection import choose_by_coverage, independent_first
 @stage("select")
 async def select(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     options, coverage, focus = run_options(runtime), state["coverage"], state["framing"]["focus"]
-    judged = providers.models.judge(state.get("judge", "")).reads_documents  # then its verdicts select
+    judged = providers.models.judge(state.get("judge", "")).reads_documents  # such a judge's verdicts select
     support, searched = state.get("support", {}), state.get("candidates", {})
     found = {p: [*c["ids"], *(support if judged else searched).get(p, ())] for p, c in coverage.items()}
     passages = await asyncio.to_thread(providers.passages, {i for ids in found.values() for i in ids})
@@ -42,20 +42,20 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     for p, own in candidates.items():
         clear = sorted(set(coverage[p]["ids"]).intersection(own), key=lambda i: turn.get(i, len(turn)))
         supporting = independent_first([passages[i] for i in clear])
-        # A passage with mixed stances may have a sentence for the perspective.
+        # Passages that are not clearly for the perspective may still contain a sentence for it.
         chosen[p] = [*supporting, *(i for i in own if i not in supporting)][:limit]
     return RunState(selected=chosen)
 
 
 def _without_copies(passages: dict[int, Passage], state: RunState) -> dict[int, Passage]:
-    """Returns the passages without copies that were not judged."""
+    """Returns the passages without those copies that were not judged."""
     judged = {i for scores in state.get("support", {}).values() for i in scores}
     originals = originals_of(passages)
     return {i: p for i, p in passages.items() if i in judged or originals[i] == i}
 
 
 def _counters(state: RunState, perspective: str, ids: Sequence[int], nearness: dict[int, float]) -> list[int]:
-    """Returns the passages in the order in which they answer a claim; those that support the perspective come first."""
+    """Sorts passages by `counter_rank`. Passages that support the perspective come before all others."""
     supporting, support = state["coverage"][perspective]["ids"], state["support"].get(perspective, {})
     rank = {i: counter_rank(support.get(i, UNJUDGED_SUPPORT), nearness.get(i, 0.0)) for i in ids}
     return sorted(ids, key=lambda i: (i not in supporting, -rank[i]))

@@ -40,9 +40,9 @@ def run_id() -> str:
 
 
 def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
-    """Decorates a node: reports its start, records its interval under `name`, and sets its budget and log.
+    """Decorates a node: reports its start, records its time under `name`, and sets its budget and log.
 
-    The budget that was spent and the notes of the log become part of the node's update.
+    The node's update includes the spent budget and the notes of the log.
     """
 
     def decorate(node: Stage[S]) -> Stage[S]:
@@ -80,7 +80,7 @@ def budget_of(state: Mapping[str, Any], options: RunOptions, name: StageName) ->
 
 
 async def ask_model(model: ChatModel, prompt: str, shape: type[M], **values: str) -> M:
-    """Returns a model's reply to a prompt of `prompts/` with its variables filled in. Raises ProviderError,
+    """Returns a model's reply to a prompt of `prompts/`. values: the prompt's variables. Raises ProviderError,
     PromptError."""
     system, user = load_prompt(prompt).render(**values)
     return await model.ask(system, user, shape)
@@ -94,22 +94,23 @@ _WORK = {
     "write": "writing",
     "lookup": "choosing sentences",
 }
-"""The stages with a chat model, in words for messages."""
+"""Names in messages for the stages that use a chat model."""
 
 
 @dataclass(frozen=True)
 class ModelFallback:
-    """A chat model that serves a stage. stands_in: the embedded provider replaces it if it fails. stage: the stage's
-    name in the answer."""
+    """A chat model that serves a stage. stage: the stage's name in the answer. stands_in: whether the embedded provider
+    replaces a model that fails."""
 
     stage: str
     model: ChatModel
     stands_in: bool = True
 
     async def call(self, primary: Callable[[], Awaitable[T]], embedded: Callable[[], Awaitable[T]]) -> tuple[T, str]:
-        """Returns the model's or the embedded provider's result, and the model's failure, empty if it did not fail.
+        """Returns (result, failure). The result comes from the model, or from the embedded provider if the model failed
+        or was not asked. failure: a message; empty if the model did not fail.
 
-        Adds a note for the replacement. Raises ProviderError if no replacement is allowed, and JudgeError unchanged.
+        Notes a replacement. Raises ProviderError if no replacement is allowed. JudgeError is passed on unchanged.
         """
         failure, name, log = "", self.model.name, current_log()
         if current_budget().built_in:
@@ -139,7 +140,7 @@ class ModelFallback:
         return result, failure
 
     def record(self, name: str) -> None:
-        """Adds the provider to those of the stage, which may have two if it is called per perspective."""
+        """Adds the provider to the stage's providers. A stage that is called per perspective may have two."""
         served = current_log().served
         names = {*filter(None, served.get(self.stage, "").split(" and ")), name}
         served[self.stage] = " and ".join(sorted(names, key=lambda n: (n == EMBEDDED, n)))
@@ -164,7 +165,7 @@ def with_fallback(
 
 
 def fall_back_to_own_judge(providers: Providers, failure: JudgeError) -> RunState:
-    """Returns an update that continues with the embedded judge and a note. Raises the failure if the judge is
+    """Returns a state update with the embedded judge's name and a note. Raises the failure if the failed judge is
     required."""
     if providers.models.judge_required:
         raise failure

@@ -1,11 +1,11 @@
-"""Verify: every claim is in the passages that it cites and serves its perspective.
+"""Verify: checks that the cited passages say each claim, and that the claim serves its perspective.
 
-A quoted claim must be there word for word, and the judge reads which side it is on. A chat model checks all written
-claims in one call. A second call asks about each claim that the first refused, and about each accepted claim that
-words (`tools.language.grounding`) or the embedded judge contradict. Every call has one planted claim that cites a
-wrong passage: if the model accepts it, doubtful claims are dropped. Dropped claims are counted. Quotations replace a
-perspective's written claims if none holds. The crux is written from the claims that hold and checked like them. No
-later stage changes a text.
+The cited passages must contain a quoted claim word for word, and the judge decides whether the quotation serves its
+side. A chat model checks all written claims in one call. A second call repeats the check for doubtful claims: claims
+that the first call refused, and claims that word rules (`tools.language.grounding`) or the embedded judge contradict.
+Every call contains one planted claim that cites a wrong passage. If the model accepts the planted claim, doubtful
+claims are dropped. Dropped claims are counted. If no written claim of a perspective holds, quotations replace them. The
+crux is written from the claims that hold, and is checked too. No later stage changes a text.
 """
 
 import asyncio
@@ -117,8 +117,8 @@ def claim_identity(claim: Claim) -> Key:
 class _Draft:
     """A written claim while it is checked.
 
-    document: returns the text of the cited documents. votes: the model's verdicts. opposed: the embedded judge
-    clearly puts it on the other side.
+    document: returns the text of the cited documents. votes: the model's verdicts. opposed: whether the embedded judge
+    clearly puts the claim on the opposing side.
     """
 
     claim: Claim
@@ -131,7 +131,8 @@ class _Draft:
     votes: list[ClaimVerdict] = field(default_factory=list)
 
     def _texts(self, claim: str) -> tuple[str, str]:
-        """Returns the cited text, and its documents' whole text if the cited text lacks words of the claim."""
+        """Returns the cited text, and the text to search. The latter is the cited documents' whole text if the cited
+        text lacks words of the claim, otherwise the cited text again."""
         shown = "\n".join(f"{'. '.join(document_attributes(p).values())}. {passage_line(p)}" for p in self.passages)
         return shown, self.document(self.passages) if word_hints(claim, shown) else shown
 
@@ -159,7 +160,7 @@ class _Draft:
 
     @property
     def is_crux(self) -> bool:
-        """Whether it is the crux, which is checked in one call, because the answer is complete without it."""
+        """Whether the claim is the crux. The crux is checked in one call only: the answer is complete without it."""
         return self.claim["role"] == "crux"
 
     @property
@@ -167,7 +168,7 @@ class _Draft:
         return self.opposed or self.denied or bool(self.hints)
 
     def take(self, vote: ClaimVerdict) -> None:
-        """Adds a vote. A correction replaces the text if its facts are in the documents."""
+        """Adds a vote. The model's correction replaces the claim's text if the documents contain its facts."""
         text = vote.corrected if any(map(str.isalnum, vote.corrected)) else ""
         if text and not (missing_facts(text, self._texts(text)[1]) or claim_intrusions(text)):
             self.claim = Claim(**{**self.claim, "text": text})
@@ -180,7 +181,8 @@ class _Draft:
         return support >= ACCEPTED and (not self.side or vote.serves >= ACCEPTED)
 
     def verdict(self, trusted: bool) -> "Claim | FailedCheck":
-        """Returns the claim that holds, or the failed check. A doubtful claim needs two acceptances, any other one."""
+        """Returns the claim if it holds, otherwise the failed check. A doubtful claim needs two acceptances, any other
+        claim needs one."""
         answered = [v for v in self.votes if v.answered]
         accepting = [v for v in answered if self.accepted_by(v)]
         if not answered or (self.doubtful and trusted and len(answered) == len(accepting) == 1 and not self.is_crux):
@@ -196,8 +198,8 @@ class _Draft:
 
 
 def _passages_saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
-    """Returns the passages that say the claim, if one does. Models also cite passages for the same view in other
-    words."""
+    """If a cited passage clearly says the claim, drops passages that barely share words with the claim, because models
+    also cite passages that only hold the same view. Otherwise returns all passages."""
     overlaps = [content_overlap(claim, p.text) for p in passages]
     says = max(overlaps, default=0.0) >= SAYS_CLAIM
     return [p for p, overlap in zip(passages, overlaps, strict=True) if not says or overlap >= BARELY_SAYS_CLAIM]
@@ -205,7 +207,7 @@ def _passages_saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
 
 @dataclass
 class ClaimVerifier:
-    """Checks claims. failed: the checking model failed and is not asked again. trusted: it accepted no planted
+    """Checks claims. failed: the checking model failed and is not asked again. trusted: the model accepted no planted
     claim."""
 
     providers: Providers
@@ -220,7 +222,7 @@ class ClaimVerifier:
         return models.judge(models.own_judge.name) if self.judge.reads_documents else self.judge
 
     async def verify_claims(self, claims: Sequence[Claim]) -> tuple[list[Claim], list[DroppedClaim]]:
-        """Returns the claims that hold, written ones with their evidence, and those that do not."""
+        """Returns the claims that hold, and the dropped claims. Written claims that hold have their evidence."""
         passages = await asyncio.to_thread(self.providers.passages, {i for c in claims for i in c["passages"]})
         quoted = [c for c in claims if not c.get("written") and passages.keys() & c["passages"][:1]]
         serving = await self._serving([c for c in quoted if c["role"] not in OF_NO_PERSPECTIVE], passages)
@@ -262,8 +264,8 @@ class ClaimVerifier:
         return made
 
     def _documents(self, cited: Sequence[Passage]) -> str:
-        """Returns the question and the cited documents' texts with headings; of a long one the passages nearest to
-        the citation."""
+        """Returns the question and the cited documents' texts with headings. From a long document only the passages
+        closest to the cited passages are used."""
         texts = [self.state["framing"]["question"]]
         for document in dict.fromkeys(p.document for p in cited):
             mine = [p for p in cited if p.document == document]
@@ -275,7 +277,7 @@ class ClaimVerifier:
         return "\n".join(texts)
 
     async def _vote(self, drafts: Sequence[_Draft], among: Sequence[_Draft]) -> None:
-        """Asks the model once about the drafts. among: drafts from which the planted claim is made."""
+        """Asks the model once about the drafts. among: the planted claim is made from these drafts."""
         checker = self.providers.models.checker
         if checker is None or self.failed or not drafts:
             return
@@ -301,7 +303,7 @@ class ClaimVerifier:
             current_log().note("degraded", FOOLED)
 
     async def _find_opposed(self, drafts: Sequence[_Draft]) -> None:
-        """Marks the claims that the embedded judge clearly puts on the contrary side."""
+        """Marks the claims that the embedded judge clearly puts on the opposing side."""
         contrary = contrary_statements(self.state)
         for perspective in self.state.get("perspectives", []):
             mine = [d for d in drafts if d.claim["perspective"] == perspective["id"] and not d.claim.get("objection")]
@@ -312,8 +314,8 @@ class ClaimVerifier:
                     draft.opposed = bool(lean < CLEARLY_OPPOSED)  # False for unjudged texts, which are NaN
 
     async def _serving(self, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> set[Key]:
-        """Returns the quotations that serve their perspective as they are shown. Earlier verdicts come from the
-        cache."""
+        """Returns the quotations that serve their perspective. The judge reads each quotation as it is shown. Earlier
+        verdicts come from the cache."""
         found, contrary = set[Key](), contrary_statements(self.state)
 
         async def of(perspective: Perspective) -> None:
@@ -328,8 +330,8 @@ class ClaimVerifier:
 
 
 async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck | None:
-    """Returns the claim and the passage of another document that are least alike; None if every claim cites the same
-    documents or these two agree."""
+    """Pairs a claim with a passage of a document that the claim does not cite, choosing the least similar pair. Returns
+    None if there is no such pair, or if the passage says the claim."""
     passages = list({p.id: p for d in drafts for p in d.passages}.values())
     claims = await models.encode([d.claim["text"] for d in drafts])
     alike = claims @ (await models.encode([p.text for p in passages])).T
@@ -344,8 +346,8 @@ async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck 
 
 
 def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) -> "Claim | FailedCheck":
-    """Returns the claim if every cited passage has it word for word, it contains no instructions, and it serves its
-    side."""
+    """Returns the claim if every cited passage contains it word for word, it holds no prompt injection, and it serves
+    its side. Otherwise returns the failed check."""
     held = [i in passages and verbatim(claim["text"], passages[i].text) for i in claim["passages"]]
     if not held or not all(held) or has_prompt_injection(claim["text"]):
         return "source"
@@ -356,7 +358,7 @@ def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) ->
 
 
 async def add_quotations(checks: ClaimVerifier, held: Sequence[Claim], limit: int) -> list[Claim]:
-    """Returns up to `limit` quotations for each perspective without a written claim that holds, and notes it."""
+    """Returns up to `limit` quotations for each perspective without a written claim that holds. A note says so."""
     state, shown = checks.state, {c["perspective"] for c in held if not c.get("objection")}
     passed, _ = await checks.verify_claims([q for q in state.get("quotations", []) if q["perspective"] not in shown])
     drafted = {c["perspective"] for c in state["drafts"] if not c.get("objection")}
@@ -388,7 +390,7 @@ def _covered(state: RunState, side: str) -> bool:
 
 
 async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
-    """Returns the crux of two sides with a case, if it holds and comes in time."""
+    """Returns the crux if two opposing sides have a case and the crux holds in time; otherwise an empty list."""
     write, framing, sides = checks.providers.crux, checks.state["framing"], opposed_sides(checks.state, claims)
     if not sides or write is None or checks.failed:
         return []
@@ -399,9 +401,10 @@ async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def opposed_sides(state: RunState, claims: Sequence[Claim]) -> list[tuple[Perspective, list[Claim]]]:
-    """Returns the two strongest opposing perspectives with the claims of their cases, or none.
+    """Returns the two strongest opposing perspectives with their claims. Returns none unless both have a case.
 
-    Contrary perspectives come first. Of an open question they are the two with the most independent sources.
+    A perspective and its contrary are preferred. An open question has no such pair: then the two perspectives with the
+    most independent sources are returned.
     """
     planned = (p for p in state.get("perspectives", []) if p["id"] != OTHER_WAYS)
     known, coverage = {p["id"]: p for p in planned}, state.get("coverage", {})
@@ -421,7 +424,8 @@ def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
 async def _coverage(
     providers: Providers, state: RunState, claims: Sequence[Claim] | None
 ) -> tuple[dict[str, Coverage], dict[int, int]]:
-    """Returns the coverage by judged sentences and by cited passages, and by passage the first with the same text."""
+    """Returns the coverage of each perspective from judged sentences and cited passages, and a map from each passage to
+    the first passage with the same content. claims: None if nothing was written."""
     judged, read = state.get("coverage", {}), state.get("sentence_evidence", {})
 
     def cited_by(perspective: str) -> list[int] | None:
@@ -450,9 +454,9 @@ def with_theses(claims: list[Claim]) -> list[Claim]:
 
 
 async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]:
-    """Merges claims of one perspective that say the same in other words; the first then cites the passages of both.
+    """Merges claims of one perspective that say the same in other words. The first claim then cites all their passages.
 
-    Claims with different numbers differ.
+    Claims with different numbers are never merged.
     """
     vectors = await models.encode([c["text"] for c in claims])
     kinds = [(c["perspective"], c["role"], in_case(c), number_values([plain_text(c["text"])])) for c in claims]
@@ -465,7 +469,8 @@ async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]
 
 
 def _citing_both(one: Claim, other: Claim) -> Claim:
-    """Returns the first claim with the citations of both, and the answer of either."""
+    """Returns the first claim with the citations of both claims. If the first claim answers no passage, it takes over
+    the passage that the other claim answers."""
     cited: dict[int, str] = {}
     for c in (other, one):
         cited |= zip(c["passages"], c.get("evidence") or [c["text"]] * len(c["passages"]), strict=True)

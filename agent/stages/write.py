@@ -1,7 +1,7 @@
-"""Write: each perspective's claims from its selected passages, and sentences of no side.
+"""Write: makes each perspective's claims from its selected passages, and finds sentences of no side.
 
-Without a model the claims are quotations (`agent.evidence.cases`). A chat model writes sentences with the passages
-that say them, in its own order; only verification drops any.
+Without a chat model the claims are quotations (`agent.evidence.cases`). A chat model writes sentences and cites the
+passages that say them. The model's order stays, and only verification drops sentences.
 """
 
 import asyncio
@@ -72,8 +72,8 @@ from tools.store.store import SAMPLES
 
 @stage("write")
 async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    """Judges all perspectives' passages sentence by sentence: before quoting, or in parallel with a model that
-    writes."""
+    """Writes the cases and judges the passages sentence by sentence. Quotations need the sentence scores first. If a
+    model writes, judging runs in parallel."""
     claims, quotations = list[Claim](), list[Claim]()
     read, note = dict[str, PassageEvidence](), partial(current_log().note, "failed")
     stances, options = dict[str, list[int]](), run_options(runtime)
@@ -114,20 +114,21 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 
 async def _also(providers: Providers, state: RunState, briefs: Sequence[Brief], claims: Sequence[Claim]) -> list[Claim]:
-    """Returns sentences of no side, from the judged passages, or from those without a side by a judge of documents."""
+    """Returns sentences of no side. They come from the briefs' passages. After a judge of documents, they come from the
+    passages without a side."""
     if "against" in state:
         return []
     passages = {p.id: p for brief in briefs for p in brief.passages}
     if any(brief.passage_scores_trusted for brief in briefs):
         passages = await asyncio.to_thread(providers.passages, sideless_passages(state))
-    asked = asked_query(state["framing"]), "" if providers.plan else state["question"]  # a model may translate it
+    asked = asked_query(state["framing"]), "" if providers.plan else state["question"]  # models may translate it
     return await also_claims(providers.models, *asked, list(passages.values()), [c["text"] for c in claims])
 
 
 async def _read_and_write(
     providers: Providers, state: RunState, options: RunOptions
 ) -> tuple[list[Brief], list[list[Claim] | BaseException]]:
-    """Returns the briefs, with scores if they came in time, and for each its case or its DeadlineError.
+    """Returns the briefs, and for each brief its case or a DeadlineError. The briefs have scores that came in time.
 
     Raises DeadlineError, JudgeError.
     """
@@ -162,7 +163,7 @@ _LEAD = re.compile(
 
 
 class WrittenClaim(BaseModel):
-    """A claim in a model's reply. answers: the number of an opposing passage, 0 for none."""
+    """A claim in a model's reply. answers: the number of the opposing passage that the claim answers; 0 for none."""
 
     passages: list[int] = Field(min_length=1, max_length=12)  # first, so that a model chooses passages before it writes
     reason: str = Field(default="", max_length=LONGEST_CLAIM)
@@ -177,7 +178,7 @@ class WrittenCase(BaseModel):
 
 
 class CaseAndObjections(WrittenCase):
-    """A model's reply for a side without a contrary."""
+    """A model's reply for a side without an opposing side."""
 
     objections: list[WrittenClaim] = Field(default_factory=list, max_length=12)
 
@@ -231,7 +232,8 @@ def _claims_wanted(brief: Brief) -> int:
 async def crux_by_chat(
     model: ChatModel, framing: FramingState, sides: Sequence[tuple[Perspective, Sequence[Claim]]]
 ) -> Claim | None:
-    """Returns a sentence from both sides' numbered claims, citing their passages; None if it cites only one side."""
+    """Returns a crux that the model writes from both sides' numbered claims. The crux cites passages of these claims.
+    Returns None if the model names claims of one side only."""
     numbers = count(1)
     shown = [(p["statement"], {next(numbers): claim for claim in claims[:CRUX_CLAIMS]}) for p, claims in sides]
     sections = (
@@ -241,7 +243,7 @@ async def crux_by_chat(
     reply = await ask_model(
         model, "crux", WrittenCrux, question=as_data("question", framing["question"]), sides="\n\n".join(sections)
     )
-    # One passage per claim before a second of any.
+    # Each claim's first passage is cited before any claim's second passage.
     named = [[own[n]["passages"] for n in dict.fromkeys(reply.claims) if n in own] for _, own in shown]
     cited = [interleave(passages)[:CRUX_PASSAGES] for passages in named]
     if not reply.text.strip() or not all(cited):
@@ -268,7 +270,7 @@ def _focus(framing: FramingState) -> str:
 
 
 def _by_document(passages: Sequence[Passage]) -> list[Passage]:
-    """Returns the passages grouped by document, in its order; documents in the order of their first passage."""
+    """Groups the passages by document, in the document's order. Documents keep the order of their first passage."""
     rank = {p.document: n for n, p in reversed(list(enumerate(passages)))}
     return sorted(passages, key=lambda p: (rank[p.document], p.position))
 
@@ -280,8 +282,9 @@ def _claim_sentences(text: str) -> list[str]:
 
 
 def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passage], mine: int) -> Claim:
-    """Returns the claim with passage ids for numbers, copies included. Unknown numbers cite nothing, so that
-    verification drops the claim. mine: how many of the passages shown, the first ones, are for the side."""
+    """Returns the claim with passage ids in place of numbers; copies of the passages are cited too. A claim with
+    only unknown numbers cites nothing, so verification drops the claim. mine: the first `mine` passages of `shown`
+    support the side."""
     numbers = [n for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:CITED_PASSAGES]
     own = [shown[n - 1].id for n in numbers]
     claim = Claim(
@@ -305,12 +308,12 @@ _BY_PASSAGE, _BY_WORDS = 0.5, 0.3  # weights beside the sentence's own cosine
 async def also_claims(
     models: Models, searched: str, typed: str, passages: Sequence[Passage], quoted: Sequence[str] = ()
 ) -> list[Claim]:
-    """Returns up to MOST_ALSO sentences of no side, best fit to the question first, none of which repeats another or a
-    `quoted` text; none if the documents are not on the question.
+    """Returns up to MOST_ALSO sentences of no side, best fit to the question first. No sentence repeats another or a
+    `quoted` text. If the documents are not on the question, the list is empty.
 
-    A sentence fits by its cosine to the question, by that of the nearest sentence of its passage, and by the
-    question's words in it, weighted by inverse document frequency over the sentences. searched: the question as it
-    was read. typed: as it was asked.
+    The fit adds three terms: the sentence's cosine to the question, the highest cosine in its passage, and the share of
+    the question's words in the sentence, weighted by inverse document frequency over the sentences. searched: the
+    question as it was searched. typed: the question as the user typed it.
     """
     question = with_focus(searched, typed)
     parts = [part for passage in passages for part in quotable_parts(passage) if part.clear]
@@ -336,8 +339,8 @@ async def also_claims(
 
 
 def _on_question(near: NDArray[np.float32], held: float, *, samples: bool) -> bool:
-    """Whether the documents are on the question. near: cosine of each sentence, (n,). held: share of the question's
-    words."""
+    """Whether the documents are on the question. near: cosine of each sentence to the question, (n,). held: share of
+    the question's words in the documents."""
     nearest = float(np.sort(near)[-NEAREST_SENTENCES:].mean())
     known = nearest + WORDS_WEIGHT * held >= ON_QUESTION_SUM and (nearest >= ON_QUESTION_SAMPLES or not samples)
     return known or bool(near.max() >= SURELY_ON_QUESTION)
