@@ -126,6 +126,10 @@ def test_as_it_is_found(tmp_path: Path, name: str) -> None:
         (table([["pro", "con"], *([t, u] for t, u in pairwise(LONG))]), "is 'pro' the text, or 'con'"),
         (table([["comment", "content"], [LONG[0], ""], [LONG[0], LONG[1]]]), "is 'content' the text, or 'comment'"),
         (table([["id", "kind"], [1, "a, b"], [2, "b"]]), r"no column holds text.*'id' \(1\), 'kind' \(a, b\)"),
+        (
+            "year,treated,untreated\n2020,3,5 mg\n2021,7,9 mg\n",
+            r"no column holds text, only figures\. Its columns: [^:]*\.$",
+        ),
         ("", "the file has no rows"),
         ("id,text\n", "the file has no rows"),
     ],
