@@ -178,9 +178,9 @@ def _csv_rows(lines: Sequence[str], separator: str, quoted: bool, notes: list[st
     properly closed counts as text and is reported, because it would swallow the rows below."""
     plain, begin, reread = list[str](), 0, 0
     while begin < len(lines):
-        quoting = csv.QUOTE_MINIMAL if quoted and reread <= _MOST_REREADS * len(lines) else csv.QUOTE_NONE
+        quoted = quoted and reread <= _MOST_REREADS * len(lines)
         left = map(lines.__getitem__, range(begin, len(lines)))
-        reader = csv.reader(left, delimiter=separator, quoting=quoting)
+        reader = csv.reader(left, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
         cells, taken = next(reader), reader.line_num
         if notes is not None and taken > 1 and not _is_closed(lines[begin : begin + taken], separator):
             plain.append(str(begin + 1))
