@@ -11,6 +11,7 @@ from tools.budget import Budget, budget_scope
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net import retries
 from tools.net.http import fetch_json, is_local, open_client, without_login
+from tools.net.route import environment_proxy
 
 
 async def fetch(
@@ -51,6 +52,25 @@ async def test_no_pause_outlasts_the_stage(server: ModelServer) -> None:
 )
 def test_what_is_on_this_machine(address: str, local: bool) -> None:
     assert is_local(address) is local
+
+
+@pytest.mark.parametrize(
+    ("no_proxy", "direct"),
+    [
+        ("corp.example", True),
+        ("*.corp.example", True),
+        ("a.corp.example:443", True),
+        ("a.corp.example:80", False),
+        ("b.example .corp.example", True),
+        ("localhost,*", True),
+        ("orp.example, *.b.example", False),
+        ("", False),
+    ],
+)
+def test_what_is_asked_without_the_proxy(no_proxy: str, direct: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("all_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", no_proxy)
+    assert (environment_proxy("https://A.corp.example/v1") is None) is direct
 
 
 def test_a_login_is_left_out_of_an_address() -> None:

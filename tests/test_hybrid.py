@@ -96,6 +96,12 @@ def test_vectors_of_another_encoder(house: House, tmp_path: Path) -> None:
     assert best.cosine == pytest.approx(1.0, abs=1e-3)
 
 
+def test_vectors_of_another_width(house: House) -> None:
+    house.find("bees")
+    with pytest.raises(EncoderMismatchError, match=r"48 dimensions.*Set the encoder back"):
+        house.search.search("bees", ToyEncoder("toy", 48).encode([BEES])[0], ["c"], 5)
+
+
 # Processes that end or work at the same time
 
 

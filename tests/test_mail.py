@@ -87,11 +87,11 @@ def boxed(sender: str, day: int, text: str) -> str:
 
 @pytest.mark.parametrize("name", ["a.mbox", "a.txt"])
 def test_a_mailbox(tmp_path: Path, name: str) -> None:
-    first = boxed("a at x.org (Ann Lee)", 4, "Fish pass it. It is low.")
+    first = boxed("a at x.org (Ann Lee)", 4, "Fish pass it. It is low.\n\nFrom now on they may.")
     second = boxed("'Ben Fox' via River <l@x>", 5, "Ann wrote:\n> Fish pass it.\n\n>From here I see none.\n\n> Why?\n")
     told = outputs(tmp_path, first + second + "From x 10:00:00\nX: y\n\nlost\n\n" + boxed("Cy <c@x>", 6, ""), name)
     assert told == [
-        "Ann Lee 2025-03-04: Fish pass it. It is low.",
+        "Ann Lee 2025-03-04: Fish pass it. It is low. From now on they may.",
         "Ben Fox 2025-03-05: From here I see none.",
         "Ann : Why?",
         f"{name}, message 3: is no mail, since it has no header.",

@@ -98,6 +98,12 @@ def test_a_book_whose_chapters_are_locked(tmp_path: Path) -> None:
 # Rich text
 
 
+def test_what_a_rich_text_leaves_out(tmp_path: Path) -> None:
+    (tmp_path / "a.rtf").write_text(r"{\rtf1\headery720{\header Page}\pard Owls hunt{\footnote At night.} mice.\par}")
+    found = one(tmp_path / "a.rtf")
+    assert (found.text, found.left_out) == ("Owls hunt mice.", {"running headers": 1, "notes": 1})
+
+
 @pytest.mark.parametrize(
     "data", ["{\\rtf1\\ansi\\pard It was", "{\\rtf1 " + "{" * 100_000, "{\\rtf1 words", "words", ""]
 )

@@ -95,7 +95,17 @@ POSTS = [
     {"username": name, "name": full, "cooked": said}
     for name, full, said in (("ad", "Ada B", "<p>Stop.</p>"), ("bo", "", QUOTING))
 ]
+CHANNEL = [
+    {"user": "U01", "text": "Nine pages a night."},
+    {"user": "W2ABCD3EF", "text": "Same for me."},
+    {"user": "UNA", "text": "Not for me."},
+    {"user": "U02ABCD3E", "text": "<@U02ABCD3E> has joined", "subtype": "channel_join"},
+]
 JSON = {
+    "a channel of Slack": (
+        CHANNEL,
+        [("", "Nine pages a night."), ("", "Same for me."), ("UNA", "Not for me.")],
+    ),
     "reddit": (REDDIT, [("crema", "Should we & can we?"), ("milk", "No."), ("crema", "Then when?")]),
     "discourse": ({"title": "T", "post_stream": {"posts": POSTS}}, [("Ada B", "Stop."), ("bo", "Stop.\n\nWhy?")]),
 }

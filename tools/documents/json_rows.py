@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from html import unescape
@@ -52,6 +53,7 @@ def _author_name(author: Any) -> str:
     return str(author or "")
 
 
+_USER_ID = re.compile(r"[UW](?:0[A-Z0-9]{1,11}|(?=[A-Z]*\d)[A-Z0-9]{8,10})")  # of Slack; it names nobody
 _DEEPEST = 40  # objects and lists in one another
 _NO_ROWS = "no rows. Rows are the objects of an array, or one object per line."
 
@@ -117,6 +119,8 @@ def _row(said: Any, number: int, where: str) -> TableRow | SourceError:
         return TableRow(number, where, {"text": said})
     if not isinstance(said, dict):
         return SourceError(f"{where}: a row must be an object.")
+    said |= dict.fromkeys((key for key in _AUTHORS if _USER_ID.fullmatch(str(said.get(key)))), "")
+    said |= {"text": ""} if str(said.get("subtype")).startswith("channel_") else {}  # somebody joined a channel
     values: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for path, value in _leaves(said, ()):
         values[path].append(value)

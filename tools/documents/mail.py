@@ -4,12 +4,11 @@ document."""
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import closing
 from email import message_from_bytes
 from email.headerregistry import HeaderRegistry
 from email.policy import EmailPolicy
-from itertools import groupby
-from mailbox import mbox
+from itertools import groupby, pairwise
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ _POLICY = EmailPolicy(header_factory=lambda name, value: _DECODED(name, value[:1
 _HEADER_LINES = r"(?:(?:[\w-]+:|[ \t]).*\n){0,300}?"
 # A message or a memorandum
 MAIL_START = re.compile(rf"(?:From .*\n)?(?={_HEADER_LINES}From:){_HEADER_LINES}Subject:", re.IGNORECASE)
+_BEGINS = re.compile(rb"^From .*\d:\d\d|\A", re.MULTILINE)  # in a mailbox; a line without a time is text: 'From now on'
 _FIELD = r"\*?\b(From|Sent|Date|To|Cc|Subject)\*?:\*?"
 # The line above a quoted message: its header, or a line that names the writer.
 _QUOTES = re.compile(
@@ -62,9 +62,10 @@ def read_mail(path: Path, name: str, text: str = "") -> Iterator[ReaderOutput]:
 
 def _messages(path: Path) -> Iterator[bytes]:
     """Yields the messages of a mailbox."""
-    with closing(mbox(path, create=False)) as box:
-        for key in box.iterkeys():
-            yield re.sub(rb"(?m)^>(>*From )", rb"\1", box.get_bytes(key))
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as box:
+        starts = [found.start() for found in _BEGINS.finditer(box)]
+        for start, end in pairwise([*starts, len(box)]):
+            yield re.sub(rb"(?m)^>(>*From )", rb"\1", box[start:end])
 
 
 def _documents(data: bytes, shown: str, seen: set[int]) -> list[ReaderOutput]:

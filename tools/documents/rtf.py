@@ -13,6 +13,12 @@ from tools.passages import Block, BlockForm, SourceDocument
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _UNSEEN = re.compile(r"(\{(?:\\[a-z]+-?\d* ?)*)\\(?:v|deleted)(?![a-z\d])(?![^{}]*\\v0)")
 _WHEN = re.compile(r"\\(?:revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
+_COUNTED = {
+    "header[lrf]?": "running headers",
+    "footer[lrf]?": "running footers",
+    "annotation": "comments",
+    "footnote": "notes",
+}
 
 
 def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
@@ -25,6 +31,7 @@ def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
         raise SourceError(
             f"{name}: this RTF document is damaged: its braces do not match. Save it anew and ingest that."
         )
+    left_out = Counter({what: len(re.findall(rf"\\{word}(?![a-z])", text)) for word, what in _COUNTED.items()})
     when = max(_WHEN.findall(text), key=lambda found: tuple(map(int, found)), default=())
     made = "-".join(part.zfill(2) for part in when)
     try:
@@ -34,7 +41,7 @@ def read_rtf(path: Path, name: str) -> Iterator[SourceDocument]:
     except (ValueError, LookupError, TypeError, OverflowError) as exc:  # striprtf fails in many ways
         raise SourceError(f"{name}: this RTF document is damaged ({exc}). Save it anew and ingest that.") from exc
     properties = {"place": "document properties", "title": title_unless_junk(own), "author": author, "made": made}
-    yield document_of_blocks(name, blocks, {}, None, file_title(name), properties)
+    yield document_of_blocks(name, blocks, {}, left_out, file_title(name), properties)
 
 
 def _plain(text: str) -> str:

@@ -219,10 +219,13 @@ def _text_columns(file: str, columns: ColumnValues, taken: set[str], given: Colu
         return tuple(n for n in columns if n in (*called, *asked))
     if len(found) == 1:
         return (found[0],)
-    told = f"is '{found[0]}' the text, or '{found[1]}'?" if found else "no column holds text."
+    figures = [n for n in free if _mostly(columns[n], _FIGURE.fullmatch)]
+    words = [n for n in worded if n not in figures]
+    none = f"no column holds text{', only figures' if free and free == figures else ''}."
+    told = f"is '{found[0]}' the text, or '{found[1]}'?" if found else none
     both = f" ('{found[0]},{found[1]}' takes both.)" if found and "{column}" in given.hint else ""
     how = _hint(given, file, found[0]) if found else ""
-    how = how or (f"If one is the text all the same: {_hint(given, file, free[-1])}" if free else "")
+    how = how or (f"If one is the text all the same: {_hint(given, file, words[-1])}" if words else "")
     error = SourceError(f"{file}: {told} {_columns_with_examples(columns)} {how}{both}".rstrip())
     error.columns = [(name, _short(columns[name][0])) for name in free]
     raise error

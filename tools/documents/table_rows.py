@@ -44,6 +44,7 @@ _CsvRow = tuple[int, list[str]]  # line number and cells
 _SEPARATORS = (",", ";", "\t", "|")
 _ONE_COLUMN = "\x1f"  # a separator that does not occur
 _DIALECT_ROWS, _DIALECT_LINES = 200, 20_000  # rows, and lines searched for them
+_MOST_REREADS = 5  # times the lines of a file; then quotation marks count as text
 _MOST_LINES_ABOVE = 6  # lines that may stand above the names of the columns
 _SEP_LINE = re.compile(r'\A"?sep=(.)"?\n')  # Excel's line that names the separator
 _HTML = re.compile(r"\s*<(?:p|div|aside|span|h\d|[uo]l|blockquote|b|i|a|em|strong)\b[^<>]{0,999}>", re.IGNORECASE)
@@ -139,7 +140,7 @@ def _separated_table(text: str, name: str, given: ColumnNames) -> RowTable:
     lines = list(io.StringIO(_SEP_LINE.sub("\n", text, count=1)))
     separator, quoted = (said[1], True) if said else _dialect(lines)
     notes: list[str] = []
-    rows = _csv_rows(lines, separator, quoted, name)
+    rows = _csv_rows(lines, separator, quoted, notes)
     first = list(islice(rows, _DIALECT_ROWS))
     width = _usual_width([cells for _, cells in first])[1]
     wide = (i for i, (_, cells) in enumerate(first[:_MOST_LINES_ABOVE]) if len(cells) >= width)
@@ -172,18 +173,25 @@ def _dialect(lines: Sequence[str]) -> tuple[str, bool]:
     return (_ONE_COLUMN, True) if fold_name(alone[0]) in ALL_NAMES else best
 
 
-def _csv_rows(lines: Sequence[str], separator: str, quoted: bool, name: str = "") -> Iterator[_CsvRow]:
-    """Yields non-empty rows. quoted: quotation marks may enclose cells. name: of the file; then raises SourceError for
-    a quotation that is not closed, because it would swallow the rows below."""
-    reader = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
-    begin = 0
-    for cells in reader:
-        if name and reader.line_num - begin > 1 and not _is_closed(lines[begin : reader.line_num], separator):
-            what = "a quotation mark opens a cell and does not close it. Close it, or remove it."
-            raise SourceError(f"{name}, line {begin + 1}: {what}")
+def _csv_rows(lines: Sequence[str], separator: str, quoted: bool, notes: list[str] | None = None) -> Iterator[_CsvRow]:
+    """Yields non-empty rows. quoted: quotation marks may enclose cells. With `notes`, an opening mark that is not
+    properly closed counts as text and is reported, because it would swallow the rows below."""
+    plain, begin, reread = list[str](), 0, 0
+    while begin < len(lines):
+        quoted = quoted and reread <= _MOST_REREADS * len(lines)
+        left = map(lines.__getitem__, range(begin, len(lines)))
+        reader = csv.reader(left, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
+        cells, taken = next(reader), reader.line_num
+        if notes is not None and taken > 1 and not _is_closed(lines[begin : begin + taken], separator):
+            plain.append(str(begin + 1))
+            cells = next(csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE))
+            reread, taken = reread + taken, 1
         if any(cell.strip() for cell in cells):
             yield begin + 1, cells
-        begin = reader.line_num
+        begin += taken
+    if notes is not None and plain:
+        shown = ", ".join(plain[:10]) + (" …" if len(plain) > 10 else "")
+        notes.append(f"an opening quotation mark that is not closed was read as text (line {shown})")
 
 
 def _is_closed(taken: Sequence[str], separator: str) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 PROXY = "steelman.proxy"  # the request extension that names its proxy
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +81,20 @@ def environment_proxy(url: str) -> Proxy | None:
     parts, named = urlsplit(url), getproxies_environment()
     kind = parts.scheme if named.get(parts.scheme) else "all"
     host, given = (parts.hostname or "").rstrip("."), named.get(kind, "")
-    if not given or is_private_host(host) or proxy_bypass_environment(f"{host}:{parts.port or ''}", named):
+    if not given or is_private_host(host) or _is_exempt(f"{host}:{parts.port or _PORTS.get(parts.scheme, 0)}", named):
         return None
     variables = f"{kind}_proxy", f"{kind}_proxy".upper()
     variable = next((name for name in variables if os.environ.get(name) == given), variables[1])
     address = given if "://" in given else f"http://{given}"
     return Proxy(re.sub(r"^socks://", "socks5://", address), variable)
+
+
+def _is_exempt(place: str, named: dict[str, str]) -> bool:
+    """Whether NO_PROXY names HOST:PORT: a domain with its subdomains, `*.DOMAIN`, HOST:PORT or *, with commas or spaces
+    between them."""
+    entries = re.split(r"[\s,]+", named.get("no", ""))
+    no = ",".join(entry.lstrip("*") for entry in entries)
+    return "*" in entries or bool(proxy_bypass_environment(place, {"no": no}))
 
 
 def is_private_host(host: str) -> bool:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pydantic_settings import BaseSettings
 
 from tools.budget import batches
+from tools.errors import EncoderMismatchError
 from tools.store.index import ALL_PASSAGES, PANICS, FolderIndex, Index, IndexEntry, damaged_error
 
 # Chroma caches one client per path, even after a failed opening. A different spelling ('x//', 'x/.', 'x/.//', …) gives
@@ -71,12 +72,21 @@ class ChromaIndex(Index):
 
     def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
         """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
+        from chromadb.errors import InvalidArgumentError
+
         found: list[tuple[int, float]] = []
         with self._errors():
             for collection_id in collection_ids:
                 if (collection := self._get(self._name(collection_id))) is None:
                     continue
-                result = collection.query(query_embeddings=vector[np.newaxis], n_results=k, include=["distances"])
+                try:
+                    result = collection.query(query_embeddings=vector[np.newaxis], n_results=k, include=["distances"])
+                except InvalidArgumentError as exc:
+                    if "dimension" not in str(exc):
+                        raise
+                    hint = ", or delete the collections and ingest their documents again"
+                    text = f"the encoder gave a vector of {len(vector)} dimensions, unlike the stored ones"
+                    raise EncoderMismatchError(f"{text}. Set the encoder back{hint}.", hint=hint) from exc
                 distances = result["distances"] or [[]]
                 if not result["ids"][0] and collection.count():
                     raise damaged_error(self.name, "of Chroma", ValueError("a search finds none of its passages"))
