@@ -21,6 +21,7 @@ _OF_KEY = "(:key = '' OR id IN (SELECT run_id FROM api_runs WHERE key_id = :key)
 _LISTED = f"""
     SELECT {COLUMNS_WITHOUT_ANSWER} FROM runs
     WHERE {_OF_KEY} AND person = '' AND (:status IS NULL OR status = :status) AND (:thread IS NULL OR thread = :thread)
+        AND (NOT :answered OR json_extract(options, '$.writing') IS NOT 0)
         AND (:at IS NULL OR (created_at, id) < (:at, :id))
     ORDER BY created_at DESC, id DESC LIMIT :limit
 """
@@ -57,12 +58,12 @@ class CallerRuns:
         return bool(self._db.rows("SELECT 1 FROM api_runs WHERE run_id = ? AND key_id = ?", (run_id, key_id)))
 
     def listed(
-        self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None
+        self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None, answered: bool = False
     ) -> tuple[Sequence[RunRow], str | None]:
         """A page of runs without their answers, newest first, and the cursor of the next page (time and id of the last
-        row). `after`: a cursor."""
+        row). `after`: a cursor. `answered`: without runs that only retrieve."""
         made, _, last = (after or "").rpartition("Z-")
-        asked = {"key": key_id, "status": status, "thread": thread}
+        asked = {"key": key_id, "status": status, "thread": thread, "answered": answered}
         place = {"limit": limit + 1, "at": f"{made}+00:00" if after else None, "id": last}
         rows = [run_row(r) for r in self._db.rows(_LISTED, asked | place)]
         page, more = rows[:limit], len(rows) > limit

@@ -163,8 +163,8 @@ class ApiService:
 
     async def answered(self, caller: Caller, limit: int) -> list[RunRow]:
         """The caller's latest runs with an answer, newest first."""
-        rows, _ = await self._in_thread(self._caller_runs.listed, caller, limit, None, "done", None)
-        return [row for row in rows if row.options.get("writing", True)]
+        rows, _ = await self._in_thread(self._caller_runs.listed, caller, limit, None, "done", None, True)
+        return list(rows)
 
     async def _summaries(self, rows: Sequence[RunRow]) -> list[RunSummary]:
         failures = await self.runs.failures([row.id for row in rows if row.error])
