@@ -45,9 +45,11 @@ class CallerRuns:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def record(self, run_id: str, key_id: str, idempotency_key: str | None) -> None:
+    def record(self, run_id: str, key_id: str, idempotency_key: str | None) -> bool:
+        """Returns False if another run of this key has the idempotency key already."""
         with self._db.write() as db:
-            db.execute("INSERT INTO api_runs VALUES (?, ?, ?)", (run_id, key_id, idempotency_key))
+            query = "INSERT INTO api_runs VALUES (?, ?, ?) ON CONFLICT (key_id, idempotency_key) DO NOTHING"
+            return db.execute(query, (run_id, key_id, idempotency_key)).rowcount == 1
 
     def started_with(self, key_id: str, idempotency_key: str) -> str | None:
         """The id of the run that the key started with this idempotency key."""

@@ -72,11 +72,14 @@ class ApiService:
                 self._check_room(caller)
                 run_id = await self.runs.start(question, options, thread)
                 self._begun_by[run_id] = key
-                await self._in_thread(self._caller_runs.record, run_id, key, idempotency_key)
-                if self.settings.api_log_questions:
-                    _LOG.info("run %s started", run_id, extra={"run": run_id, "question": question})
-                return run_id
-            row = await self.runs.run(known)
+                if await self._in_thread(self._caller_runs.record, run_id, key, idempotency_key):
+                    if self.settings.api_log_questions:
+                        _LOG.info("run %s started", run_id, extra={"run": run_id, "question": question})
+                    return run_id
+                await self.runs.cancel(run_id)  # another process has used the idempotency key meanwhile
+                await self.runs.delete(run_id)
+                known = await self._in_thread(self._caller_runs.started_with, key, idempotency_key or "")
+            row = await self.runs.run(known or "")
         if (row.question, row.options, row.thread) == (" ".join(question.split()), options.to_dict(), thread or row.id):
             return row.id
         detail = f"This Idempotency-Key belongs to run {row.id} of another request. Send a new key."
