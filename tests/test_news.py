@@ -13,6 +13,7 @@ from evals.datasets.news import NewsEvent, NewsParagraph, load_news
 from evals.retrievers.news import EventCandidates
 from evals.retrievers.news_methods import named
 from evals.retrievers.published_selections import Clustered
+from tools.errors import InputError
 from tools.models.cache import VectorCache
 
 FROZEN = "The harbour froze over on Monday and the ferries stayed in port."
