@@ -21,6 +21,7 @@ _OF_KEY = "(:key = '' OR id IN (SELECT run_id FROM api_runs WHERE key_id = :key)
 _LISTED = f"""
     SELECT {COLUMNS_WITHOUT_ANSWER} FROM runs
     WHERE {_OF_KEY} AND person = '' AND (:status IS NULL OR status = :status) AND (:thread IS NULL OR thread = :thread)
+        AND (NOT :answered OR json_extract(options, '$.writing') IS NOT 0)
         AND (:at IS NULL OR (created_at, id) < (:at, :id))
     ORDER BY created_at DESC, id DESC LIMIT :limit
 """
@@ -44,9 +45,11 @@ class CallerRuns:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def record(self, run_id: str, key_id: str, idempotency_key: str | None) -> None:
+    def record(self, run_id: str, key_id: str, idempotency_key: str | None) -> bool:
+        """Returns False if another run of this key has the idempotency key already."""
         with self._db.write() as db:
-            db.execute("INSERT INTO api_runs VALUES (?, ?, ?)", (run_id, key_id, idempotency_key))
+            query = "INSERT INTO api_runs VALUES (?, ?, ?) ON CONFLICT (key_id, idempotency_key) DO NOTHING"
+            return db.execute(query, (run_id, key_id, idempotency_key)).rowcount == 1
 
     def started_with(self, key_id: str, idempotency_key: str) -> str | None:
         """Returns the id of the run that the key started with this idempotency key."""
@@ -57,12 +60,12 @@ class CallerRuns:
         return bool(self._db.rows("SELECT 1 FROM api_runs WHERE run_id = ? AND key_id = ?", (run_id, key_id)))
 
     def listed(
-        self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None
+        self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None, answered: bool = False
     ) -> tuple[Sequence[RunRow], str | None]:
         """Returns a page of runs without their answers, newest first, and the cursor of the next page (time and id of
-        the last row). `after`: a cursor."""
+        the last row). `after`: a cursor. `answered`: only runs that write an answer."""
         made, _, last = (after or "").rpartition("Z-")
-        asked = {"key": key_id, "status": status, "thread": thread}
+        asked = {"key": key_id, "status": status, "thread": thread, "answered": answered}
         place = {"limit": limit + 1, "at": f"{made}+00:00" if after else None, "id": last}
         rows = [run_row(r) for r in self._db.rows(_LISTED, asked | place)]
         page, more = rows[:limit], len(rows) > limit

@@ -120,9 +120,10 @@ class Jobs:
         self._turn = ThreadPoolExecutor(1, "steelman-job", lower_priority)
         # Slow files must not block the event loop's few threads.
         self._threads = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
-        for left in folder.glob("j*"):  # a killed server left them; the page has its own folder there
-            if time.time() - left.stat().st_mtime > _LEFT_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)
+        for left in folder.glob("j*"):  # a killed or earlier server left them; the page has its own folder there
+            with contextlib.suppress(OSError):
+                if time.time() - left.stat().st_mtime > _LEFT_SECONDS:
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
 
     def open(self) -> list[Job]:
         return [job for job in self._jobs.values() if not job.future.done()]

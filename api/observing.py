@@ -18,7 +18,7 @@ from typing import Any, TextIO
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.process_collector import ProcessCollector
 from pythonjsonlogger.json import JsonFormatter
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -31,6 +31,7 @@ SERVER = logging.getLogger("steelman.server")
 _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ADDRESS = re.compile(r"/v1/(run|job)s/(j?[0-9a-f]{12})(?:/|$)")
 _CLIENT_GONE = 499  # nginx's status for a client that disconnected before the reply
 
@@ -99,7 +100,9 @@ class Exchange:
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._scope, self._send, self._began = scope, send, time.perf_counter()
-        self._id, self._status, self._address = uuid.uuid4().hex, 0, str(scope["path"])  # the address of a run or job
+        given = Headers(scope=scope).get("x-request-id", "")
+        self._id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        self._status, self._address = 0, str(scope["path"])  # the address of a run or job
 
     async def run(self, app: ASGIApp, receive: Receive) -> None:
         problem = None

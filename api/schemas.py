@@ -16,7 +16,7 @@ _INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufe
 ONE_LINE = rf"^[^{_INVISIBLE}]*$"
 SOME_TEXT = rf"[^\s{_INVISIBLE}]"  # a visible character somewhere
 DATE = r"^([0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?)?$"
-URL = r"^(https?://[!-~]+)?$"
+URL = r"^(https?://[!-.0-Z\\^-~]+([/?#][!-~]*)?)?$"  # no bracket in the host: many programs' parsers fail at one
 IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
 NEW_SIDE = f"^({SIDE_ID.pattern})?$"
 RunId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12}$")]

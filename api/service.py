@@ -73,11 +73,14 @@ class ApiService:
                 self._check_room(caller)
                 run_id = await self.runs.start(question, options, thread)
                 self._begun_by[run_id] = key
-                await self._in_thread(self._caller_runs.record, run_id, key, idempotency_key)
-                if self.settings.api_log_questions:
-                    _LOG.info("run %s started", run_id, extra={"run": run_id, "question": question})
-                return run_id
-            row = await self.runs.run(known)
+                if await self._in_thread(self._caller_runs.record, run_id, key, idempotency_key):
+                    if self.settings.api_log_questions:
+                        _LOG.info("run %s started", run_id, extra={"run": run_id, "question": question})
+                    return run_id
+                await self.runs.cancel(run_id)  # another process has used the idempotency key meanwhile
+                await self.runs.delete(run_id)
+                known = await self._in_thread(self._caller_runs.started_with, key, idempotency_key or "")
+            row = await self.runs.run(known or "")
         if (row.question, row.options, row.thread) == (" ".join(question.split()), options.to_dict(), thread or row.id):
             return row.id
         detail = f"This Idempotency-Key belongs to run {row.id} of another request. Send a new key."
@@ -164,8 +167,8 @@ class ApiService:
 
     async def answered(self, caller: Caller, limit: int) -> list[RunRow]:
         """Returns the caller's latest runs with an answer, newest first."""
-        rows, _ = await self._in_thread(self._caller_runs.listed, caller, limit, None, "done", None)
-        return [row for row in rows if row.options.get("writing", True)]
+        rows, _ = await self._in_thread(self._caller_runs.listed, caller, limit, None, "done", None, True)
+        return list(rows)
 
     async def _summaries(self, rows: Sequence[RunRow]) -> list[RunSummary]:
         failures = await self.runs.failures([row.id for row in rows if row.error])

@@ -111,6 +111,7 @@ APPS: tuple[tuple[str, list[dict[str, str]], str, str], ...] = (
         for text in (
             f"### Task:\nRespond using the context.\n\n{CONTEXT}\n\n{QUESTION}",
             f"### Task:\nRespond.\n{CONTEXT}\n<user_query>\n{QUESTION}\n</user_query>",
+            f"Use the context.\n{CONTEXT}\n\nQuestion: {QUESTION}\nHelpful Answer:",
             f"{QUESTION}\n\n<ATTACHMENT_FILE>\n<FILE_CONTENT>x</FILE_CONTENT>\n</ATTACHMENT_FILE>",
         )
     ),

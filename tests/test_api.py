@@ -83,6 +83,23 @@ def test_the_same_idempotency_key_is_the_same_run(client: httpx.Client) -> None:
         problem_of(client.post(path, json=other, headers=key), 409, "idempotency-key-used")
 
 
+def test_two_servers_start_one_run_with_an_idempotency_key(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = {"Idempotency-Key": "order-2"}
+    first, look, looked = ask(client, key), CallerRuns.started_with, list[str]()
+
+    def too_early(self: CallerRuns, *args: str) -> str | None:
+        """Another server uses the key after the first look."""
+        looked.append(args[1])
+        return look(self, *args) if len(looked) > 1 else None
+
+    monkeypatch.setattr(CallerRuns, "started_with", too_early)
+    before = len(client.get("/v1/runs?limit=100").json()["runs"])
+    assert ask(client, key) == first
+    assert len(client.get("/v1/runs?limit=100").json()["runs"]) == before
+
+
 def test_a_reviewed_run_waits_for_its_sides_and_continues_with_them(client: httpx.Client) -> None:
     run = ask(client, review=True)
     path = f"/v1/runs/{run}"

@@ -36,6 +36,11 @@ def listed(client: httpx.Client, name: str) -> dict[str, dict[str, Any]]:
     return {document.pop("id"): document for document in reply.json()["documents"]}
 
 
+@pytest.mark.parametrize(("url", "status"), [("http://a?b=[1]", 200), ("https://a/[b]", 200), ("http://[", 422)])
+def test_a_documents_url_is_one_that_parsers_accept(client: httpx.Client, url: str, status: int) -> None:
+    assert store(client, "urls", {"id": "d", "text": TEXT, "url": url}).status_code == status
+
+
 def test_the_next_question_uses_new_documents(client: httpx.Client) -> None:
     given = {"title": "Of stone", "url": "https://stone.example/d", "publisher": "Stone Press", "author": "A. Moen"}
     given |= {"kind": "news", "date": "2026-03"}

@@ -1,6 +1,7 @@
 """Uploads that are jobs: large ones, and those whose caller prefers it; seen, cancelled, forgotten by a restart."""
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -151,6 +152,19 @@ def test_a_job_belongs_to_its_key(settings: Settings) -> None:
             problem_of(client.request(method, call), 404, "unknown-job")
         client.headers["Authorization"] = f"Bearer {own}"
         assert ended(client, path)["status"] == "done"
+
+
+def test_what_an_earlier_server_left_is_removed_after_a_day(settings: Settings) -> None:
+    uploads = settings.data_dir / "uploads"
+    old, fresh = uploads / "j0123456789ab", uploads / "jfresh"
+    for folder in (old, fresh):
+        folder.mkdir(parents=True)
+    of_job = uploads / "j0123456789ab-key.json"
+    of_job.write_text("{}")
+    for path in (old, of_job):
+        os.utime(path, (0, 0))
+    with api(settings):
+        assert list(uploads.glob("j*")) == [fresh]
 
 
 def test_a_restart_forgets_a_job_and_its_upload_is_sent_again(settings: Settings) -> None:

@@ -95,7 +95,7 @@ def test_no_question_and_no_key_stands_in_the_logs(settings: Settings) -> None:
 def test_a_failure_is_logged_by_its_place_and_not_by_its_message(settings: Settings) -> None:
     asked = "secret"
     with logs_of(settings, io.StringIO()) as logs, api(settings, change=add_crash) as address:
-        reply = httpx.get(f"{address}/crash", params={"text": asked})
+        reply = httpx.get(f"{address}/crash", params={"text": asked}, headers={"X-Request-Id": "mine-1"})
         try:
             try:
                 crash(asked)
@@ -104,7 +104,7 @@ def test_a_failure_is_logged_by_its_place_and_not_by_its_message(settings: Setti
         except ValueError as exc:
             log_loop_error(None, {"message": f"Task failed\nfuture: {asked}", "exception": exc})  # type: ignore[arg-type]
     failure, of_loop = (line for line in lines(logs) if "failure" in line)
-    assert failure["request_id"] == reply.headers["x-request-id"]
+    assert failure["request_id"] == reply.headers["x-request-id"] == "mine-1"
     assert failure["request_id"] in problem_of(reply, 500, "failure")["detail"]
     assert "in crash" in failure["failure"]
     assert of_loop["failure"].index("RuntimeError") < of_loop["failure"].index("ValueError")

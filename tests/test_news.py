@@ -13,6 +13,7 @@ from evals.datasets.news import NewsEvent, NewsParagraph, load_news
 from evals.retrievers.news import EventCandidates
 from evals.retrievers.news_methods import named
 from evals.retrievers.published_selections import Clustered
+from tools.errors import InputError
 from tools.models.cache import VectorCache
 
 FROZEN = "The harbour froze over on Monday and the ferries stayed in port."
@@ -81,6 +82,9 @@ def test_a_zip_and_a_folder_give_the_same(tmp_path: Path) -> None:
     assert [p.article for p in news.events[1].paragraphs] == ["https://coast.example/b", "12_p1"]
     for other in (load_news(folder.parent), load_news(zipped(folder, tmp_path / "news.zip"))):
         assert (other.name, other.events, other.digest) == (news.name, news.events, news.digest)
+    write(folder.parent / "Other")
+    with pytest.raises(InputError, match="several sets: Other, Small"):
+        load_news(folder.parent)
 
 
 # Paragraph 0 says two things of cluster 0; 1 says one of it; 2 one of 1; 3 one of 1 and one that nobody else says.

@@ -75,6 +75,16 @@ def test_records_of_another_run_stay_unchanged(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_records_of_a_removed_prompt_continue_and_those_of_a_changed_one_do_not(tmp_path: Path) -> None:
+    path, head = tmp_path / "r.jsonl", header("judge", CONFIG)
+    lines(path, head | {"prompts": head["prompts"] | {"build_question": "0123"}}, {"key": "a"})
+    with Records(path, "judge", CONFIG) as records:
+        assert set(records.done) == {"a"}
+    lines(path, head | {"prompts": head["prompts"] | {"write": "0123"}}, {"key": "a"})
+    with pytest.raises(InputError, match="write was '0123'"):
+        Records(path, "judge", CONFIG)
+
+
 @pytest.mark.parametrize("content", ["notes of mine", "notes\nwithout an end", '{"key": "a"}\n'])
 def test_a_file_without_records_stays_unchanged(tmp_path: Path, content: str) -> None:
     path = tmp_path / "notes.txt"

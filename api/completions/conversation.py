@@ -155,6 +155,11 @@ def _earlier(before: Sequence[Message]) -> tuple[str, ...]:
 _CONTEXT = re.compile(r"context|document|source|file|attach|reference|citation|search|knowledge|result", re.I)
 _TALK = re.compile(r"chat|conversation|history|messages|dialog|transcript", re.I)
 _ASKED = re.compile(r"(?:user[_-]?|original[_-]?)?(?:query|question|prompt|message|input|request)", re.I)
+_LABELS = re.compile(  # at the start and the end of a question
+    r"^[*#> ]{0,8}(?:user )?(?:question|query)[* ]{0,4}:[* ]{0,4}"
+    r"|(?:^|\s)[*#> ]{0,8}(?:(?:helpful|final|your) )?(?:answer|response)[* ]{0,4}:[* ]{0,4}$",
+    re.I,
+)
 _OPENING = re.compile(r"(?:^|(?<=[:>]))[ \t]*<([a-z][\w.:-]{0,40})(?:\s[^<>]{0,300})?>", re.I | re.M)
 _CLOSING = re.compile(r"</([a-z][\w.:-]{0,40})\s*>", re.I)
 
@@ -195,7 +200,7 @@ def question_in(text: str) -> tuple[str, bool]:
         return asked[-1].strip(), bool(context)
     if not context:
         return text, False
-    before, after = text[: context[0].start].strip(), text[context[-1].end :].strip()
+    before, after = (_LABELS.sub("", t.strip()).strip() for t in (text[: context[0].start], text[context[-1].end :]))
     early = not after or (before.endswith(("?", "？")) and not re.search("[?？]", after))
     return (before if early else "") or after or text, True
 

@@ -211,7 +211,7 @@ def _wrong_name(path: Path, sent: str) -> str:
 
 @jobs.get("")
 async def read_job(job_id: JobId, service: TheService, caller: TheCaller) -> JobDetails:
-    """Returns the job's progress, and its result when it is done."""
+    """Returns the job's progress. Its `result` counts up until the job has ended."""
     return service.jobs.find(caller, job_id).details()
 
 

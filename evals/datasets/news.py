@@ -116,11 +116,13 @@ def load_news(data: Path) -> NewsSet:
 
 
 def _root(data: Place) -> Place:
-    """Returns the folder with the headlines: the given folder, or its first folder with headlines."""
+    """Returns the folder with the headlines: the given folder, or the only folder in it."""
     inside = sorted((p for p in data.iterdir() if p.is_dir()), key=lambda p: p.name)
     found = [p for p in (data, *inside) if (p / _HEADLINES).is_file()]
     if not found:
         raise InputError(f"{data} has no '{_HEADLINES}'. Name the zip or the folder with it, such as LocalNews.")
+    if found[0] is not data and len(found) > 1:
+        raise InputError(f"{data} has several sets: {', '.join(p.name for p in found)}. Name the folder of one.")
     return found[0]
 
 

@@ -77,7 +77,8 @@ def _done(path: Path, lines: Sequence[bytes], wanted: Record) -> dict[str, Recor
     try:
         head, *records = map(json.loads, lines)
         known, suite = {r["key"]: r for r in records}, head["suite"]
-        old, new = ({**of["config"], **of["prompts"]} for of in (head, json.loads(json.dumps(wanted))))
+        new = json.loads(json.dumps(wanted["config"] | wanted["prompts"]))
+        old = head["config"] | {k: v for k, v in head["prompts"].items() if k in new}  # without removed prompts
     except (ValueError, KeyError, TypeError) as exc:
         raise InputError(f"{path} has no records of `python -m evals`. Name another file.") from exc
     if suite != wanted["suite"]:
