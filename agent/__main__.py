@@ -151,14 +151,18 @@ def main(arguments: list[str] | None = None) -> int:
     return run_command(partial(_run, arguments), "agent")
 
 
-def run_command(work: Callable[[], int], module: str, name: str = "steelman") -> int:
-    """Runs `python -m MODULE` and returns its exit status. Any failure becomes one line that begins with `name`."""
-    for number, (standard, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+def _open_closed_streams() -> None:
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         with contextlib.suppress(OSError):
             os.fstat(number)
             continue
         os.open(os.devnull, os.O_RDWR)  # a closed stream's number is the lowest free one: no other file may get it
-        setattr(sys, standard, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+        setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def run_command(work: Callable[[], int], module: str, name: str = "steelman") -> int:
+    """Runs `python -m MODULE` and returns its exit status. Any failure becomes one line that begins with `name`."""
+    _open_closed_streams()
     # Output replaces characters that the encoding lacks. Input keeps bytes that are not UTF-8 for a later check.
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):

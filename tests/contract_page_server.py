@@ -174,8 +174,8 @@ ROWS = [
         ("URL", "usage statistics")),
     Row("files that open it", start_beside_a_configuration, {}, "closed", "Steelman's page is on", "Not read: "),
     Row("variables that open it", start_beside_a_configuration, _ELSEWHERE, "closed", "(Ctrl-C stops it)"),
-    Row("before the login", visit, [], "secrets.toml", "by nobody else who logs in", hidden=("vote",)),
-    Row("odd messages before it", visit, _ODD, "secrets.toml", "by nobody else who logs in", hidden=("git_info",)),
+    Row("before the login", visit, [], "secrets.toml", "Only you and the operator of this page", hidden=("vote",)),
+    Row("odd messages before it", visit, _ODD, "secrets.toml", "the operator of this page", hidden=("git_info",)),
     *(Row(what, send_file, what, 403, _NOT_ASKED, _CHOOSE) for what in
       ("before the login", "an id of its own", "one id twice", "two lengths")),
     *(Row(what, send_file, what, 413, "One upload holds 25 MB at most (STEELMAN_API_UPLOAD)", "Send fewer at once")

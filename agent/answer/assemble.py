@@ -89,6 +89,11 @@ class CitationNumbering:
         return self.citations[key].number
 
 
+def _dropped(state: RunState) -> list[Claim]:
+    lost = {(d["perspective"], d["text"]) for d in state.get("dropped", [])}
+    return [c for c in state.get("drafts", []) if (c["perspective"], c["text"]) in lost]
+
+
 def _place(claim: Claim) -> tuple[str, bool]:
     return claim["perspective"], claim.get("objection", False)
 
@@ -123,9 +128,7 @@ def assemble(
     `answer_documents`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
-    lost = {(d["perspective"], d["text"]) for d in state.get("dropped", [])}
-    dropped = [c for c in state.get("drafts", []) if (c["perspective"], c["text"]) in lost]
-    numbering = CitationNumbering(passages, claims, dropped)
+    numbering = CitationNumbering(passages, claims, _dropped(state))
     framing, against = state["framing"], state.get("against")
     sides, also, crux = _numbered(state, claims, numbering)
     outcome, intervals = _outcome(state, sides, also), state.get("intervals", {}).items()
