@@ -1,5 +1,4 @@
-"""Moves the focus and scrolls after Streamlit has drawn the page, and closes the sidebar on a phone. Streamlit does
-none of these."""
+"""Moves the focus and scrolls after Streamlit has drawn the page, and closes the sidebar on a phone."""
 
 import json
 import time
