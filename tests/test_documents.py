@@ -2,6 +2,7 @@
 
 import io
 import json
+from typing import Any
 
 import pytest
 from toll_run import CLAIMS, QUESTION, TEXTS, toll_answer, toll_run, written
@@ -91,13 +92,18 @@ def test_objections_are_apart_from_the_case() -> None:
     assert toll_answer(toll_run(claims=CLAIMS[-1:])).outcome == "answered"
 
 
-def test_a_reply_answers_a_claim_that_begins_with_what_it_names() -> None:
-    met = {14: CLAIMS[5]["text"], 1: ""}  # no source answers itself
-    said = [written("p1", f"It answers {passage}.", 1, 2, answers=passage) for passage in met]
+def test_a_reply_answers_the_nearest_claim() -> None:
+    replies: dict[str, tuple[dict[str, Any], str]] = {
+        "Visits are free on Sundays.": ({"answers": 14, "reason": "money"}, CLAIMS[5]["text"]),
+        "The ford will be closed.": ({"answers": 5, "reason": "Others"}, "Reason 6 against a toll."),
+        "So reason 8 fails.": ({"answers": 5}, "Reason 8 against a toll."),
+        "No source answers itself.": ({"answers": 1}, ""),
+    }
+    said = [written("p1", text, 1, 2, **more) for text, (more, _) in replies.items()]
     own = written("p2", "Sunday visits are free.", 1, 14)
     answer = toll_answer(toll_run(claims=[*CLAIMS[:2], *said, *CLAIMS[2:], own]))
     found = {reply: c.text for s in answer.perspectives for c in s.all_claims for reply in c.answered_by}
-    assert [found.get(c["text"], "") for c in said] == [*met.values()]
+    assert {reply: found.get(reply, "") for reply in replies} == {r: met for r, (_, met) in replies.items()}
     lost = written("p2", "A claim that did not hold.", 14)
     dropped = [DroppedClaim(perspective="p2", text=lost["text"], check="source")]
     claims = [*CLAIMS[:2], *said, own]

@@ -92,7 +92,7 @@ class Corrector:
 
 
 def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
-    """Shows text and its citation numbers. A number opens its source beside the answer, with the claim's words marked."""
+    """Shows text and its citation numbers. A number opens its source, with the claim's words marked."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap=None):
         st.html(words, width="content")
         for number in claim.citations:

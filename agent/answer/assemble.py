@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from types import MappingProxyType
 
+from agent.answer.attribution import reason_key
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -32,7 +33,7 @@ from agent.samples import nearest_questions
 from agent.state import Claim, Perspective, RunState, ScoredQuote, ScoredResponse, in_case, quotes_of
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
-from tools.language.grounding import has_prompt_injection, verbatim
+from tools.language.grounding import content_overlap, has_prompt_injection, verbatim
 from tools.language.reported_speech import speaker_of
 from tools.passages import Passage
 from tools.store.store import SAMPLES
@@ -65,12 +66,19 @@ class CitationNumbering:
 
     def _answered(self, claim: Claim) -> Claim | None:
         """Returns the opposing claim that this claim answers: a claim that cites the passage named by the model.
-        Claims that cite this passage first are preferred. None if that claim
-        was dropped."""
-        place, passage = _place(claim), claim.get("answers")
+
+        Claims with the same reason are preferred, then claims that cite the passage first, then claims that share
+        words. Returns None if the answered claim was dropped.
+        """
+        place, passage, reason = _place(claim), claim.get("answers"), reason_key(claim.get("reason", ""))
+
+        def nearness(rival: Claim) -> tuple[bool, bool, float]:
+            same, first = reason_key(rival.get("reason", "")) == reason, rival["passages"][:1] == [passage]
+            return same, first, content_overlap(_reason_and_text(claim), _reason_and_text(rival))
+
         written = [*self.claims, *self.dropped]
         rivals = (c for c in written if c["perspective"] and _place(c) != place and passage in c["passages"])
-        met = min(rivals, key=lambda c: c["passages"][:1] != [passage], default=None)
+        met = max(rivals, key=nearness, default=None)
         return None if any(met is c for c in self.dropped) else met
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
@@ -92,6 +100,10 @@ class CitationNumbering:
 def _dropped(state: RunState) -> list[Claim]:
     lost = {(d["perspective"], d["text"]) for d in state.get("dropped", [])}
     return [c for c in state.get("drafts", []) if (c["perspective"], c["text"]) in lost]
+
+
+def _reason_and_text(claim: Claim) -> str:
+    return f"{claim.get('reason', '')} {claim['text']}"
 
 
 def _place(claim: Claim) -> tuple[str, bool]:

@@ -78,8 +78,9 @@ def runs(args: argparse.Namespace) -> int:
     with closing(Database(settings.database_path)) as database:
         store = RunStore(database)
         if args.delete:
-            asyncio.run(_delete_run(settings, store, args.delete))
-            print(f"Run {args.delete} is deleted, with its answer and the pages that it read.")
+            run = store.get(args.delete)
+            asyncio.run(_delete_run(settings, store, run.id))
+            print(f"Run {run.id} is deleted, with its answer and the pages that it read.")
             return OK
         shown = store.latest(args.limit)
         for row in shown:

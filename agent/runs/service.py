@@ -134,7 +134,7 @@ class Runs:
         return frozenset(run_id for run_id, task in self.executor.tasks.items() if not task.cancelling())
 
     async def run(self, run_id: str) -> RunRow:
-        """Raises UnknownRunError."""
+        """Returns the run by its id or an unambiguous prefix. Raises UnknownRunError."""
         return await self._in_thread(self.run_store.get, run_id)
 
     async def recent_events(self, run_id: str, after: int = 0) -> list[RunEvent]:
@@ -235,7 +235,8 @@ class Runs:
     async def delete(self, *run_ids: str) -> None:
         """Deletes the runs with checkpoints, events, answers and pages. Raises RunBusyError, UnknownRunError."""
         saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
-        await delete_runs(run_ids, self.run_store, saver, self._in_thread)
+        whole = [(await self.run(run_id)).id for run_id in run_ids]
+        await delete_runs(whole, self.run_store, saver, self._in_thread)
 
     async def delete_thread(self, thread: str, person: str | None = None) -> None:
         """Deletes all runs of the thread, or a person's, or none if one is busy. Raises RunBusyError,

@@ -108,11 +108,14 @@ class RunStore:
             db.execute(f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def get(self, run_id: str) -> RunRow:
-        """Returns the run with corrections. Raises UnknownRunError."""
-        query = f"SELECT * FROM runs WHERE id = :id AND {VISIBLE_RUNS}"
-        rows = self._db.rows(query, {"id": run_id, "person": self._person})
-        if not rows:
-            raise UnknownRunError(f"there is no run '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
+        """Returns the run with corrections, by its id or an unambiguous prefix. Raises UnknownRunError."""
+        asked = {"id": run_id, "person": self._person}
+        query = f"SELECT * FROM runs WHERE {{}} = :id AND {VISIBLE_RUNS} LIMIT 2"
+        begins = query.format("substr(id, 1, length(:id))")
+        rows = self._db.rows(query.format("id"), asked) or self._db.rows(begins, asked)
+        if len(rows) != 1 or not run_id:
+            what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
+            raise UnknownRunError(f"{what} with '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
         return self._corrected(rows[0])
 
     def _corrected(self, row: sqlite3.Row) -> RunRow:

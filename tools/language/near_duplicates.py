@@ -77,9 +77,9 @@ def copy_groups(texts: Sequence[str]) -> list[int]:
 
 
 def _compared(one: Shingles, other: Shingles) -> int:
-    """Returns a number of shingles. Two copies share at least half of this number."""
+    """Returns the number of shingles whose half two copies share."""
     smaller, larger = sorted((len(one), len(other)))
-    return smaller if smaller >= _FEWEST_SHINGLES else larger
+    return smaller if smaller >= _FEWEST_SHINGLES or 2 * smaller >= larger else larger
 
 
 def _reasons_alike(one: Shingles, other: Shingles) -> bool:
