@@ -72,7 +72,7 @@ class DoctorFinding:
 def doctor_checks(settings: Settings, *, opened: Providers | None = None) -> list[DoctorCheck]:
     """Returns the checks of parts that are on, then those that are off.
 
-    opened: providers of a service open in this process, which are checked instead of opening or loading them again.
+    opened: the providers of a service that runs in this process. The checks use these providers and load no others.
     No check sends a request that costs something. Raises SettingsError for an unusable judge or search engine.
     """
     secrets = _secrets(settings)

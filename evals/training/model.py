@@ -35,7 +35,8 @@ def build_model(base: Path | None = None, frozen: int = 0) -> tuple[Any, Any]:
     """Returns the model and its tokenizer.
 
     base: a folder with the larger judge (the closer reading), packed or from judge-train; None means all-MiniLM-L6-v2
-    with a new classifier. frozen: number of layers that stay unchanged, with all embeddings.
+    with a new classifier. frozen: number of layers that stay unchanged, with all embeddings. Raises
+    InputError if the model has fewer layers.
     """
     options = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "layer_norm_eps": EPSILON}
     folder = base or minilm_folder()
@@ -44,6 +45,8 @@ def build_model(base: Path | None = None, frozen: int = 0) -> tuple[Any, Any]:
         _mpnet(weights, options) if base else AutoModel.from_pretrained(folder, add_pooling_layer=False, **options)
     )
     layers = encoder.encoder.layer
+    if frozen > len(layers):
+        raise InputError(f"{folder} has {len(layers)} layers, not {frozen}.")
     encoder.embeddings.word_embeddings.weight.requires_grad_(False)
     for part in (encoder.embeddings, *layers[:frozen]) if frozen else ():
         part.requires_grad_(False)
