@@ -23,13 +23,12 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.settings import Settings
-from api.problems import ProblemError
+from api.problems import METHODS, ProblemError
 from api.service import ApiService
 
 REQUESTS = logging.getLogger("steelman.requests")
 SERVER = logging.getLogger("steelman.server")
 _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ADDRESS = re.compile(r"/v1/(run|job)s/(j?[0-9a-f]{12})(?:/|$)")
@@ -131,7 +130,7 @@ class Exchange:
 
     def _record(self) -> None:
         seconds, state = time.perf_counter() - self._began, self._scope["state"]
-        method = self._scope["method"] if self._scope["method"] in _METHODS else "OTHER"
+        method = self._scope["method"] if self._scope["method"] in METHODS else "OTHER"
         route = str(getattr(self._scope.get("route"), "path_format", "(none)"))  # the path itself may quote a question
         status = self._status or _CLIENT_GONE
         self._scope["app"].state.metrics.seconds.labels(method, route, str(status)).observe(seconds)

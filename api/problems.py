@@ -9,12 +9,14 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
 from starlette.types import Scope
 
 from agent.runs.executor import RunCrashedError, RunFailure
 from tools import errors
 
 MEDIA_TYPE = "application/problem+json"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _URN = "urn:steelman:problem:"
 _OPENAI = ("/v1/chat/", "/v1/models", "/v1/completions", "/v1/responses", "/v1/embeddings")
 _OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
@@ -170,8 +172,11 @@ def _refused(request: Request, exc: HTTPException) -> ProblemError:
     if exc.status_code == 404:
         return ProblemError(404, "not-found", f"There is nothing at {request.url.path}. {_LIST}")
     if exc.status_code == 405:
-        detail = f"{request.url.path} does not support {request.method}. {_LIST}"
-        return ProblemError(405, "method-not-allowed", detail, headers=exc.headers)
+        # Starlette's Allow names the methods of one route only.
+        routes, scopes = request.app.router.routes, {m: {**request.scope, "method": m} for m in METHODS}
+        allowed = ", ".join(m for m in METHODS if any(r.matches(scopes[m])[0] is Match.FULL for r in routes))
+        detail = f"{request.url.path} does not support {request.method}. It supports {allowed}. {_LIST}"
+        return ProblemError(405, "method-not-allowed", detail, headers={"Allow": allowed})
     # FastAPI raises this error for a body that it cannot parse.
     return _unreadable(f"cannot be read: {str(exc.__cause__ or exc.detail).partition(';')[0].rstrip('.')}")
 

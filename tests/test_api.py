@@ -357,7 +357,7 @@ PROBLEMS: list[tuple[tuple[str, str, dict[str, Any]], int, str, str]] = [
     (("GET", "/v1/jobs/jaaaaaaaaaaaa", GET), 404, "unknown-job", "send the upload again"),
     (("GET", "/v1/models/gpt-6", GET), 404, "unknown-model", "GET /v1/models lists them."),
     *((("GET", path, GET), 404, "not-found", f"nothing at {path}. {LIST}") for path in ("/", "/v1/ask/", f"{RUN}/x")),
-    (("PUT", RUN, GET), 405, "method-not-allowed", f"does not support PUT. {LIST}"),
+    (("PUT", RUN, GET), 405, "method-not-allowed", f"It supports GET, DELETE. {LIST}"),
     (("POST", "/v1/collections/samples/documents", {"json": DOCUMENT}), 409, "collection-is-fixed", "another name"),
     (sent(b" " * 8_000_001), 413, "body-too-large", "Send at most 8 MB at once."),
     *((sent(b"{}", kind), 415, "unsupported-media-type", _JSON) for kind in ("", "text/plain")),

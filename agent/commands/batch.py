@@ -18,7 +18,8 @@ from tools.store.database import database_errors
 
 
 def batch(args: argparse.Namespace) -> int:
-    """Asks each question that has no answer yet, and appends each answer as a line. Returns 1 if one failed, 4 if a provider was replaced."""
+    """Asks each question that has no answer yet, and appends each answer as a line. Returns 1 if
+    a question failed, 4 if a provider was replaced."""
     if args.parallel < 1:
         raise InputError(f"--parallel has to be 1 or more, not {args.parallel}.")
     questions = _read_questions(Path(args.questions))

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Path, Query, Request
+from pydantic import WithJsonSchema
 from starlette.responses import Response
 
 from agent.answer.corrections import Corrections
@@ -39,10 +40,12 @@ IdempotencyKey = Annotated[
         pattern=IDEMPOTENCY_KEY,
         description="Your own name for this request. A repeated request with it returns the same run.",
     ),
+    WithJsonSchema({"type": "string", "pattern": IDEMPOTENCY_KEY}),
 ]
 LastEventId = Annotated[
     int | None,
     Header(ge=0, le=2**31, description="The last received event, as EventSource sends it."),
+    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 2**31}),
 ]
 _HERE = {"Content-Location": {"description": "The run's address.", "schema": {"type": "string"}}}
 _LATER: dict[int | str, dict[str, Any]] = {202: {"model": RunDetails, **LOCATED}}
