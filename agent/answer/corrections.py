@@ -214,7 +214,7 @@ class _CorrectedParts:
         return line.model_copy(update={**counts, "strength": side_strength(sources, len(side.claims))})
 
     def _counts(self, side: AnswerPerspective) -> tuple[int, int]:
-        """Returns the numbers of passages and sources of the side's claims, as far as the answer shows them."""
+        """Returns the numbers of passages and sources of the side's claims that the answer shows."""
         cited = [c for c in self.answer.citations if any(c.number in claim.citations for claim in side.claims)]
         known = Counter((c.collection, c.document_id) for c in self.answer.citations)
         several = {c.number for c in cited if known[c.collection, c.document_id] > 1}  # speakers of one document
