@@ -144,7 +144,7 @@ class Settings(BaseSettings):
     http_proxy: str = external_setting("HTTP_PROXY", "The proxy to addresses of http:// outside this network.")
     all_proxy: str = external_setting("ALL_PROXY", "The proxy to both, where they have none of their own.")
     no_proxy: str = external_setting(
-        "NO_PROXY", "What is asked straight all the same: example.org, *.example.org, HOST:PORT, an IP address, or *."
+        "NO_PROXY", "Addresses that bypass the proxy: example.org, *.example.org, HOST:PORT, an IP address, or *."
     )
     ssl_cert_file: str = external_setting(
         "SSL_CERT_FILE", "Certificates (PEM) of authorities to believe besides the usual ones."
