@@ -25,7 +25,7 @@ class _WarningHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno == logging.WARNING:
-            from agent.answer.words import strip_control_characters
+            from agent.answer.wording import strip_control_characters
 
             print(f"steelman: {strip_control_characters(record.getMessage())}", file=sys.stderr)
 
@@ -210,7 +210,7 @@ def _run(arguments: list[str] | None) -> int:
 
 
 def _refuse(name: str, message: str, status: int) -> int:
-    from agent.answer.words import strip_control_characters
+    from agent.answer.wording import strip_control_characters
 
     print(f"{name}: {strip_control_characters(message)}", file=sys.stderr)
     return status

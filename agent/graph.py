@@ -26,8 +26,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from agent.models.providers import Providers
 from agent.options import RunOptions, run_options, stage_deadline
+from agent.stage_interfaces import Providers
 from agent.stages.expand import expand, review
 from agent.stages.frame import frame
 from agent.stages.judge import judge

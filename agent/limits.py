@@ -130,6 +130,8 @@ SAME_CLAIM = 0.92
 
 STRONG_SOURCES, STRONG_CLAIMS = 4, 2
 """Independent sources and claims of a 'strong' side."""
+FIRST_ALSO = 5
+"""The number of `also` sentences that are shown; the others are folded."""
 UNBALANCED = 2
 """The reader is warned if one side has more than this many times the claims of the other side."""
 FEW_UNJUDGED = 5

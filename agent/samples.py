@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.inference import Models
+from agent.providers.inference import Models
 from tools.documents.ingest import Ingester
 from tools.documents.markdown import markdown_document
 from tools.language.question import opens_yes_no_question

@@ -18,6 +18,8 @@ from tools.disk import ROOT, is_checkout, provide_home
 from tools.errors import SettingsError
 from tools.net.http import is_address, without_login
 
+DEFAULT_MODEL = "gpt-5.4-mini"
+
 
 def find_env_file() -> Path | None:
     """Returns the settings file: STEELMAN_ENV_FILE, else `.env` of the checkout, else of the data folder.

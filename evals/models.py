@@ -9,7 +9,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.from_settings import build_encoder, build_judge
+from agent.providers.from_settings import build_encoder, build_judge
 from agent.runs.bootstrap import build_own_judge
 from agent.settings import load_settings
 from evals.suite import progress

@@ -14,7 +14,7 @@ from model_replies import PATHS, Body, reply_of, word_vector
 from model_server import ModelServer, Reply
 from toys import ToyEncoder
 
-from agent.models.from_settings import build_encoder, build_judge
+from agent.providers.from_settings import build_encoder, build_judge
 from agent.settings import load_settings
 from agent.stages.expand import PlannedQuestion
 from tools.budget import Budget, StageLog, budget_scope

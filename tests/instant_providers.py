@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.inference import Models
-from agent.models.providers import Brief, Framer, Providers
+from agent.providers.inference import Models
 from agent.settings import Settings
+from agent.stage_interfaces import Brief, Framer, Providers
 from agent.stages.frame import frame_by_classifier
 from agent.stages.requery import queries_by_rules
 from agent.state import Claim, FramingState, Perspective

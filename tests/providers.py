@@ -9,9 +9,9 @@ import numpy as np
 from instant_providers import InstantEncoder, instant_providers
 from numpy.typing import NDArray
 
-from agent.models.inference import Models
-from agent.models.providers import Brief, Providers
+from agent.providers.inference import Models
 from agent.settings import Settings
+from agent.stage_interfaces import Brief, Providers
 from agent.state import Claim, Perspective
 from tools.models.cache import VectorCache
 from tools.models.judges.judge import LocalJudge, Pair

@@ -11,7 +11,7 @@ from test_reading import BAD, BETTER, GOOD, WORSE, Closer, Stances, briefs, pass
 from agent.evidence.coverage import arguing_passages
 from agent.evidence.sentences import PEOPLE_SPEAK, score_sentences
 from agent.limits import MOST_ALSO, MOST_RESCORED
-from agent.models.inference import Models
+from agent.providers.inference import Models
 from agent.stages.write import also_claims
 from tools.budget import Budget, StageLog, budget_scope
 from tools.models.cache import VectorCache

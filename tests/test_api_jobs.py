@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from providers import Build, build
 from raw_http import problem_of, wait_until
 
-from agent.models.providers import Providers
 from agent.settings import Settings
+from agent.stage_interfaces import Providers
 from api.callers import Keys
 from tools.store.database import Database
 from tools.store.store import Store

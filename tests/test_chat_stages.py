@@ -8,8 +8,8 @@ import pytest
 from model_server import ModelServer
 from providers import ScriptedJudge
 
-from agent.models.inference import Models
-from agent.models.providers import Plan
+from agent.providers.inference import Models
+from agent.stage_interfaces import Plan
 from agent.stages.expand import plan_by_chat
 from agent.stages.requery import queries_by_chat
 from agent.state import FramingState, Perspective

@@ -27,7 +27,7 @@ from agent.answer.model import (
 )
 from agent.answer.outline import to_terminal
 from agent.answer.summary import summary_of
-from agent.answer.words import evidence_counts
+from agent.answer.wording import evidence_counts
 from agent.options import RunOptions
 from agent.runs.store import RunStore
 from agent.settings import Settings

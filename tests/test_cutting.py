@@ -3,7 +3,7 @@
 import time
 
 from tools.documents.document import document_of_blocks
-from tools.documents.ingest import cut_document
+from tools.documents.passage_cutting import cut_document
 from tools.passages import Block, PassageText
 
 LONG = " ".join(f"Sentence {i} says that parking costs the whole town a good deal of money." for i in range(20))

@@ -9,7 +9,7 @@ from model_server import ModelServer, Reply
 
 from agent.__main__ import main
 from agent.commands.doctor import DoctorFinding, doctor_checks, run_check
-from agent.models.from_settings import build_judge
+from agent.providers.from_settings import build_judge
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.models.judges.batch import BatchJudge

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from toll_run import CLAIMS, QUESTION, TEXTS, toll_answer, toll_run, written
 
-from agent.answer.attribution import documents_headline, stance_label
+from agent.answer.document_list import documents_headline, stance_label
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer, Countered
 from agent.answer.outline import to_terminal
 from agent.answer.summary import documents_and_rows
-from agent.answer.words import side_heading, side_label
+from agent.answer.wording import side_heading, side_label
 from agent.state import DroppedClaim, FramingState, RunState
 
 

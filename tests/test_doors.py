@@ -24,13 +24,13 @@ from providers import WatchedSearch, build
 import steelman
 from agent.__main__ import main as agent_line
 from agent.commands.langgraph_server import build_served
-from agent.models.providers import Providers
 from agent.runs import build as parts
 from agent.runs import service as session
 from agent.runs.bootstrap import open_parts
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
+from agent.stage_interfaces import Providers
 from tools.documents.ingest import Ingester
 from tools.passages import SourceDocument
 from tools.store.database import Database

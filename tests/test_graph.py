@@ -12,11 +12,11 @@ from instant_providers import InstantWriter
 from providers import ScriptedJudge, build
 
 from agent.answer.model import Answer
-from agent.models.providers import Brief
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.runs.store import RunEvent
 from agent.settings import Settings
+from agent.stage_interfaces import Brief
 from agent.state import Claim
 from tools.errors import RunError, StoreBusyError, StoreError
 from tools.models.judges.judge import Pair

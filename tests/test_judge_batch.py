@@ -13,8 +13,8 @@ from answering_model import SIDES, STAGES, case_of, check_reply, read_request
 from model_server import ModelServer, Reply
 
 from agent.answer.model import Answer
-from agent.models.inference import CachedJudge
 from agent.options import RunOptions
+from agent.providers.inference import CachedJudge
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
 from agent.state import OTHER_WAYS, RunState

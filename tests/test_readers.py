@@ -8,7 +8,7 @@ import pytest
 from web_server import pdf
 
 from tools.documents.document import ReaderNote
-from tools.documents.ingest import cut_document
+from tools.documents.passage_cutting import cut_document
 from tools.documents.readers import read_file
 from tools.errors import SourceError
 from tools.passages import SourceDocument

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from providers import side
 
 from agent.evidence.sentences import score_sentences
-from agent.models.inference import CachedJudge, Models
-from agent.models.providers import Brief, SentenceScores
+from agent.providers.inference import CachedJudge, Models
+from agent.stage_interfaces import Brief, SentenceScores
 from agent.state import FramingState, Perspective
 from tools.budget import deadline
 from tools.models.cache import VectorCache

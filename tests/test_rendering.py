@@ -17,7 +17,7 @@ from agent.answer.debate_sheet import sheet_file
 from agent.answer.files import to_docx, to_html, to_markdown, write_answer
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, Note
 from agent.answer.outline import to_terminal
-from agent.answer.words import claim_text, strip_control_characters
+from agent.answer.wording import claim_text, strip_control_characters
 
 HOSTILE = [
     "<script>alert(1)</script><img src=x onerror=alert(1)>",

@@ -5,7 +5,7 @@ from pathlib import Path
 from instant_providers import InstantJudge
 
 from agent.evidence.coverage import paraphrase_groups
-from agent.models.inference import Models
+from agent.providers.inference import Models
 from tools.language.near_duplicates import copy_groups, group_paraphrases
 from tools.language.sentences import split_sentences
 from tools.models.cache import VectorCache

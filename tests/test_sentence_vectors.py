@@ -9,7 +9,7 @@ from instant_providers import InstantJudge
 from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
-from agent.models.inference import Models
+from agent.providers.inference import Models
 from tools.language.sentences import passage_sentences
 from tools.models.cache import VectorCache
 from tools.passages import Passage, SourceDocument

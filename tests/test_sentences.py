@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.language.sentences import PASSAGE_WORDS, clean_text, cut_passages, split_sentences
+from tools.documents.passage_cutting import cut_passages
+from tools.language.sentences import clean_text, split_sentences
+from tools.limits import PASSAGE_WORDS
 
 words = st.text(alphabet=st.sampled_from("abzABZ09äß日é'-"), min_size=1, max_size=8)
 ends = st.sampled_from(["", "", "", "", ".", ",", "?", "!", ";", '."', ".)", "...", ":"])

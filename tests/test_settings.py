@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from agent.models.from_settings import build_judge
+from agent.providers.from_settings import build_judge
 from agent.settings import Settings, env_example, find_env_file, load_settings
 from tools.errors import SettingsError
 

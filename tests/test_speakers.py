@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.documents.ingest import cut_document
+from tools.documents.passage_cutting import cut_document
 from tools.documents.plain_text import text_document
 from tools.documents.readers import read_file
 from tools.documents.speakers import with_speakers

@@ -17,8 +17,8 @@ from model_server import ModelServer, Reply
 from providers import Build, ScriptedJudge, build
 from pydantic_core import to_json
 
-from agent.models.providers import Brief
 from agent.settings import Settings
+from agent.stage_interfaces import Brief
 from agent.state import Claim
 from evals.__main__ import main
 from evals.datasets.rows import GOLD, json_rows

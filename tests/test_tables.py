@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_rows import Reading, made
 
-from tools.documents.ingest import cut_document
+from tools.documents.passage_cutting import cut_document
 from tools.errors import SourceError
 from tools.passages import PassageText
 

@@ -23,7 +23,7 @@ from written_answers import answer, cited, stands
 
 from agent.answer.corrections import Corrections
 from agent.answer.model import Answer
-from agent.answer.words import format_date
+from agent.answer.wording import format_date
 from agent.options import RunOptions
 from agent.runs import service as session
 from agent.runs.service import Runs

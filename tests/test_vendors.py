@@ -11,7 +11,7 @@ from answering_model import QUERIES, SIDES, STAGES, case_of, run, said_all
 from model_replies import PATHS, Body, reply_of
 from model_server import ModelServer, Reply
 
-from agent.models.from_settings import build_chat_models
+from agent.providers.from_settings import build_chat_models
 from agent.settings import load_settings
 from agent.stages.requery import PlannedQueries
 from tools.budget import Budget, budget_scope

@@ -13,7 +13,7 @@ from model_server import ModelServer, Reply
 from numpy.typing import NDArray
 from test_checker import Asked, asked, saying
 
-from agent.models.inference import Models
+from agent.providers.inference import Models
 from agent.stages.verify import FOOLED, UNCHECKED, ClaimVerifier
 from agent.state import Claim
 from tools.budget import Budget, StageLog, budget_scope

@@ -14,8 +14,8 @@ from search_servers import Found, SearchServer
 from web_fixtures import asked_for, at, instant_models, prose, publish, web_search
 from web_server import WebServer, article
 
-from agent.models.providers import WebResults
-from agent.models.websearch import WebSearch
+from agent.providers.websearch import WebSearch
+from agent.stage_interfaces import WebResults
 from tools.budget import Budget, budget_scope
 from tools.passages import Passage
 from tools.store.database import Database

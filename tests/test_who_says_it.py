@@ -15,7 +15,7 @@ from agent.answer.followups import counter_target
 from agent.answer.model import AnswerClaim
 from agent.answer.outline import side_as_text, to_terminal
 from agent.answer.retrieved import Retrieved
-from agent.answer.words import named_row, source_line, stored_document_facts
+from agent.answer.wording import named_row, source_line, stored_document_facts
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.state import Claim

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.documents.files import find_files
-from tools.documents.ingest import Ingester, IngestReport, cut_document, read_all
+from tools.documents.ingest import Ingester, IngestReport, read_all
+from tools.documents.passage_cutting import cut_document
 from tools.language.sentences import split_sentences
 from tools.models.encoders import encode_with_sentences
 from tools.passages import SourceDocument

@@ -19,10 +19,10 @@ from providers import Build, ScriptedJudge, build
 from search_servers import SearchServer
 from web_server import WebServer, article, open_fetcher
 
-from agent.models.inference import Models
-from agent.models.providers import Providers
-from agent.models.websearch import WebSearch
+from agent.providers.inference import Models
+from agent.providers.websearch import WebSearch
 from agent.settings import Settings
+from agent.stage_interfaces import Providers
 from tools.models.cache import TextCache, VectorCache
 from tools.models.judges.judge import Pair
 from tools.store.store import Store

@@ -2,7 +2,7 @@
 
 Fitted values are stored in files. `weights/judge/calibration.json` has the judge's calibration and `threshold`, the
 least probability of support. `weights/quoting.json` has the thresholds of quotations (`QuotingWeights`). `selection.py`
-has the weights of the selection, beside their formula. `language/sentences.py` has the length of a passage.
+has the weights of the selection, beside their formula.
 """
 
 # Time, in seconds. A call also ends at its stage's deadline.
@@ -56,6 +56,8 @@ PAGE_READING_MEGABYTES = 1024
 
 # Retrieval and judging
 
+PASSAGE_WORDS = 100
+"""Words of a passage, as in the papers (BERDS §4)."""
 RRF_K = 60
 """Constant of reciprocal rank fusion, as in its paper (Cormack, Clarke and Büttcher 2009)."""
 CLEAR = 0.8

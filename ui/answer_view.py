@@ -6,13 +6,14 @@ from itertools import groupby
 
 import streamlit as st
 
-from agent.answer import followups, words
-from agent.answer.attribution import ReasonRow, rows_by_reason
+from agent.answer import followups, wording
 from agent.answer.debate_sheet import SHEET_TITLE, WHAT_IT_HOLDS
 from agent.answer.files import export_answer, file_name
 from agent.answer.followups import suggested_followups
 from agent.answer.model import LEAD_NOTE_KINDS, Answer, AnswerClaim, AnswerPerspective
 from agent.answer.outline import side_as_text
+from agent.answer.reason_rows import ReasonRow, rows_by_reason
+from agent.limits import FIRST_ALSO
 from agent.runs.store import RunRow
 from agent.state import OTHER_WAYS
 from tools.language.lexicon import count
@@ -41,7 +42,7 @@ def show(service: PageService, run: RunRow, answer: Answer) -> None:
 def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     _thread(service, run)
     html.title(answer.question)
-    if read := words.question_as_read(answer):
+    if read := wording.question_as_read(answer):
         html.small(read)
     html.line(answer.summary)
     for note in answer.notes:
@@ -49,11 +50,11 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
             html.small(note.text)
     _nearest(service, answer)
     if answer.crux:
-        crux = f'<p class="sm-claim"><b>{words.CRUX_LABEL}:</b> {text(answer.crux.text)}</p>'
+        crux = f'<p class="sm-claim"><b>{wording.CRUX_LABEL}:</b> {text(answer.crux.text)}</p>'
         claims_view.line(answer, crux, answer.crux, "crux")
     by = claims_view.Corrector(service, run, answer)
     parts = partial(_sides, by, answer), partial(_also, by, answer)
-    for show_part in reversed(parts) if words.is_sideless(answer) else parts:
+    for show_part in reversed(parts) if wording.is_sideless(answer) else parts:
         show_part()
     show_notes(answer)
     by.undo()
@@ -66,18 +67,18 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
 def _also(by: claims_view.Corrector, answer: Answer) -> None:
     """Shows the quotations that have no side. If no quotation has a side, shows how to get sides."""
     if answer.also and answer.perspectives:
-        st.html(f"<h2>{words.also_heading(answer)}</h2>")
-    claims_view.claims(by, answer.also, "also", words.FIRST_ALSO)
-    if said := words.how_to_get_sides(answer):
+        st.html(f"<h2>{wording.also_heading(answer)}</h2>")
+    claims_view.claims(by, answer.also, "also", FIRST_ALSO)
+    if said := wording.how_to_get_sides(answer):
         html.small(said)
 
 
 def show_notes(answer: Answer) -> None:
     """Shows failures and omissions in one line, and folds all other notes."""
-    if line := words.problem_line(answer.notes):
+    if line := wording.problem_line(answer.notes):
         html.small(line)
-    if more := words.folded_notes(answer.notes):
-        with st.expander(words.HOW_MADE):
+    if more := wording.folded_notes(answer.notes):
+        with st.expander(wording.HOW_MADE):
             for said in more:
                 html.small(said)
 
@@ -121,9 +122,9 @@ def _row(by: claims_view.Corrector, sides: Sequence[AnswerPerspective], row: Rea
     with st.container(key=f"sides-row-{place}"):
         for side, cell in zip(sides, row.cells, strict=True):
             with st.container(key=f"card-{side.stance}-{side.id}-{place}", gap="small"):
-                html.small(f"{words.side_label(by.answer, side)}{'' if cell else ' —'}")
+                html.small(f"{wording.side_label(by.answer, side)}{'' if cell else ' —'}")
                 for number in cell:
-                    claims_view.one(by, words.claims_below_heading(side)[number], f"{side.id}-{number}", named=False)
+                    claims_view.one(by, wording.claims_below_heading(side)[number], f"{side.id}-{number}", named=False)
 
 
 def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspective) -> None:
@@ -144,19 +145,19 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
 
 def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *, claims: bool) -> None:
     """Shows a side. claims: whether the card includes the claims. Otherwise rows below both sides show the claims."""
-    strength = words.evidence_counts(answer, side)
+    strength = wording.evidence_counts(answer, side)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
-        st.html(f"<b>{text(words.side_label(answer, side))}</b>", width="content")
+        st.html(f"<b>{text(wording.side_label(answer, side))}</b>", width="content")
         st.markdown(f":small[{strength}]", help=_SOURCES, width="content")
-    own = words.quoted_heading(side)
-    if said := words.side_heading(answer, side):
+    own = wording.quoted_heading(side)
+    if said := wording.side_heading(answer, side):
         head = f'<p class="sm-thesis">{text(said)}</p>'
         claims_view.sourced(by, head, own or AnswerClaim(text="", citations=[]), f"{side.id}-head")
-    claims_view.claims(by, words.claims_below_heading(side) if claims else [], side.id)
-    if not side.claims and (tried := words.queries_tried(answer, side, words.coverage_line(answer, side))):
+    claims_view.claims(by, wording.claims_below_heading(side) if claims else [], side.id)
+    if not side.claims and (tried := wording.queries_tried(answer, side, wording.coverage_line(answer, side))):
         html.small(tried)
     if side.objections:
-        st.markdown(f":small[{words.AGAINST_IT}]")
+        st.markdown(f":small[{wording.AGAINST_IT}]")
         claims_view.claims(by, side.objections, f"{side.id}-against")
 
 
@@ -165,7 +166,7 @@ def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *,
 
 def _nearest(service: PageService, answer: Answer) -> None:
     if answer.nearest_questions:
-        html.small(words.NEAREST_QUESTIONS)
+        html.small(wording.NEAREST_QUESTIONS)
     with st.container(gap=None, horizontal_alignment="left"):
         for question in answer.nearest_questions:
             if st.button(escaped(question), key=f"nearest-{question}", type="tertiary"):
@@ -203,13 +204,13 @@ def _suggested(service: PageService, answer: Answer) -> None:
 def searched(service: PageService, run: RunRow, answer: Answer) -> str:
     """Returns 'Searched: mine, the web.'"""
     places = [service.called(name) for name in service.places(run.id)["collections"]]
-    places += ["the web"] if answer.perspectives and _NO_WEB not in words.problem_line(answer.notes) else []
+    places += ["the web"] if answer.perspectives and _NO_WEB not in wording.problem_line(answer.notes) else []
     return f"Searched: {', '.join(places)}."
 
 
 def _end(service: PageService, run: RunRow, answer: Answer) -> None:
     html.small(searched(service, run, answer))
-    html.small(words.closing_line(answer, asked=run.created_at))
+    html.small(wording.closing_line(answer, asked=run.created_at))
     with st.container(horizontal=True, key="end"):
         with st.popover("Export", type="tertiary"):
             for ending, called in _FORMATS.items():

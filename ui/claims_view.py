@@ -10,7 +10,7 @@ from agent.answer import followups
 from agent.answer.attribution import quotes_behind, replier_name, replying_claims, source_lines
 from agent.answer.corrections import ALSO, OFF_QUESTION
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.words import citation_numbers, claim_text, claims_below_heading, reason_label, side_name
+from agent.answer.wording import citation_numbers, claim_text, claims_below_heading, reason_label, side_name
 from agent.runs.store import RunRow
 from ui import ask_view, focus, html, permissions, source_view
 from ui.escaping import escaped, label, text

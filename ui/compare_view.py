@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from agent.answer import followups, words
+from agent.answer import followups, wording
 from agent.answer.ballots import answer_page, ranked_page
 from agent.answer.model import Answer
 from agent.runs.store import RunRow
@@ -55,7 +55,7 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
 
 def _column(service: PageService, run: RunRow, answer: Answer) -> None:
     st.html(f"<h2>{text(answer.question)}</h2>")
-    made = words.closing_line(answer, asked=run.created_at).removeprefix(words.REMINDER)
+    made = wording.closing_line(answer, asked=run.created_at).removeprefix(wording.REMINDER)
     html.small(f"{answer_view.searched(service, run, answer)}{made}")
     st.container(border=True).html(html_of(answer_page(answer)))
 

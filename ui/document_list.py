@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from agent.answer.attribution import (
+from agent.answer.document_list import (
     document_facts,
     document_title,
     documents_by_file,
@@ -11,7 +11,7 @@ from agent.answer.attribution import (
     surest_passage,
 )
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument
-from agent.answer.words import DOCUMENTS
+from agent.answer.wording import DOCUMENTS
 from ui import claims_view, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService

@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from agent.answer.words import named_row, stored_document_facts
+from agent.answer.wording import named_row, stored_document_facts
 from agent.runs.bootstrap import USER_COLLECTION
 from tools.documents.readers import READERS
 from tools.language.lexicon import count

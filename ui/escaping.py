@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 
 from agent.answer.files import escape_markdown as escape_markdown
-from agent.answer.words import strip_control_characters
+from agent.answer.wording import strip_control_characters
 from tools.language.sentences import SENTENCE_GAP
 
 LONGEST = 4_000

@@ -5,7 +5,7 @@ from itertools import groupby
 
 import streamlit as st
 
-from agent.answer.words import format_date
+from agent.answer.wording import format_date
 from agent.runs.threads import RunThread
 from tools.errors import SteelmanError
 from ui import html, permissions

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from agent.answer.words import same_question
+from agent.answer.wording import same_question
 from agent.runs.executor import RunFailure
 from agent.runs.progress import RunProgress, SideProgress, SideState, progress_of
 from agent.runs.store import INTERRUPTED, RunRow

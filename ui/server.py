@@ -17,7 +17,7 @@ from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.web.bootstrap import prepare_streamlit_environment
 from streamlit.web.server.starlette import create_starlette_app
 
-from agent.answer.words import strip_control_characters
+from agent.answer.wording import strip_control_characters
 from agent.settings import Settings, split_list
 from tools.documents.sandbox import stop_readers
 from tools.errors import InputError, SteelmanError

@@ -6,10 +6,10 @@ from typing import Any, get_args
 import streamlit as st
 from pydantic import SecretStr
 
-from agent.answer.words import provider_name
+from agent.answer.wording import provider_name
 from agent.commands.doctor import DoctorFinding, run_check
-from agent.models.from_settings import DEFAULT_MODEL, build_engine, build_judge
-from agent.settings import Settings, load_settings, variable_of
+from agent.providers.from_settings import build_engine, build_judge
+from agent.settings import DEFAULT_MODEL, Settings, load_settings, variable_of
 from tools.errors import SettingsError
 from tools.net.http import without_login
 from ui import html, permissions

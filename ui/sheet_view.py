@@ -9,7 +9,7 @@ from agent.answer.debate_sheet import SHEET_ENDINGS, corrected_lines, sheet_file
 from agent.answer.files import file_name
 from agent.answer.model import Answer
 from agent.answer.outline import OutlineBlock
-from agent.answer.words import CRUX_LABEL, closing_line
+from agent.answer.wording import CRUX_LABEL, closing_line
 from agent.runs.store import RunRow
 from ui import ask_view, focus, html
 from ui.escaping import text

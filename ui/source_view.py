@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from agent.answer.attribution import document_title
+from agent.answer.document_list import document_title
 from agent.answer.model import Citation
-from agent.answer.words import date_unless_in_title, location_in_source, source_kind
+from agent.answer.wording import date_unless_in_title, location_in_source, source_kind
 from tools.passages import Passage
 from ui import focus
 from ui.escaping import escaped, label, link, marked, text

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from types import MappingProxyType
 
-from agent.answer.attribution import reason_key
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -24,12 +23,13 @@ from agent.answer.model import (
     shared_fields,
     side_strength,
 )
+from agent.answer.reason_rows import reason_key
 from agent.answer.retrieved import answer_documents, cited_passages, coverage_in, found_passages, group_same_texts
 from agent.answer.summary import notes_of, query_notes, repeat_notes, replaced_source_notes, summarise
 from agent.evidence.coverage import originals_of
-from agent.models.providers import Providers
 from agent.options import RunOptions, stage_deadline
 from agent.samples import nearest_questions
+from agent.stage_interfaces import Providers
 from agent.state import Claim, Perspective, RunState, ScoredQuote, ScoredResponse, in_case, quotes_of
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError

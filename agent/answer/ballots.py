@@ -13,7 +13,7 @@ from typing import Literal
 from agent.answer.assemble import citation_of
 from agent.answer.model import Answer
 from agent.answer.outline import body_blocks, lead_blocks
-from agent.answer.words import source_line, strip_control_characters
+from agent.answer.wording import source_line, strip_control_characters
 from tools.language.grounding import stems
 from tools.language.sentences import prose_text, split_sentences
 from tools.passages import Passage

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import shorten
 
-from agent.answer import words
-from agent.answer.attribution import NO_CLEAR_SIDE, document_title, quotes_behind, stance_label
+from agent.answer import wording
+from agent.answer.attribution import quotes_behind
+from agent.answer.document_list import NO_CLEAR_SIDE, document_title, stance_label
 from agent.answer.files import to_docx, to_markdown
 from agent.answer.model import Answer, AnswerDocument, AnswerPerspective
 from agent.answer.outline import OutlineBlock, lead_blocks, side_blocks
@@ -75,7 +76,7 @@ def _with_quotes(answer: Answer, block: OutlineBlock) -> OutlineBlock:
         return said
     quotes = [quotes_behind(claim, sources[n]) if n in sources else [] for n in block.citations or ()]
     texts = zip(quotes, said.said_by, strict=False)
-    lines = [f"{words.in_quotes(q[0])} {line}" if len(q) == 1 else line for q, line in texts]
+    lines = [f"{wording.in_quotes(q[0])} {line}" if len(q) == 1 else line for q, line in texts]
     return replace(said, said_by=lines)
 
 
@@ -93,7 +94,7 @@ def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
     texts += [f"Steelman could not tell the side of {_named_documents(unclear)}."] if unclear else []
     texts += [f"It found but did not read {_named_documents(unread)}."] if unread else []
     texts += [as_sentence(note.text) for note in answer.notes if note.kind == "not_found"]
-    texts += filter(None, [words.problem_line(answer.notes)])
+    texts += filter(None, [wording.problem_line(answer.notes)])
     return [
         *(OutlineBlock("head", "", label="What is not known") for _ in texts[:1]),
         *(OutlineBlock("unknown", t) for t in texts),
@@ -102,12 +103,12 @@ def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
 
 def _gaps(answer: Answer, side: AnswerPerspective) -> list[str]:
     """Returns the gap of a side with at most one source, and the queries that were tried."""
-    name, line = words.side_name(answer, side), words.coverage_line(answer, side)
+    name, line = wording.side_name(answer, side), wording.coverage_line(answer, side)
     if side.claims and line.sources != 1:
         return []
     none = "found" if answer.outcome == "nothing_found" else "sure enough to quote"
-    rests = f"‘{name}’ rests on {words.evidence_counts(answer, side)}."
-    tried = words.queries_tried(answer, side, line)
+    rests = f"‘{name}’ rests on {wording.evidence_counts(answer, side)}."
+    tried = wording.queries_tried(answer, side, line)
     lack = rests if side.claims else f"For ‘{name}’ nothing was {none}."
     return [lack, *([as_sentence(tried)] if tried else [])]
 

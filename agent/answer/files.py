@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agent.answer.model import Answer
 from agent.answer.outline import OutlineBlock, body_blocks, document_blocks, lead_blocks, note_blocks, source_blocks
-from agent.answer.words import DOCUMENTS, HOW_MADE, closing_line, strip_control_characters, supporting_quotes
+from agent.answer.wording import DOCUMENTS, HOW_MADE, closing_line, strip_control_characters, supporting_quotes
 from tools.errors import InputError, StoreError
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")

@@ -13,7 +13,14 @@ from statistics import median_high
 from textwrap import shorten
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
-from agent.answer.words import citation_numbers, claim_text, format_date, in_quotes, side_name, strip_control_characters
+from agent.answer.wording import (
+    citation_numbers,
+    claim_text,
+    format_date,
+    in_quotes,
+    side_name,
+    strip_control_characters,
+)
 from agent.options import Depth
 from agent.state import OTHER_WAYS, STATE_VERSION, CounterTarget, Perspective, QuotedStance, RunState, counter_framing
 from tools.errors import QuestionError

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.answer import attribution, words
+from agent.answer import attribution, document_list, wording
 from agent.answer.model import LEAD_NOTE_KINDS, Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.summary import search_completed
+from agent.limits import FIRST_ALSO
 from tools.errors import as_installed
 
 BlockKind = (
@@ -41,20 +42,20 @@ class OutlineBlock:
 
     def __post_init__(self) -> None:
         for name in ("text", "label", "speaker", "answered"):  # removes what a terminal or page would interpret
-            object.__setattr__(self, name, words.strip_control_characters(getattr(self, name)))
-        object.__setattr__(self, "said_by", [words.strip_control_characters(line) for line in self.said_by])
+            object.__setattr__(self, name, wording.strip_control_characters(getattr(self, name)))
+        object.__setattr__(self, "said_by", [wording.strip_control_characters(line) for line in self.said_by])
 
     @property
     def labelled_text(self) -> str:
         """The text with its label and quotation marks. The speaker is added if no line below the text names them."""
-        text = words.with_speaker(
-            words.in_quotes(self.text) if self.quoted else self.text, "" if self.said_by else self.speaker
+        text = wording.with_speaker(
+            wording.in_quotes(self.text) if self.quoted else self.text, "" if self.said_by else self.speaker
         )
         return f"{self.label}: {text}" if self.label and text else self.label or text
 
     @property
     def cited(self) -> str:
-        return words.citation_numbers(self.citations or (), self.answers)
+        return wording.citation_numbers(self.citations or (), self.answers)
 
     @property
     def below(self) -> list[str]:
@@ -64,50 +65,50 @@ class OutlineBlock:
 def lead_blocks(answer: Answer) -> list[OutlineBlock]:
     return _without_empty(
         OutlineBlock("title", answer.question),
-        OutlineBlock("read_as", words.question_as_read(answer)),
+        OutlineBlock("read_as", wording.question_as_read(answer)),
         OutlineBlock("summary", answer.summary),
         *(OutlineBlock("tried", note.text) for note in answer.notes if note.kind in LEAD_NOTE_KINDS),
-        *(OutlineBlock("tried", words.NEAREST_QUESTIONS) for _ in answer.nearest_questions[:1]),
+        *(OutlineBlock("tried", wording.NEAREST_QUESTIONS) for _ in answer.nearest_questions[:1]),
         *(OutlineBlock("nearest", question) for question in answer.nearest_questions),
         *(_claim_block(answer, "crux", c) for c in (answer.crux,) if c),
     )
 
 
 def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
-    line, own = words.coverage_line(answer, side), words.quoted_heading(side)
+    line, own = wording.coverage_line(answer, side), wording.quoted_heading(side)
     cited, speaker = (own.citations, own.speaker) if own else (None, "")
     said_by = attribution.numbered_source_lines(answer, own) if own else ()
     return _without_empty(
         OutlineBlock(
             "head",
-            words.side_heading(answer, side),
+            wording.side_heading(answer, side),
             cited,
             False,
-            words.side_label(answer, side),
+            wording.side_label(answer, side),
             None,
             speaker,
             (),
             said_by,
         ),
-        OutlineBlock("strength", words.evidence_counts(answer, side)),
-        *(_claim_block(answer, "thesis", c) for c in words.claims_below_heading(side) if c.role == "thesis"),
-        *(_claim_block(answer, "case", c) for c in words.claims_below_heading(side) if c.role != "thesis"),
-        OutlineBlock("looked_for", words.queries_tried(answer, side, line)),
-        *(OutlineBlock("against", words.AGAINST_IT) for _ in side.objections[:1]),
+        OutlineBlock("strength", wording.evidence_counts(answer, side)),
+        *(_claim_block(answer, "thesis", c) for c in wording.claims_below_heading(side) if c.role == "thesis"),
+        *(_claim_block(answer, "case", c) for c in wording.claims_below_heading(side) if c.role != "thesis"),
+        OutlineBlock("looked_for", wording.queries_tried(answer, side, line)),
+        *(OutlineBlock("against", wording.AGAINST_IT) for _ in side.objections[:1]),
         *(_claim_block(answer, "objection", c) for c in side.objections),
     )
 
 
 def sideless_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
     """Returns the sentences of no side. explain: returns all sentences, not only the first few."""
-    first, folded = answer.also[: words.FIRST_ALSO], answer.also[words.FIRST_ALSO :]
-    more = f"{len(folded)} more:" if explain else f"{len(folded)} more: {words.WHERE_MORE}"
+    first, folded = answer.also[:FIRST_ALSO], answer.also[FIRST_ALSO:]
+    more = f"{len(folded)} more:" if explain else f"{len(folded)} more: {wording.WHERE_MORE}"
     return _without_empty(
-        *(OutlineBlock("head", "", label=words.also_heading(answer)) for _ in first[:1] if answer.perspectives),
+        *(OutlineBlock("head", "", label=wording.also_heading(answer)) for _ in first[:1] if answer.perspectives),
         *(_claim_block(answer, "also", c) for c in first),
         *(OutlineBlock("folded", more) for _ in folded[:1]),
         *(_claim_block(answer, "also", c) for c in folded if explain),
-        OutlineBlock("how_to", words.how_to_get_sides(answer)),
+        OutlineBlock("how_to", wording.how_to_get_sides(answer)),
     )
 
 
@@ -115,26 +116,26 @@ def body_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
     """Returns the sides and the sentences of no side. These sentences come first if no side has a claim."""
     sides = [block for side in answer.perspectives for block in side_blocks(answer, side)]
     beside = sideless_blocks(answer, explain)
-    return [*beside, *sides] if words.is_sideless(answer) else [*sides, *beside]
+    return [*beside, *sides] if wording.is_sideless(answer) else [*sides, *beside]
 
 
 def source_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
     claims = [c for side in answer.perspectives for c in side.all_claims] + ([answer.crux] if answer.crux else [])
-    claims += answer.also if explain else answer.also[: words.FIRST_ALSO]
+    claims += answer.also if explain else answer.also[:FIRST_ALSO]
     cited = {n for claim in claims for n in claim.citations}
-    return [OutlineBlock("source", words.source_line(c), source=c) for c in answer.citations if c.number in cited]
+    return [OutlineBlock("source", wording.source_line(c), source=c) for c in answer.citations if c.number in cited]
 
 
 def document_blocks(answer: Answer) -> list[OutlineBlock]:
     """Returns the count of documents, then each document that was read, grouped by file."""
     listed = (
-        [OutlineBlock("document", attribution.documents_headline(answer))]
-        if (files := attribution.documents_by_file(answer))
+        [OutlineBlock("document", document_list.documents_headline(answer))]
+        if (files := document_list.documents_by_file(answer))
         else []
     )
     for name, rows in files:
-        listed += [OutlineBlock("document", attribution.file_line(name, rows))] if name else []
-        lines = ((attribution.document_line(answer, row, name), row.quoted or None) for row in rows)
+        listed += [OutlineBlock("document", document_list.file_line(name, rows))] if name else []
+        lines = ((document_list.document_line(answer, row, name), row.quoted or None) for row in rows)
         listed += [OutlineBlock("row" if name else "document", line, quoted) for line, quoted in lines]
     return listed
 
@@ -143,8 +144,8 @@ def side_as_text(answer: Answer, side: AnswerPerspective) -> str:
     """Returns a side as plain text, with its claims' numbers and sources."""
     blocks = [b for b in side_blocks(answer, side) if b.citations or b.kind == "against"]
     cited = {n for b in blocks for n in b.citations or ()}
-    sources = [f"[{c.number}] {words.source_line(c)}" for c in answer.citations if c.number in cited]
-    head = f"{answer.neutral_question} {words.side_name(answer, side)}"
+    sources = [f"[{c.number}] {wording.source_line(c)}" for c in answer.citations if c.number in cited]
+    head = f"{answer.neutral_question} {wording.side_name(answer, side)}"
     lines = (
         line for b in blocks for line in (f"{b.labelled_text} {b.cited}".rstrip(), *(f"  {said}" for said in b.below))
     )
@@ -154,14 +155,14 @@ def side_as_text(answer: Answer, side: AnswerPerspective) -> str:
 def note_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
     """Returns the problems in one line. explain: adds all notes."""
     return _without_empty(
-        OutlineBlock("note", words.problem_line(answer.notes)),
-        *(OutlineBlock("more", text) for text in words.folded_notes(answer.notes) if explain),
+        OutlineBlock("note", wording.problem_line(answer.notes)),
+        *(OutlineBlock("more", text) for text in wording.folded_notes(answer.notes) if explain),
     )
 
 
 def _claim_block(answer: Answer, kind: BlockKind, claim: AnswerClaim) -> OutlineBlock:
-    text = words.shown_sentence(claim) if claim.quoted else claim.text
-    why = words.CRUX_LABEL if kind == "crux" else words.reason_label(claim)
+    text = wording.shown_sentence(claim) if claim.quoted else claim.text
+    why = wording.CRUX_LABEL if kind == "crux" else wording.reason_label(claim)
     speaker = attribution.short_attribution(answer, claim)
     said_by = () if kind == "crux" else attribution.numbered_source_lines(answer, claim)  # a crux shows only numbers
     replied = attribution.answered_by_line(answer, claim)
@@ -191,7 +192,7 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
     title, *lead = lead_blocks(answer)
     page.strong(*textwrap.wrap(title.text, page.width))
     page.blocks(*lead)
-    first = words.is_sideless(answer)
+    first = wording.is_sideless(answer)
     if first:
         _also(page, answer, explain)
     for side in answer.perspectives:
@@ -200,7 +201,7 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
         _also(page, answer, explain)
     _sources(page, answer, explain)
     if explain:
-        _listed(page, words.DOCUMENTS, document_blocks(answer))
+        _listed(page, wording.DOCUMENTS, document_blocks(answer))
     _end(page, answer, explain)
     return "\n".join(page.lines) + "\n"
 
@@ -261,24 +262,24 @@ def _sources(page: _Page, answer: Answer, explain: bool) -> None:
         if citation := block.source:
             first = f"  [{citation.number}] "
             page.wrap(block.text, first)
-            for line in words.supporting_quotes(answer, citation):
+            for line in wording.supporting_quotes(answer, citation):
                 page.wrap(_in_marks(line), " " * len(first))
 
 
 def _end(page: _Page, answer: Answer, explain: bool) -> None:
     blocks = note_blocks(answer, explain)
-    _listed(page, words.HOW_MADE, [b for b in blocks if b.kind == "more"])
+    _listed(page, wording.HOW_MADE, [b for b in blocks if b.kind == "more"])
     page.lines.append("")
     page.blocks(*(OutlineBlock("note", f"Note: {b.text}") for b in blocks if b.kind == "note"))
     if not explain and not search_completed(note.kind for note in answer.notes if note.brief):
         page.wrap(as_installed(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain"))
     if answer.citations:
-        page.wrap(words.strip_control_characters(words.closing_line(answer, run=answer.run_id[:6])))
+        page.wrap(wording.strip_control_characters(wording.closing_line(answer, run=answer.run_id[:6])))
     page.wrap(as_installed("More sources: python -m agent ingest YOUR_FOLDER --collection mine"))
 
 
 def _terminal_text(block: OutlineBlock) -> str:
-    text = words.with_speaker(_in_marks(block.text) if block.quoted else block.text, block.speaker)
+    text = wording.with_speaker(_in_marks(block.text) if block.quoted else block.text, block.speaker)
     reason = f"{block.label}: " if block.label and block.kind != "head" else ""
     replied = f" ({block.answered})" if block.answered else ""
     return f"{reason}{text} {block.cited}".rstrip() + replied

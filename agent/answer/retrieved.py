@@ -20,7 +20,7 @@ from agent.answer.model import (
     sort_documents,
 )
 from agent.evidence.coverage import originals_of, paraphrase_groups
-from agent.models.inference import Models
+from agent.providers.inference import Models
 from agent.state import Coverage, Perspective, RunState
 from tools.limits import CLEAR
 from tools.passages import Passage, interleave

@@ -15,7 +15,7 @@ from agent.answer.followups import HELP, CommandReply, CommandSearch, run_slash_
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
 from agent.answer.summary import search_completed
-from agent.answer.words import strip_control_characters
+from agent.answer.wording import strip_control_characters
 from agent.options import Depth, RunOptions
 from agent.runs.bootstrap import default_options
 from agent.runs.executor import RunCrashedError, resume_command

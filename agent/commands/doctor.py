@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, unquote
 
 from pydantic import SecretStr
 
-from agent.answer.words import provider_name
-from agent.models.from_settings import (
+from agent.answer.wording import provider_name
+from agent.providers.from_settings import (
     build_chat_models,
     build_encoder,
     build_engine,
@@ -25,9 +25,9 @@ from agent.models.from_settings import (
     judges_in_batches,
     uses_chat,
 )
-from agent.models.providers import Providers
 from agent.runs.bootstrap import build_own_judge
 from agent.settings import Settings
+from agent.stage_interfaces import Providers
 from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError
 from tools.models.judges.judge import Pair
 from tools.net.http import without_login

@@ -6,7 +6,7 @@ import sys
 from contextlib import closing
 
 from agent.__main__ import FAILED, OK
-from agent.answer.words import stored_document_facts, strip_control_characters
+from agent.answer.wording import stored_document_facts, strip_control_characters
 from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
 from agent.settings import Settings, find_env_file, load_settings

@@ -23,8 +23,8 @@ from agent.limits import (
     RESPONSE_EVIDENCE,
     SAME_RESPONSE,
 )
-from agent.models.inference import Models
-from agent.models.providers import Brief, Providers, SentenceScores
+from agent.providers.inference import Models
+from agent.stage_interfaces import Brief, Providers, SentenceScores
 from agent.state import Claim, RunState, ScoredResponse, contrary_statements, quotes_of
 from tools.limits import CLEAR
 from tools.passages import Passage

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.limits import ENOUGH_PASSAGES, ENOUGH_SOURCES
-from agent.models.inference import CachedJudge, Models
-from agent.models.providers import Providers, SentenceScores
 from agent.options import RunOptions
+from agent.providers.inference import CachedJudge, Models
+from agent.stage_interfaces import Providers, SentenceScores
 from agent.state import Coverage, CoverageStatus, PassageEvidence, RunState
 from tools.budget import current_log, in_time
 from tools.errors import SteelmanError

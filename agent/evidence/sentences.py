@@ -23,8 +23,8 @@ from agent.limits import (
     RESCORING_SHARE,
     UNCLEAR_FACTOR,
 )
-from agent.models.inference import CachedJudge, Models
-from agent.models.providers import Brief, SentenceScores
+from agent.providers.inference import CachedJudge, Models
+from agent.stage_interfaces import Brief, SentenceScores
 from agent.state import Perspective, judge_form
 from tools.budget import current_log, share_of_time
 from tools.language.question import takes_no_side, yes_or_no_answer

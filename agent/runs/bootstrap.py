@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from agent.answer.followups import initial_state
 from agent.answer.model import Answer
-from agent.models.from_settings import build_encoder, build_search
-from agent.models.providers import Providers
 from agent.options import REMOTE_PATIENCE, Depth, RunOptions, check_answerable, check_question
+from agent.providers.from_settings import build_encoder, build_search
 from agent.runs.store import RunRow
 from agent.samples import calibration_pairs, index_samples
 from agent.settings import Settings, load_settings
+from agent.stage_interfaces import Providers
 from agent.state import RunState
 from tools.documents.sandbox import ReaderLimits
 from tools.errors import SteelmanError

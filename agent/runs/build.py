@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from agent.evidence.cases import quotations
-from agent.models.from_settings import (
+from agent.providers.from_settings import (
     STAGES,
     build_chat_models,
     build_encoder,
@@ -15,11 +15,11 @@ from agent.models.from_settings import (
     build_web,
     uses_chat,
 )
-from agent.models.inference import Models
-from agent.models.providers import CruxWriter, Providers, RemoteService
+from agent.providers.inference import Models
 from agent.runs.bootstrap import build_own_judge
 from agent.samples import sample_question_for
 from agent.settings import Settings
+from agent.stage_interfaces import CruxWriter, Providers, RemoteService
 from agent.stages.expand import counter_by_chat, expand_by_rules, plan_by_chat, with_embedded_plan
 from agent.stages.frame import frame_by_classifier
 from agent.stages.lookup import pick_by_chat, pick_none

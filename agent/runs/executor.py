@@ -16,9 +16,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from agent.answer.assemble import build_answer
-from agent.models.providers import Providers
 from agent.options import RunOptions
 from agent.runs.store import RunStatus, RunStore
+from agent.stage_interfaces import Providers
 from agent.state import RunState
 from tools import errors
 from tools.errors import RunError, SteelmanError, StoreError, as_installed

@@ -27,17 +27,17 @@ from agent.limits import (
     MOST_SIDES,
     SAME_SIDE,
 )
-from agent.models.inference import Models
-from agent.models.providers import Expander, Framer, Plan, Planner, Providers
 from agent.options import RunOptions, check_question, run_options
+from agent.providers.inference import Models
+from agent.stage_interfaces import Expander, Framer, Plan, Planner, Providers
 from agent.stages.stage import ModelFallback, ask_model, report, stage
 from agent.state import OTHER_WAYS, FramingState, Perspective, RunState, Stance, asked_query
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time
+from tools.clustering import average_linkage
 from tools.errors import DeadlineError, InputError, ProviderDownError, ProviderReplyError
 from tools.language.identification import is_english, question_words, reads_as_english
 from tools.language.lexicon import AUXILIARIES, KEYWORD_STOP_WORDS, analyzer, bare_word
-from tools.language.near_duplicates import average_linkage
 from tools.language.question import ANSWERS, Kind, same_polarity, takes_no_side
 from tools.language.quotable import is_self_contained
 from tools.language.reported_speech import people_speak

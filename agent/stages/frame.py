@@ -13,9 +13,9 @@ from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import search_store
 from agent.limits import LEAD_PASSAGES, LEAD_POOL, MOST_LEADS, SEARCH_BEFORE_PLAN
-from agent.models.inference import Models
-from agent.models.providers import Planner, Providers
 from agent.options import RunOptions, check_answerable, run_options
+from agent.providers.inference import Models
+from agent.stage_interfaces import Planner, Providers
 from agent.stages.stage import report, stage
 from agent.state import FramingState, RunState, asked_query
 from tools.budget import current_log, in_time, share_of_time

@@ -25,9 +25,9 @@ from agent.evidence.coverage import (
     similarity_to,
 )
 from agent.limits import OFF_QUESTION, WHOLE_COLLECTION
-from agent.models.inference import CachedJudge
-from agent.models.providers import Providers
 from agent.options import RunOptions, run_options
+from agent.providers.inference import CachedJudge
+from agent.stage_interfaces import Providers
 from agent.stages.stage import fall_back_to_own_judge, report, run_id, stage
 from agent.state import OTHER_WAYS, Coverage, Perspective, RunState, contrary_statements, judge_form, merge_scores
 from tools.budget import NOT_ALL_JUDGED, current_budget, current_log

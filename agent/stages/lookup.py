@@ -29,19 +29,19 @@ from agent.limits import (
     MORE_LIKE,
     MORE_LIKE_WEIGHED,
 )
-from agent.models.inference import CachedJudge, Models
-from agent.models.providers import Brief, Providers
 from agent.options import RunOptions, run_options
+from agent.providers.inference import CachedJudge, Models
+from agent.stage_interfaces import Brief, Providers
 from agent.stages.stage import ask_model, report, run_id, stage
 from agent.state import Claim, FramingState, QuotedStance, RunState, asked_query
 from prompts import as_data
 from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, JudgeError
+from tools.language.fact_quotes import FactQuote, distinct, fact_quotes, figures_asked, share_known, words_held
 from tools.language.grounding import has_prompt_injection
 from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Passage
-from tools.selection import FactQuote, distinct, figures_asked, quotable_parts, share_known, words_held
 
 
 class _Ranking(NamedTuple):
@@ -148,7 +148,7 @@ async def _rank_sentences(providers: Providers, framing: FramingState, options: 
     """
     typed, whole = framing["focus"] or framing["question"], asked_query(framing)
     found, passages = await _search_queries(providers, list(dict.fromkeys([typed, whole])), options, pool)
-    parts = [part for i in found.ids for part in quotable_parts(passages[i])]
+    parts = [part for i in found.ids for part in fact_quotes(passages[i])]
     near = await similarity_to(providers, [typed, whole], list({p.passage.id for p in parts}))
     parts = [part for part in parts if part.passage.id in near]
     vectors = await providers.models.encode([typed, *(p.with_question for p in parts)])
@@ -177,7 +177,7 @@ async def more_like(
     """
     models = providers.models
     found, passages = await search_store(providers, words, replace(options, pool=LOOKUP_POOL))
-    parts = [part for i in found.ids for part in quotable_parts(passages[i]) if words not in part.text]
+    parts = [part for i in found.ids for part in fact_quotes(passages[i]) if words not in part.text]
     parts = [part for part in {p.text: p for p in parts}.values() if part.text not in words]
     parts = [part for part in parts if not has_prompt_injection(part.text)]
     near = await similarity_to(providers, [words, question], list({p.passage.id for p in parts}))

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 
 from agent.evidence.coverage import favouring_passages
 from agent.limits import LONGEST_QUERY, MOST_QUERIES, REQUERY_PASSAGES, REQUERY_WORDS
-from agent.models.providers import Providers
 from agent.options import RunOptions
+from agent.stage_interfaces import Providers
 from agent.stages.stage import ask_model, report, stage
 from agent.state import FramingState, Perspective, RunState, asked_query, is_answer, uncovered_perspectives
 from prompts import as_data, one_line

@@ -8,8 +8,8 @@ from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import filter_passages
 from agent.limits import FIRST_ROUND_PAGES, TOO_FAR
-from agent.models.providers import Providers, WebResults
 from agent.options import RunOptions, run_options
+from agent.stage_interfaces import Providers, WebResults
 from agent.stages.stage import report, run_id, stage
 from agent.state import BranchState, RunState, StageNote
 from tools.budget import NoteKind, current_log, in_time

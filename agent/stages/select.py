@@ -7,8 +7,8 @@ from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import build_pool, counter_rank, originals_of, similarity_to
 from agent.limits import EXTRA_PASSAGES, FOCUSED_PASSAGES, UNJUDGED_SUPPORT
-from agent.models.providers import Providers
 from agent.options import RunOptions, run_options
+from agent.stage_interfaces import Providers
 from agent.stages.stage import stage
 from agent.state import RunState
 from tools.passages import Passage

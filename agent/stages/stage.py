@@ -14,8 +14,8 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from agent.limits import FALLBACK_SECONDS, FALLBACK_SHARE
-from agent.models.providers import Providers
 from agent.options import RunOptions, run_options, stage_deadline
+from agent.stage_interfaces import Providers
 from agent.state import RunState, StageName, StageNote
 from prompts import load_prompt
 from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, deadline, in_time

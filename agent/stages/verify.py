@@ -29,9 +29,9 @@ from agent.limits import (
     SEARCHED_PASSAGES,
     VERIFY_GRACE_SECONDS,
 )
-from agent.models.inference import CachedJudge, Models
-from agent.models.providers import Providers
 from agent.options import RunOptions, run_options
+from agent.providers.inference import CachedJudge, Models
+from agent.stage_interfaces import Providers
 from agent.stages.stage import fall_back_to_own_judge, report, stage
 from agent.state import (
     OF_NO_PERSPECTIVE,

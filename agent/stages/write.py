@@ -42,9 +42,9 @@ from agent.limits import (
     SURELY_ON_QUESTION,
     WORDS_WEIGHT,
 )
-from agent.models.inference import Models
-from agent.models.providers import Brief, Providers
 from agent.options import RunOptions, run_options
+from agent.providers.inference import Models
+from agent.stage_interfaces import Brief, Providers
 from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
 from agent.state import (
     Claim,

@@ -17,7 +17,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from agent.answer.files import escape_markdown, to_markdown
 from agent.answer.model import Answer, Citation
-from agent.answer.words import strip_control_characters
+from agent.answer.wording import strip_control_characters
 from agent.runs.progress import RunProgress
 from agent.runs.store import RunRow
 from api.events import sse_response

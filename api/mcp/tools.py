@@ -14,7 +14,7 @@ from agent.answer.files import escape_markdown, to_markdown
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
 from agent.answer.summary import search_completed
-from agent.answer.words import problem_line, stance_labels, strip_control_characters
+from agent.answer.wording import problem_line, stance_labels, strip_control_characters
 from agent.runs.progress import COMPLETE, RunProgress
 from agent.state import is_answer
 from api.callers import Caller, caller_of

@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agent.models.providers import Providers
 from agent.runs.bootstrap import default_options
 from agent.runs.build import build_providers
 from agent.runs.service import Runs
 from agent.settings import Settings
+from agent.stage_interfaces import Providers
 from evals.datasets.cases import Case
 from evals.models import CachedEncoder
 from evals.reports.records import Record, Records

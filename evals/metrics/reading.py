@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evals.metrics.measure import Ratio
-from tools.documents.ingest import cut_document
+from tools.documents.passage_cutting import cut_document
 from tools.language.sentences import split_sentences, without_list_mark
 from tools.passages import SourceDocument
 

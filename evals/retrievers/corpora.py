@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from agent.models.from_settings import build_engine, build_fetcher
+from agent.providers.from_settings import build_engine, build_fetcher
 from agent.settings import Settings
 from evals.datasets.perspectives import GoldRow
 from evals.datasets.retrieval import read_corpus

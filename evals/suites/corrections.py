@@ -20,7 +20,8 @@ from agent.settings import load_settings
 from agent.state import is_answer
 from evals.reports.records import Record
 from evals.suite import common_options
-from evals.training.text import Row, claim, negated
+from evals.training.negation import claim, negated
+from evals.training.text import Row
 from tools.errors import InputError
 from tools.language.question import ANSWERS
 from tools.store.database import Database

@@ -24,9 +24,9 @@ from pathlib import Path
 import numpy as np
 from langgraph.config import get_config
 
-from agent.models.providers import Brief, Providers, Writer
 from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
+from agent.stage_interfaces import Brief, Providers, Writer
 from agent.state import Claim
 from evals.answering.asking import ask_all, in_force, isolated_runs
 from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases

@@ -41,7 +41,7 @@ def write_encoder(source: Path) -> None:
 def write_sample_vectors() -> None:
     """Writes the vectors of the samples' passages and sentences, in half precision, as the store does."""
     from agent.samples import VECTORS, sample_documents, text_key
-    from tools.documents.ingest import cut_document
+    from tools.documents.passage_cutting import cut_document
     from tools.language.sentences import split_sentences
     from tools.store.hybrid import passage_text
 

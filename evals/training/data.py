@@ -16,7 +16,8 @@ from pathlib import Path
 from evals.datasets.overlap import read_evaluated
 from evals.datasets.pairs import LabelledPair, load_pairs
 from evals.datasets.rows import json_rows
-from evals.training.text import CUT, Asked, Row, claim, digest, fraction, key, questions, segments, sentences, shingles
+from evals.training.negation import claim
+from evals.training.text import CUT, Asked, Row, digest, fraction, key, questions, segments, sentences, shingles
 from tools.models.judges.judge import in_context, judged_text
 
 HELD_OUT = 0.1

@@ -24,7 +24,7 @@ from evals.metrics import classification
 from evals.metrics.classification import NONE, OPPOSE, SUPPORT, stance_accuracy
 from evals.training.data import Corpus, Example, hard, load_corpus
 from evals.training.graph import HEADS, REACH, Weights, build_bert, load_weights, unpacked, write_int8
-from evals.training.text import negated
+from evals.training.negation import negated
 from tools.errors import InputError
 from tools.models.int8 import Int8Model, load_model
 from tools.models.judges import embedded

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from evals.training.data import HARD_TARGETS, Example, Target, placed_sentences
-from evals.training.text import negated, sentences, words_in_common
+from evals.training.negation import negated
+from evals.training.text import sentences, words_in_common
 from tools.models.judges.embedded import joint_statement
 
 _UNRELATED = 0.05

@@ -8,23 +8,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from evals.training.negation import claim, negated
 from tools.models.judges.judge import judged_text
 
 Row = dict[str, Any]
 _WORD = re.compile(r"[a-z0-9]+")
 _BREAK = re.compile(r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]?[A-Z0-9])|\s*\n+\s*")
-_AUXILIARY = re.compile(
-    r"\b(isn't|aren't|shouldn't|wouldn't|couldn't|won't|can't|doesn't|don't|didn't|cannot|does not|do not|did not"
-    r"|should|would|could|can|will|must|may|might|is|are|was|were)\b( not\b)?",
-    re.IGNORECASE,
-)
-_AFFIRMED = {"won't": "will", "can't": "can", "cannot": "can"}
-_CLAIM_QUESTION = re.compile(r"(?i)^(should|is|are|was|were|does|do|did|can|will|would|has|have)\s+(.+?)\?*$")
-_PREDICATE = re.compile(
-    r"\s(be|have|continue|receive|pay|use|allow|ban|adopt|remain|take|provide|play|get|make|keep|go|support|require|eat"
-    r"|vote|abolish|legalize|return|lead|cause|help|increase|reduce|wear|benefit|harm|improve|work|need|carry)\s",
-    re.IGNORECASE,
-)
 _STOP = frozenset(
     "the a an of to in and or is are be should that for it this on as with by not we do does would will can have "
     "has their they than more from at was were which who what if but no so its his her our you i".split()
@@ -70,40 +59,6 @@ def words_in_common(statement: str, text: str) -> float:
     wanted = {w[:5] for w in _WORD.findall(statement.lower()) if w not in _STOP}
     found = {w[:5] for w in _WORD.findall(text.lower())}
     return len(wanted & found) / max(len(wanted), 1)
-
-
-def negated(statement: str) -> str:
-    """Negates the statement by rule: adds or removes 'not' after the first auxiliary."""
-    lowered = statement.lower()
-    for opening in ("it is not true that ", "it is not the case that "):
-        if lowered.startswith(opening):
-            return _capital(statement[len(opening) :])
-    for old, new in (("more harm than good", "more good than harm"), ("more good than harm", "more harm than good")):
-        if old in lowered:
-            return statement.replace(old, new)
-    if not (found := _AUXILIARY.search(statement)):
-        first = statement.split(" ", 1)[0]
-        plain = first[1:] == first[1:].lower() and not first.isupper()
-        return f"It is not true that {statement[:1].lower() + statement[1:] if plain else statement}"
-    auxiliary, word = found[1], found[1].lower()
-    if not found[2]:
-        denied = word in _AFFIRMED or word.endswith(("n't", " not"))
-        auxiliary = _AFFIRMED.get(word, word.removesuffix("n't").removesuffix(" not")) if denied else f"{auxiliary} not"
-    return _capital(statement[: found.start()] + auxiliary + statement[found.end() :])
-
-
-def claim(question: str) -> str:
-    """Returns the statement that 'Yes' to the question means, or the question if no rule applies."""
-    if found := _CLAIM_QUESTION.match(question.strip()):
-        verb, rest = found[1].lower(), found[2].strip()
-        place = _PREDICATE.search(f"{rest} ")
-        if verb in {"should", "will", "would", "can", "does", "do", "did"} and place:
-            return _capital(f"{rest[: place.start()]} {verb}{rest[place.start() :]}.")
-    return question
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def segments(text: str) -> Iterator[str]:

@@ -84,12 +84,12 @@ def run(args: argparse.Namespace) -> int:
         args.out.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise InputError(f"cannot make the folder {args.out} ({exc.strerror or exc}).") from exc
-    from evals.training import cross_encoder
+    from evals.training import training_loop
 
     usual = _CLOSE_PLAN | {"base": str(args.encoder.resolve())} if args.encoder else {}
     given = {name: getattr(args, name) for name in ("millions", "rate", "seed")}
     plan = TrainingPlan(**usual | {name: value for name, value in given.items() if value is not None})
-    cross_encoder.train(cross_encoder.start(plan, corpus, args.out))
+    training_loop.train(training_loop.start(plan, corpus, args.out))
     return 0
 
 

@@ -4,104 +4,17 @@ A second ingest of the same documents changes nothing."""
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 
 from tools.documents.document import GUESSED_COLUMNS, LARGEST_TEXT, ColumnNames, InputFile, normalized_name
+from tools.documents.passage_cutting import cut_document
 from tools.documents.sandbox import DEFAULT_LIMITS, ReaderLimits, read_in_process
 from tools.errors import SourceError
 from tools.language.identification import language_of
-from tools.language.person_names import pattern
-from tools.language.sentences import (
-    PASSAGE_WORDS,
-    cut_passages,
-    join_pieces,
-    pack_pieces,
-    passage_pieces,
-    split_long_sentence,
-    split_sentences,
-)
+from tools.language.sentences import split_sentences
 from tools.models.encoders import Encoder, encode_with_sentences
-from tools.passages import Block, PassageForm, PassageText, SourceDocument
+from tools.passages import PassageText, SourceDocument
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import KnownDocument, PreparedDocument, Store, check_encoder, content_hash
-
-# Passages of a document
-
-BULLET = "-"  # unlike a round bullet, it lets sentencex find the sentences
-_MOST_GROUPED_SENTENCES = 3  # sentences kept together, because only the first names the speaker
-_FORMS: dict[str, PassageForm] = {"table": "table", "caption": "caption"}
-
-
-def cut_document(document: SourceDocument) -> list[PassageText]:
-    """Returns the passages of a document in order, without repetitions. A passage has one section, one form and one
-    speaker. A passage ends with its page unless a paragraph continues. Passages exclude headings, because a judge would
-    take headings for claims. List items begin with a bullet. `tools.language.sentences` removes the bullet."""
-    once: dict[tuple[str, str], PassageText] = {}
-    own = "" if document.title else document.author  # a message; its reports of other people are its author's words
-    texts = (PassageText(text, speaker=own) for text in cut_passages(document.text))
-    for passage in _block_passages(document) or texts:
-        once.setdefault((passage.text, passage.speaker), passage)
-    return list(once.values())
-
-
-def _block_passages(document: SourceDocument) -> list[PassageText]:
-    passages: list[PassageText] = []
-    for (section, form, *_), blocks in groupby(_placed_blocks(document), key=lambda placed: placed[:-1]):
-        own = [block for *_, block in blocks]
-        pack = _prose_passages if form == "prose" else _row_passages
-        passages += pack(own, "" if section == document.title else section, form)
-    return passages
-
-
-def _placed_blocks(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, int, str, Block]]:
-    """Yields every block except headings, after its section, its form, whether it is a note, its page and its
-    speaker."""
-    section = ""
-    for block in document.blocks:
-        if block.form == "heading":
-            section = block.text
-        else:
-            yield section, _FORMS.get(block.form, "prose"), block.form == "note", block.page, block.speaker, block
-
-
-def _prose_passages(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[PassageText]:
-    pieces = [(piece, block) for block in blocks for piece in _block_pieces(block)]
-    starts: list[int] = []
-    for i, (piece, _) in enumerate(pieces):
-        leans = i and i - starts[-1] < _MOST_GROUPED_SENTENCES and pattern("LEANING").match(piece)
-        starts += [] if leans else [i]
-    ends = [*starts[1:], len(pieces)]
-    groups = [join_pieces([piece for piece, _ in pieces[i:j]]) for i, j in zip(starts, ends, strict=True)]
-    for first, last in pack_pieces(groups):
-        part = pieces[starts[first] : ends[last - 1]]
-        yield _passage([piece for piece, _ in part], [b for _, b in part], section, form)
-
-
-def _block_pieces(block: Block) -> list[str]:
-    """Returns the sentences of a block. A list item begins with a bullet and ends with a line end."""
-    pieces = list(passage_pieces(block.text))
-    if block.form == "item" and pieces:
-        pieces[0] = f"{BULLET} {pieces[0]}"
-        pieces[-1] = pieces[-1].rstrip("\n") + "\n"
-    return pieces
-
-
-def _row_passages(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[PassageText]:
-    """Yields a passage for each table or caption. A long table is split between rows."""
-    for block in blocks:
-        part: list[str] = []
-        for row in (piece for line in filter(None, block.text.split("\n")) for piece in split_long_sentence(line)):
-            if part and sum(len(r.split()) for r in part) + len(row.split()) > PASSAGE_WORDS:
-                yield _passage(part, [block], section, form)
-                part = []
-            part.append(f"{row}\n")
-        yield _passage(part, [block], section, form)
-
-
-def _passage(pieces: list[str], blocks: list[Block], section: str, form: PassageForm) -> PassageText:
-    first, last = blocks[0].page, max(max(b.page, b.last_page) for b in blocks)
-    return PassageText(join_pieces(pieces), section, form, first, last, blocks[0].speaker)
-
 
 # Storing
 

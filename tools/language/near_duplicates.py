@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_ROUNDING = 1e-9  # rounding error of similarities
 _FEWEST_REASON_WORDS = 3  # words of a reason, and of its thesis
 _LONGEST_REASONED = 400  # characters of a sentence
 _SEVERAL_SENTENCES = re.compile(r"[.!?]\s+\S")
@@ -89,22 +88,6 @@ def _reasons_alike(one: Shingles, other: Shingles) -> bool:
 def _shingles(text: str) -> Shingles:
     words = _WORD.findall(text.casefold())
     return {tuple(words[i : i + _SHINGLE]) for i in range(max(1, len(words) - _SHINGLE + 1))} if words else set()
-
-
-def average_linkage(similarity: NDArray[np.floating], threshold: float) -> list[list[int]]:
-    """Returns clusters by average linkage (Sokal and Michener 1958). Merges the two most similar clusters while their
-    mean similarity is at least the threshold. Members are in order, and clusters are in the order of their first
-    members. similarity: shape (n, n)."""
-    from scipy.cluster.hierarchy import fcluster, linkage  # takes a third of a second
-
-    if len(similarity) < 2:
-        return [[i] for i in range(len(similarity))]
-    distances = 1 - np.asarray(similarity, np.float64)[np.triu_indices(len(similarity), k=1)]
-    tree = linkage(np.maximum(distances, 0.0), "average")
-    clusters: dict[int, list[int]] = {}
-    for i, label in enumerate(fcluster(tree, 1 - threshold + _ROUNDING, "distance")):
-        clusters.setdefault(label, []).append(i)
-    return list(clusters.values())
 
 
 Vectors = NDArray[np.float32]

@@ -1,16 +1,13 @@
-"""Splits text into sentences and passages of about a hundred words, and recognises prose. Headings, captions, list
-marks and references stay in passages for search and context. They are not judged or quoted, because a judge would take
-a heading for a claim."""
+"""Splits text into sentences and recognises prose. Headings, captions, list marks and references stay in passages for
+search and context. They are not judged or quoted, because a judge would take a heading for a claim."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tools.passages import Passage, Sentence
 
-PASSAGE_WORDS = 100  # as in the papers (BERDS §4)
 SENTENCE_GAP = " … "  # between quoted sentences that are not adjacent
 
-_LONGEST_SENTENCE = 60
 _SEGMENTED_CHARACTERS = 4_000  # most characters segmented at once, because segmenting takes quadratic time
 _SPACES = re.compile(r"\s+")
 _LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")  # all line ends of str.splitlines
@@ -20,7 +17,7 @@ _INVISIBLE = re.compile(
     _TERMINAL + r"|[\x00-\x08\x0e-\x1b\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
 _GLUED_SENTENCES = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]+ )")
-_ENDS = re.compile(r"[.!?:;…][\"'”’)\]]*$")
+SENTENCE_END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 
 
 def clean_text(text: str) -> str:
@@ -62,48 +59,6 @@ def _segments(line: str) -> Iterator[str]:
 def passage_sentences(passage: Passage) -> list[Sentence]:
     """Returns all sentences of a passage, in the order of their stored vectors."""
     return [Sentence(text, passage, i) for i, text in enumerate(split_sentences(passage.text))]
-
-
-def cut_passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
-    """Returns passages of about `words` words that end with sentences. A sentence that is too long is cut at a word. A
-    rest of less than a quarter of a passage joins the previous passage. A line without a sentence end (a headline, a
-    list item) stays a line."""
-    # Joins wrapped lines. An empty line or a sentence end still ends a line.
-    joined = re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?=[a-z(])", " ", clean_text(text))
-    pieces = list(passage_pieces(joined, words))
-    return [join_pieces(pieces[first:end]) for first, end in pack_pieces(pieces, words)]
-
-
-def passage_pieces(text: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
-    """Yields sentences, and parts of sentences that are too long. A piece without a sentence end gets a line end."""
-    for sentence in split_sentences(text):
-        pieces = list(split_long_sentence(sentence, words))
-        if not _ENDS.search(sentence):
-            pieces[-1] += "\n"
-        yield from pieces
-
-
-def pack_pieces(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple[int, int]]:
-    """Packs pieces into passages of about `words` words. Returns the first index and the end of each passage."""
-    lengths = [len(piece.split()) for piece in pieces]
-    starts: list[int] = []
-    for i, length in enumerate(lengths):
-        if not starts or sum(lengths[starts[-1] : i]) + length / 2 > words:
-            starts.append(i)
-    if len(starts) > 1 and sum(lengths[starts[-1] :]) < words / 4:
-        starts.pop()
-    return list(zip(starts, [*starts[1:], len(pieces)], strict=True)) if starts else []
-
-
-def join_pieces(pieces: Sequence[str]) -> str:
-    return " ".join(pieces).replace("\n ", "\n").rstrip()
-
-
-def split_long_sentence(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
-    """Yields the sentence. A sentence that is too long is cut at words into parts."""
-    every, longest = sentence.split(), max(words, _LONGEST_SENTENCE)
-    for start in range(0, len(every), longest):
-        yield " ".join(every[start : start + longest])
 
 
 _HEADING_WORDS = 14  # most words of a heading, which has no final mark

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from agent.models.inference import Models
-from agent.models.providers import WebResults
+from agent.providers.inference import Models
+from agent.stage_interfaces import WebResults
 from tools.budget import batches, current_budget, current_log, in_time, share_of_time
 from tools.documents.document import document_from_json, document_to_json
-from tools.documents.ingest import cut_document
+from tools.documents.passage_cutting import cut_document
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
 from tools.models.cache import TextCache
 from tools.passages import PassageText, SourceDocument

@@ -1,8 +1,8 @@
 """Builds chat models, judge, encoder, indexes and web search from the settings, without a request."""
 
-from agent.models.inference import Models
-from agent.models.websearch import WebSearch
-from agent.settings import Settings
+from agent.providers.inference import Models
+from agent.providers.websearch import WebSearch
+from agent.settings import DEFAULT_MODEL, Settings
 from tools.errors import SettingsError
 from tools.models.cache import TextCache
 from tools.models.chat.model import ChatModel
@@ -20,7 +20,6 @@ from tools.web.domains import DomainLists
 from tools.web.engines import DuckDuckGo, SearchEngine, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
 
-DEFAULT_MODEL = "gpt-5.4-mini"
 STAGES = ("expand", "queries", "write")
 _VARIABLES = ", ".join(f"STEELMAN_MODEL_{stage.upper()}" for stage in STAGES)
 

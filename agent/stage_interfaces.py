@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.inference import CachedJudge, Models
+from agent.providers.inference import CachedJudge, Models
 from agent.state import Claim, FramingState, Perspective, ScoredQuote, ScoredResponse
 from tools.errors import ProviderError, SettingsError
 from tools.language.quotable import QuotablePart
@@ -18,7 +18,7 @@ from tools.passages import Passage, Sentence
 from tools.store.store import Store
 
 if TYPE_CHECKING:
-    from agent.models.websearch import WebSearch
+    from agent.providers.websearch import WebSearch
     from tools.store.hybrid import HybridSearch
 
 

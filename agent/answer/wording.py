@@ -30,8 +30,6 @@ from tools.passages import Passage
 
 NOT_SURE = "nothing sure enough to quote for this side"
 AGAINST_IT = "Against it:"
-FIRST_ALSO = 5
-"""The number of `also` sentences that are shown; the others are folded."""
 WHERE_MORE = "on the page, or with --explain."
 HOW_TO_GET_SIDES = (
     "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
@@ -45,12 +43,14 @@ HOW_MADE = "More about how this was made"
 """Heading of the folded notes."""
 _QUOTED = re.compile(r'["“]([^"“”]+)["”]')
 _VERSION = re.compile(r"^(?:chat|score|batch|hub)-judge-|(?:-[0-9a-f]{6,})+$")
-_LONGEST_NAME = 80  # characters of a section or a source
+LONGEST_IN_SHORT = 46  # characters of a name in a short attribution
+LONGEST_NAME = 80  # characters of a section or a source
 _LONGEST_SPEAKER = 140  # characters of a speaker; without a side, place and date are included
 _LONGEST_BRIEF = 160
+TABLE_ROW = "row of a table"
 _FILES = {
     **dict.fromkeys((".eml", ".mbox", ".msg"), "e-mail"),
-    **dict.fromkeys((".csv", ".tsv", ".xlsx", ".ods"), "row of a table"),
+    **dict.fromkeys((".csv", ".tsv", ".xlsx", ".ods"), TABLE_ROW),
     **dict.fromkeys((".html", ".htm"), "web page"),
     ".docx": "Word file",
     ".pdf": "PDF",
@@ -219,7 +219,7 @@ def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
 def _owner(source: Citation) -> str:
     name = source.publisher or source.title or source.document_id
     return shorten(
-        strip_control_characters(", ".join(filter(None, (source.speaker, name)))), _LONGEST_NAME, placeholder=" …"
+        strip_control_characters(", ".join(filter(None, (source.speaker, name)))), LONGEST_NAME, placeholder=" …"
     )
 
 
@@ -232,7 +232,7 @@ def queries_tried(answer: Answer, side: AnswerPerspective, line: CoverageLine) -
 
 def location_in_source(words: Citation | Quotation | Passage) -> str:
     """Returns 'p. 14, “Costs”'; empty if page and heading are unknown."""
-    section = f"“{shorten(words.section, _LONGEST_NAME, placeholder=' …')}”" if words.section else ""
+    section = f"“{shorten(words.section, LONGEST_NAME, placeholder=' …')}”" if words.section else ""
     return ", ".join(filter(None, (page_numbers(words), section)))
 
 

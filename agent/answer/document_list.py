@@ -1,0 +1,122 @@
+"""The list of documents that were read, below an answer."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from textwrap import shorten
+
+from agent.answer.model import Answer, AnswerDocument, Citation
+from agent.answer.retrieved import JudgedPassage
+from agent.answer.summary import documents_and_rows, was_read
+from agent.answer.wording import (
+    LONGEST_IN_SHORT,
+    LONGEST_NAME,
+    TABLE_ROW,
+    date_unless_in_title,
+    side_name,
+    source_kind,
+    strip_control_characters,
+)
+from tools.language.lexicon import count
+from tools.language.question import ANSWERS
+
+NO_CLEAR_SIDE = "no clear side"
+_WHY_NOT = {
+    "repeats": "says the same as another",
+    "no_claim": "clearer quotations were chosen",
+    "no_side": "",
+    "off_question": "not clearly on this question",
+    "unread": "not read",
+}
+
+
+def documents_headline(answer: Answer) -> str:
+    """Returns 'Read 6 documents and 8 rows of a table, quoted 6.', or 'Read 7 documents (of 9 found), quoted 6.'"""
+    read, quoted = list(filter(was_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
+    found = "" if len(read) == len(answer.documents) else f" (of {len(answer.documents):,} found)"
+    return f"Read {documents_and_rows(read)}{found}, quoted {quoted:,}."
+
+
+def documents_by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
+    """Returns the documents that were read, in order. Rows of a table, or messages of a mailbox, form one group."""
+    files: dict[tuple[str, str, str], list[AnswerDocument]] = {}
+    for document in filter(was_read, answer.documents):
+        name, _ = _file_and_name(document, document.id)
+        files.setdefault((name, document.collection, "" if name else document.id), []).append(document)
+    return [(name if len(rows) > 1 else "", rows) for (name, *_), rows in files.items()]
+
+
+def document_line(answer: Answer, document: AnswerDocument, file: str = "") -> str:
+    """Returns 'Who pays? · Fell Blog · opinion · 3 May 2025 · read as Yes · quoted'. file: the group's file."""
+    return " · ".join([document_title(document, document.id, filed=not file), *document_facts(answer, document)])
+
+
+def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
+    """Returns author, publisher, kind, date, stance, and 'quoted' or the reason why not."""
+    author = shorten(strip_control_characters(document.author), LONGEST_IN_SHORT, placeholder=" …")
+    kind = source_kind(document, document.id)
+    kind = "" if kind == TABLE_ROW else kind  # the title names the row
+    why = _WHY_NOT.get(document.not_quoted, "")
+    if document.not_quoted == "no_claim" and not any(s.argues == "for" for s in document.stances):
+        why = ""  # the document argues for no side of this answer
+    quoted = "quoted" if document.quoted else f"not quoted: {why}".rstrip(": ")
+    on = date_unless_in_title(document.title, document.date)
+    return list(filter(None, (author, document.publisher, kind, on, stance_label(answer, document), quoted)))
+
+
+def stance_label(answer: Answer, document: AnswerDocument) -> str:
+    """Returns 'read as Yes', 'read as both' or 'no clear side'; empty without sides or if `not_quoted` says enough."""
+    sides = {side.id: side for side in answer.perspectives}
+    parts = [(s.argues, sides[s.perspective]) for s in document.stances if s.perspective in sides]
+    if not parts:
+        return NO_CLEAR_SIDE if sides and document.not_quoted in ("", "no_side", "unread") else ""
+    facing = {side.stance for argues, side in parts if argues == "for"} >= {"supports", "opposes"}
+    named: dict[str, set[str]] = {}
+    for argues, side in parts:
+        if not (facing and side.stance != "other"):
+            name = shorten(strip_control_characters(side_name(answer, side)), LONGEST_NAME, placeholder=" …")
+            named.setdefault(name if name in ANSWERS["polar"] else f"‘{name}’", set()).add(argues)
+    words = [
+        *(n for n, argued in named.items() if argued == {"for"}),
+        *(f"for and against {n}" for n, argued in named.items() if len(argued) == 2),
+        *(f"against {n}" for n, argued in named.items() if argued == {"against"}),
+    ]
+    return f"read as {', '.join([*(['both'] if facing else []), *words])}"
+
+
+def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
+    """Returns 'survey.csv · 12 rows, 3 quoted'; a mailbox has 'messages'."""
+    part = _file_and_name(rows[0], rows[0].id)[1].partition(" ")[0]
+    return f"{name} · {count(len(rows), part)}, {sum(bool(d.quoted) for d in rows):,} quoted"
+
+
+def surest_passage(
+    answer: Answer, document: AnswerDocument, judged: Callable[[], Sequence[JudgedPassage]]
+) -> tuple[int, str]:
+    """Returns id and text of the document's surest quotation. Without a quotation it returns the surest judged passage,
+    otherwise (0, '')."""
+    cited = [c for c in answer.citations if c.number in document.quoted]
+    found = [(c.support or 0, c.passage_id, c.quote) for c in cited]
+    found += [(q.support or 0, q.passage_id, q.quote) for c in cited for q in c.more]
+    if not found:
+        own = document.collection, document.id, document.file
+        read = [(e.support, e.passage) for e in judged()]
+        found = [(s, p.id, p.text) for s, p in read if (p.collection, p.document_id, p.file) == own]
+    return max(found, default=(0, 0, ""))[1:]
+
+
+_PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a row or message within a file
+
+
+def document_title(source: Citation | AnswerDocument, own: str, *, filed: bool = True) -> str:
+    """Returns the title, 'survey.csv, row 3', or the file's name. own: the document's id. filed: name a row's file."""
+    file, name = _file_and_name(source, own)
+    return source.title or ", ".join(filter(None, (file if filed else "", name)))
+
+
+def _file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, str]:
+    """Returns ('survey.csv', 'row 3') for a row, ('', 'letter.md') for a file, ('', address) for a web page."""
+    if source.file or source.url:
+        return source.file, f"row {own}" if source.file else own
+    part = _PART.fullmatch(PurePath(own).name)
+    return (part[1], part[2]) if part else ("", PurePath(own).name)
