@@ -24,7 +24,8 @@ class PageSession:
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._elements: dict[tuple[int, ...], tuple[str, str, Any]] = {}
-        self.query = self._run = self.id = ""
+        self.query = self.id = ""
+        self.runs: list[str] = []
         self.kinds: set[str] = set()
         self._file_ids: list[str] | None = None
         self._repeated: dict[str, asyncio.Task[None]] = {}
@@ -85,6 +86,13 @@ class PageSession:
     def text(self) -> str:
         return "\n".join(e.html.body for e in self._of("html"))
 
+    def text_since(self, runs: int) -> str:
+        """What scripts have drawn after the first `runs` of them. What an earlier page left is not in it."""
+        new = set(self.runs[runs:])
+        return "\n".join(
+            e.html.body for drawn, _, e in self._elements.values() if drawn in new and e.WhichOneof("type") == "html"
+        )
+
     @property
     def buttons(self) -> dict[str, str]:
         return {e.button.label.replace("\\", ""): e.button.id for e in self._of("button")}
@@ -107,10 +115,11 @@ class PageSession:
         if kind == "file_urls_response":
             self._file_ids = [url.file_id for url in message.file_urls_response.file_urls]
         elif kind == "new_session":
-            self._run, self.id = run.script_run_id, message.new_session.initialize.session_id
+            self.id = message.new_session.initialize.session_id
+            self.runs.append(run.script_run_id)
             self._stop(() if run.fragment_ids else self._repeated)
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
-            shown = self._run, message.delta.fragment_id, message.delta.new_element
+            shown = self.runs[-1], message.delta.fragment_id, message.delta.new_element
             self._elements[tuple(message.metadata.delta_path)] = shown
         elif kind == "page_info_changed":
             self.query = message.page_info_changed.query_string
