@@ -5,7 +5,6 @@ import re
 import time
 from contextlib import AsyncExitStack, closing
 from functools import partial
-from statistics import median
 
 import pytest
 from page_server import PageServer
@@ -13,28 +12,29 @@ from page_sessions import PageSession, page_session
 
 from agent.runs.store import RunStore
 from tools.store.database import Database
+from ui.service import AT_ONCE
 
 pytest_plugins = ["visitors"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 QUESTION = "Should pupils have to wear school uniforms"
 PEOPLE = 20
-SERVED_WITHIN = 2.0
-"""Seconds, at the 95th percentile. If other work keeps the machine busy, the bound is the time that one answer takes
-there: a click that waits for an answer's end takes longer."""
 
 
 def test_twenty_people_are_answered_and_each_click_is_served(samples_page: PageServer) -> None:
     served, told = asyncio.run(visits(samples_page.port))
-    served.sort()
-    print(f"{len(served)} clicks: median {served[len(served) // 2]:.2f} s, most {served[-1]:.2f} s")
     assert len(served) >= PEOPLE
     with closing(Database(samples_page.data / "steelman.db")) as database:
         store = RunStore(database)
         runs = [store.get(run.id) for run in store.latest(200) if run.question.startswith(QUESTION)]
-        answering = median(active_seconds(store, run.id) for run in runs)
-    print(f"an answer: {answering:.2f} s")
-    assert served[int(0.95 * (len(served) - 1))] <= max(SERVED_WITHIN, answering)
+        ends = [store.events(run.id, 0)[-1].at for run in runs]
+    took = sorted(end - start for start, end in served)
+    print(f"{len(took)} clicks: median {took[len(took) // 2]:.2f} s, most {took[-1]:.2f} s")
+    # Seconds depend on what else the machine does. Whether a click waits until the questions before it are answered
+    # does not.
+    waited = sorted(sum(start < at < end for at in ends) for start, end in served)
+    assert waited[len(waited) // 2] <= 1
+    assert waited[int(0.95 * (len(waited) - 1))] <= 2 * AT_ONCE
     assert len({run.question for run in runs}) == PEOPLE
     for run in runs:
         assert run.answer
@@ -43,15 +43,9 @@ def test_twenty_people_are_answered_and_each_click_is_served(samples_page: PageS
     assert any(re.search(r"Waiting for its turn, with \d+ questions? before it\.", said) for said in told)
 
 
-def active_seconds(store: RunStore, run_id: str) -> float:
-    """From the first stage's end to the answer. The wait for its turn is not in it."""
-    at = [event.at for event in store.events(run_id, 0) if event.kind not in ("started", "queued")]
-    return at[-1] - at[0]
-
-
-async def visits(port: int) -> tuple[list[float], set[str]]:
-    """How long each click took in seconds, and what those who waited were told."""
-    served: list[float] = []
+async def visits(port: int) -> tuple[list[tuple[float, float]], set[str]]:
+    """When each click was made and served, and what those who waited were told."""
+    served: list[tuple[float, float]] = []
     told: set[str] = set()
     async with AsyncExitStack() as opened:
         sessions = [await opened.enter_async_context(page_session(port)) for _ in range(PEOPLE)]
@@ -59,7 +53,7 @@ async def visits(port: int) -> tuple[list[float], set[str]]:
     return served, told
 
 
-async def visit(session: PageSession, number: int, served: list[float], told: set[str]) -> None:
+async def visit(session: PageSession, number: int, served: list[tuple[float, float]], told: set[str]) -> None:
     """Asks within nine seconds, reads elsewhere while the run goes on, and comes back until there is an answer."""
     question = f"{QUESTION} in town {number}?"
     await asyncio.sleep(number * 0.45)  # faster than any machine answers, so that some wait
@@ -69,10 +63,10 @@ async def visit(session: PageSession, number: int, served: list[float], told: se
     while not answered(session):
         told.update(line for line in session.text.splitlines() if "Waiting for its turn" in line)
         await asyncio.sleep(4)
-        began, runs = time.monotonic(), len(session.runs)
+        began, runs = time.time(), len(session.runs)
         await session.click("Documents")
         await session.until(partial(drawn, session, runs, "What you add is searched"), "the documents")
-        served.append(time.monotonic() - began)
+        served.append((began, time.time()))
         runs = len(session.runs)
         await session.go(run)
         await session.until(partial(drawn, session, runs, f"<h1>{question}</h1>"), "the run again")
