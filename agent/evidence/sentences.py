@@ -48,8 +48,8 @@ from tools.passages import Passage, Sentence
 def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, str]:
     """Returns a perspective and its opposing statement in the form that the judge reads.
 
-    A person's own side, or a side without an opposing side, becomes 'Yes: …' against 'No: …'. Otherwise the judge often
-    confuses two wishes such as 'Keep it' and 'Move it'. An answer such as 'Yes: …?' whose opposing side was dropped is
+    For a side that a person added, or a side without an opposing side, the pair is 'Yes: …' and 'No: …'. Otherwise the
+    judge often confuses two wishes such as 'Keep it' and 'Move it'. If 'Yes: …?' has lost its opposing side, it is
     still judged against 'No: …?'.
     """
     statement, other = perspective["statement"], "No" if perspective["name"] in AFFIRMING else "Yes"

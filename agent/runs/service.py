@@ -130,7 +130,7 @@ class Runs:
 
     @property
     def at_work(self) -> frozenset[str]:
-        """The runs of this process, waiting ones included, without stopping ones."""
+        """The runs of this process, including waiting runs and excluding runs that are stopping."""
         return frozenset(run_id for run_id, task in self.executor.tasks.items() if not task.cancelling())
 
     async def run(self, run_id: str) -> RunRow:

@@ -217,7 +217,7 @@ async def read_job(job_id: JobId, service: TheService, caller: TheCaller) -> Job
 
 @jobs.post("/cancel")
 async def cancel_job(job_id: JobId, service: TheService, caller: TheCaller) -> schemas.Cancelled:
-    """Stops the job after a document. Stored documents stay."""
+    """Stops the job once the document in progress is finished. Stored documents stay."""
     return schemas.Cancelled(id=job_id, stopped=await service.jobs.cancel(caller, job_id))
 
 

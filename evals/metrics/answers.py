@@ -122,12 +122,13 @@ def _two_sides(reply: AgentReply) -> list[AnswerPerspective]:
 
 
 def supported(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """Computes claims that their citations contain: citation recall and precision of ALCE (Gao et al. 2023).
+    """Computes the share of claims that their citations contain: citation recall and precision of ALCE (Gao et al.
+    2023).
 
     The checks differ from ALCE's, and do not depend on the agent's own verification. claims_supported: claims that a
     citation contains / claims. citations_supporting: citations that contain their claim / citations. A quoted claim
-    must occur verbatim in a passage of the citation. A claim in the agent's words must not contradict the passages of
-    one citation, or of all citations together.
+    must occur verbatim in a passage of the citation. A claim in the agent's words passes if the passages of one
+    citation, or of all citations together, do not contradict it.
     """
     checked: list[tuple[str, list[list[bool]]]] = []
     for reply, answer in ((r, r.answer) for r in replies if r.answer is not None):

@@ -17,8 +17,8 @@ _ROUNDS = 10_000
 
 
 def sides_of(root: Root) -> dict[str, set[int]]:
-    """Returns the gold passages by label. Excludes a perspective that contains all gold of another label, such as
-    'general'."""
+    """Returns the gold passages by label. Excludes a perspective (for example 'general') that contains all gold
+    passages of another label."""
     golds, sides = [(one.label, {*one.gold}) for one in root.perspectives], dict[str, set[int]]()
     for label, gold in golds:
         if not any(other <= gold for another, other in golds if another != label):

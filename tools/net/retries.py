@@ -101,7 +101,7 @@ def decompressor(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
     """A function that decompresses the parts of a body into pieces of bounded size, because a few bytes may hold
     gigabytes.
 
-    Raises ValueError for an unknown encoding; the pieces raise it for corrupt data.
+    Raises ValueError for an unknown encoding. Iterating over the pieces raises ValueError for corrupt data.
     """
     encodings = [name for name in re.split(r"[\s,]+", encoding.lower()) if not _PLAIN.fullmatch(name)]
     if not encodings:
