@@ -3,7 +3,7 @@
 An implementation is a function of the stage's type. A new one needs a function and a line in `agent/runs/build.py`.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -64,7 +64,7 @@ class Brief:
     passage_scores_trusted: the scores come from a judge that reads passages better than `judge` reads sentences.
     Then only passages that it found for the perspective are in `passages`, nothing else is quoted, and its verdicts
     give the context of a sentence its stance. against: passages that it found against the perspective, strongest
-    first. copies: by passage id, the ids of passages with the same text.
+    first.
     """
 
     perspective: Perspective
@@ -79,7 +79,6 @@ class Brief:
     sentence_scores: SentenceScores | None = None
     passage_scores_trusted: bool = False
     against: Sequence[Passage] = ()
-    copies: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
 Plan = tuple[FramingState, list[Perspective], str]

@@ -88,24 +88,16 @@ def _each_text_once(
     brief: Brief, against: Sequence[int], passages: Mapping[int, Passage], same: Mapping[int, int]
 ) -> Brief:
     """Returns the brief with the passages for and against that the writer gets. Each text occurs once."""
-    copies = [i for i in same if i not in brief.support]  # not judged, because each text is judged once
+    mine = _distinct_texts([p.id for p in brief.passages], same)
+    clear = [i for i in mine if brief.support[i] >= CLEAR][:CLEAR_PASSAGES]
+    weak = [i for i in mine if brief.support[i] < CLEAR][: max(0, FILLED_PASSAGES - len(clear))]
+    opposed = _distinct_texts(against, same)[: OPPOSING_PASSAGES if brief.contrary else OBJECTING_PASSAGES]
+    return replace(brief, passages=[passages[i] for i in (*clear, *weak)], against=[passages[i] for i in opposed])
 
-    def texts_of(ids: Sequence[int]) -> list[list[int]]:
-        texts: dict[int, list[int]] = {}
-        for i in (*ids, *copies):
-            texts.setdefault(same[i], []).append(i)
-        return [own for own in texts.values() if own[0] in ids]
 
-    mine = texts_of([p.id for p in brief.passages])
-    clear = [ids for ids in mine if brief.support[ids[0]] >= CLEAR][:CLEAR_PASSAGES]
-    weak = [ids for ids in mine if brief.support[ids[0]] < CLEAR][: max(0, FILLED_PASSAGES - len(clear))]
-    opposed = texts_of(against)[: OPPOSING_PASSAGES if brief.contrary else OBJECTING_PASSAGES]
-    return replace(
-        brief,
-        passages=[passages[ids[0]] for ids in (*clear, *weak)],
-        against=[passages[ids[0]] for ids in opposed],
-        copies={ids[0]: ids[1:] for ids in (*clear, *weak, *opposed)},
-    )
+def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
+    """Returns the ids without passages that copy an earlier one."""
+    return list({same[i]: i for i in reversed(ids)}.values())[::-1]
 
 
 def deduplicated(claims: Sequence[Claim]) -> list[Claim]:

@@ -282,15 +282,15 @@ def _claim_sentences(text: str) -> list[str]:
 
 
 def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passage], mine: int) -> Claim:
-    """Returns the claim with passage ids in place of numbers; copies of the passages are cited too. A claim with
-    only unknown numbers cites nothing, so verification drops the claim. mine: the first `mine` passages of `shown`
+    """Returns the claim with passage ids in place of numbers. A claim with only unknown numbers cites nothing, so
+    verification drops the claim. mine: the first `mine` passages of `shown`
     support the side."""
     numbers = [n for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:CITED_PASSAGES]
     own = [shown[n - 1].id for n in numbers]
     claim = Claim(
         perspective=brief.perspective["id"],
         text=one_line(text),
-        passages=[*own, *(copy for i in own for copy in brief.copies.get(i, ()))],
+        passages=own,
         support=max((brief.support.get(i, 0.0) for i in own), default=0.0),
         role="case",
         written=True,

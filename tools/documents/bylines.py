@@ -54,12 +54,15 @@ _NO_AUTHOR = re.compile(
 
 def properties_byline(properties: Mapping[str, str], blocks: Sequence[Block]) -> dict[str, str]:
     """Returns 'date' and 'author' from a file's properties. Refuses authors that are programs, accounts or single
-    words. Without a date the day when the file was made ('made') counts, unless the first blocks name another year."""
+    words. Without a date the day when the file was made ('made') counts, unless the first blocks name a day or another
+    year."""
     parts = re.split(r"\s*[;\n]\s*", properties.get("author", "")[:_LONGEST].strip())
     author = ", ".join(part for part in parts if " " in part and not _NO_AUTHOR.search(part))
     date, made = (date_of_cell(properties.get(name, "")) for name in ("date", "made"))
-    years = re.findall(r"\b(?:19|20)\d\d\b", " ".join(block.text[:_LONGEST] for block in blocks[:_HEAD]))
-    return {"date": date or (made if {made[:4]}.issuperset(years) else ""), "author": author}
+    head = " ".join(block.text[:_LONGEST] for block in blocks[:_HEAD])
+    years = re.findall(r"\b(?:19|20)\d\d\b", head)
+    dated = any(len(date_of_cell(day)) == 10 for day in _WRITTEN.findall(head))
+    return {"date": date or ("" if dated or not {made[:4]}.issuperset(years) else made), "author": author}
 
 
 def read_byline(blocks: Sequence[Block]) -> dict[str, str]:

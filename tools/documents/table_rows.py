@@ -102,7 +102,9 @@ def _row_document(
         first = where.removeprefix(f"{name}, ")
         return SourceError(f"{row.where}: {first} already has the id '{id_}'; this row was skipped.")
     named = " ".join(filter(None, map(of.get, ("author", "surname"))))
-    author = "" if _NO_NAME.fullmatch(named) else named or (of.get("role") and of.get("id"))
+    # 'R12, resident' names a respondent. '12, resident' does not.
+    respondent = "" if of.get("id", "").isdigit() else of.get("role") and of.get("id")
+    author = "" if _NO_NAME.fullmatch(named) else named or respondent
     of["author"] = ", ".join(filter(None, (author, of.get("role"), of.get("organisation"))))
     date = date_of_cell(of.get("date", ""))
     counts.update(["unreadable dates"] if of.get("date") and not date else [])

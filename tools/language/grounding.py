@@ -288,11 +288,14 @@ def content_overlap(claim: str, passage: str) -> float:
     return len(asked & _content_stems(passage)) / len(asked) if asked else 0.0
 
 
+_SAYING = frozenset(stems("say write report argue tell state note add warn think deny"))
+
+
 def best_evidence(claim: str, passage: str) -> str:
     """Returns the passage's sentence with the most content words of the claim. Adds a second sentence if it has a
-    number of the claim, or two words of the claim, that the first sentence lacks. The sentences are in the passage's
-    order. `SENTENCE_GAP` separates them."""
-    sentences, asked = split_sentences(passage), _content_stems(claim)
+    number of the claim, or two words of the claim, that the first sentence lacks. Verbs of saying do not count, because
+    claims name their speaker. The sentences are in the passage's order. `SENTENCE_GAP` separates them."""
+    sentences, asked = split_sentences(passage), _content_stems(claim) - _SAYING
     if not sentences:
         return ""
     words = [asked & _content_stems(s) for s in sentences]

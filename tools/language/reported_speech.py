@@ -120,8 +120,8 @@ def speaker_of(passage: Passage, quote: str) -> str:
 def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> str:
     """Returns the person or body that the passage reports as the sentence's speaker: 'Ana Pereira' for '"…", said Ana
     Pereira'. An uncertain name begins with `PROBABLY`. Returns '' if the passage's author says the sentence. Returns
-    `UNNAMED` for a quotation without a name, or if several people say the sentences. sentence: one or more sentences of
-    the passage, with `SENTENCE_GAP` between distant ones. spoken: the passage has one speaker, and 'he' and 'she' mean
+    `UNNAMED` for a quotation without a name, or if several people, but not the author, say the sentences. sentence: one or
+    more sentences of the passage, with `SENTENCE_GAP` between distant ones. spoken: the passage has one speaker, and 'he' and 'she' mean
     this speaker."""
     text = "\n".join(" ".join(line.split()) for line in passage.splitlines())
     said = " ".join(sentence.split())
@@ -129,7 +129,7 @@ def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> st
     if said not in flat and SENTENCE_GAP in said:
         parts = [part for part in said.split(SENTENCE_GAP) if part in flat]
         speakers = {reported_speaker(part, passage, spoken=spoken) for part in parts}
-        return UNNAMED if len(speakers) > 1 else "".join(speakers)
+        return "" if "" in speakers else UNNAMED if len(speakers) > 1 else "".join(speakers)
     begin = flat.find(said)
     if begin < 0 or not said:
         return ""
