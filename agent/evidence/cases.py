@@ -122,7 +122,18 @@ def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
 async def quotations(models: Models, brief: Brief) -> list[Claim]:
     """Returns quotations of the sentences that argue most clearly for the side."""
     reading = brief.sentence_scores or (await score_sentences(models, [brief]))[0]
-    return [_claim(brief, reading, i) for i in _pick(reading, _groups(reading, brief.responses), brief.limit)]
+    quotes = map(reading.quote, _pick(reading, _groups(reading, brief.responses), brief.limit))
+    return [
+        Claim(
+            perspective=brief.perspective["id"],
+            text=quote["text"],
+            shown=quote["shown"],
+            passages=[quote["passage"]],
+            support=quote["support"],
+            role="case",
+        )
+        for quote in quotes
+    ]
 
 
 def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> list[int]:
@@ -158,18 +169,6 @@ def _groups(reading: SentenceScores, responses: Sequence[ScoredResponse]) -> lis
     speeches = [(u.passage.document, u.passage.speaker) for u in reading.units]
     found = {s: known[u.passage.id] for s, u in zip(speeches, reading.units, strict=True) if u.passage.id in known}
     return [*map(found.get, speeches)]
-
-
-def _claim(brief: Brief, reading: SentenceScores, at: int) -> Claim:
-    quote = reading.quote(at)
-    return Claim(
-        perspective=brief.perspective["id"],
-        text=quote["text"],
-        shown=quote["shown"],
-        passages=[quote["passage"]],
-        support=quote["support"],
-        role="case",
-    )
 
 
 NOT_WRITTEN = "The answer was not written"

@@ -32,7 +32,7 @@ from agent.limits import (
 from agent.options import RunOptions, run_options
 from agent.providers.inference import CachedJudge, Models
 from agent.stage_interfaces import Providers
-from agent.stages.stage import fall_back_to_own_judge, report, stage
+from agent.stages.stage import EMBEDDED, fall_back_to_own_judge, report, stage
 from agent.state import (
     OF_NO_PERSPECTIVE,
     OTHER_WAYS,
@@ -362,6 +362,8 @@ async def add_quotations(checks: ClaimVerifier, held: Sequence[Claim], limit: in
     state, shown = checks.state, {c["perspective"] for c in held if not c.get("objection")}
     passed, _ = await checks.verify_claims([q for q in state.get("quotations", []) if q["perspective"] not in shown])
     drafted = {c["perspective"] for c in state["drafts"] if not c.get("objection")}
+    embedded = state.get("served_by", {}).get("write", EMBEDDED).startswith(EMBEDDED)
+    told = any(n["stage"] == "write" for n in state.get("notes", []))  # another note tells why nothing was written
     filling: list[Claim] = []
     for perspective in (p for p in state.get("perspectives", []) if p["id"] not in shown):
         mine = [q for q in passed if q["perspective"] == perspective["id"]][:limit]
@@ -372,16 +374,9 @@ async def add_quotations(checks: ClaimVerifier, held: Sequence[Claim], limit: in
         if mine:
             brief = "Quotations stand in for what the model wrote."
             current_log().note("degraded", f"{what}: its sources are quoted instead.", brief)
-        elif own not in drafted and _by_model(checks) and _covered(state, own):
+        elif own not in drafted and not (embedded or told) and _covered(state, own):
             current_log().note("degraded", f"{what}.")
     return filling
-
-
-def _by_model(checks: ClaimVerifier) -> bool:
-    """Whether a model wrote, without a failure that another note tells."""
-    embedded = checks.state.get("served_by", {}).get("write", "embedded").startswith("embedded")
-    told = any(n["stage"] == "write" for n in checks.state.get("notes", []))
-    return checks.providers.quote is not None and not embedded and not told
 
 
 def _covered(state: RunState, side: str) -> bool:
@@ -427,21 +422,15 @@ async def _coverage(
     """Returns the coverage of each perspective from judged sentences and cited passages, and a map from each passage to
     the first passage with the same content. claims: None if nothing was written."""
     judged, read = state.get("coverage", {}), state.get("sentence_evidence", {})
-
-    def cited_by(perspective: str) -> list[int] | None:
-        if claims is None:
-            return None
-        return [i for c in claims if c["perspective"] == perspective and in_case(c) for i in c["passages"]]
-
-    def covered(same: Mapping[int, int]) -> dict[str, Coverage]:
-        return {p: coverage_of(e, passages, read=read.get(p), cited=cited_by(p), same=same) for p, e in judged.items()}
-
-    passages: dict[int, Passage] = {}
-    counted = {i for c in covered({}).values() for i in c["ids"]}
+    evidence = {p: read.get(p, coverage) for p, coverage in judged.items()}
+    cited: dict[str, list[int] | None] = dict.fromkeys(judged)
+    if claims is not None:
+        cited = {p: [i for c in claims if c["perspective"] == p and in_case(c) for i in c["passages"]] for p in judged}
+    counted = {i for p, e in evidence.items() for i in (*e["ids"], *(cited[p] or ()))}
     theses = {r["thesis"]["passage"] for r in state.get("responses", [])}
     passages = await asyncio.to_thread(providers.passages, counted | theses)
     same = await paraphrase_groups(providers.models, passages, passages)
-    return covered(same), same
+    return {p: coverage_of(e, passages, cited=cited[p], same=same) for p, e in evidence.items()}, same
 
 
 def with_theses(claims: list[Claim]) -> list[Claim]:
