@@ -1,4 +1,4 @@
-"""Attribution lines below quotations, rows of opposing claims, and the list of documents that were read."""
+"""Attribution lines below quotations."""
 
 import re
 from textwrap import shorten
@@ -112,6 +112,3 @@ def _where_said(source: Citation, who: str) -> list[str]:
 
 def _published(source: Citation) -> str:
     return source.publisher or document_title(source, source.document_id)
-
-
-# Documents that were read

@@ -74,7 +74,7 @@ class Vote:
 
 def answer_page(answer: Answer) -> Page:
     blocks = [*lead_blocks(answer), *body_blocks(answer)]
-    sources = {c.number: strip_control_characters(source_line(c)) for c in answer.citations}
+    sources = {c.number: source_line(c) for c in answer.citations}
     return [
         (b.kind, b.labelled_text, [sources[n] for n in b.citations or ()]) for b in blocks if b.kind not in _NOT_SHOWN
     ]
@@ -88,13 +88,8 @@ def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
     for passage in ranked[: len(cited)]:
         sentences = split_sentences(prose_text(passage.text))
         quote = max(sentences, key=lambda sentence: len(asked & set(stems(sentence))), default=passage.text)
-        lines.append(
-            (
-                "case",
-                f"“{strip_control_characters(quote)}”",
-                [strip_control_characters(source_line(citation_of(0, passage, quote, None)))],
-            )
-        )
+        source = source_line(citation_of(0, passage, quote, None))
+        lines.append(("case", f"“{strip_control_characters(quote)}”", [source]))
     return lines
 
 

@@ -78,18 +78,9 @@ def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
     line, own = wording.coverage_line(answer, side), wording.quoted_heading(side)
     cited, speaker = (own.citations, own.speaker) if own else (None, "")
     said_by = attribution.numbered_source_lines(answer, own) if own else ()
+    heading, label = wording.side_heading(answer, side), wording.side_label(answer, side)
     return _without_empty(
-        OutlineBlock(
-            "head",
-            wording.side_heading(answer, side),
-            cited,
-            False,
-            wording.side_label(answer, side),
-            None,
-            speaker,
-            (),
-            said_by,
-        ),
+        OutlineBlock("head", heading, cited, label=label, speaker=speaker, said_by=said_by),
         OutlineBlock("strength", wording.evidence_counts(answer, side)),
         *(_claim_block(answer, "thesis", c) for c in wording.claims_below_heading(side) if c.role == "thesis"),
         *(_claim_block(answer, "case", c) for c in wording.claims_below_heading(side) if c.role != "thesis"),
@@ -128,11 +119,8 @@ def source_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
 
 def document_blocks(answer: Answer) -> list[OutlineBlock]:
     """Returns the count of documents, then each document that was read, grouped by file."""
-    listed = (
-        [OutlineBlock("document", document_list.documents_headline(answer))]
-        if (files := document_list.documents_by_file(answer))
-        else []
-    )
+    files = document_list.documents_by_file(answer)
+    listed = [OutlineBlock("document", document_list.documents_headline(answer)) for _ in files[:1]]
     for name, rows in files:
         listed += [OutlineBlock("document", document_list.file_line(name, rows))] if name else []
         lines = ((document_list.document_line(answer, row, name), row.quoted or None) for row in rows)
@@ -274,7 +262,7 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
     if not explain and not search_completed(note.kind for note in answer.notes if note.brief):
         page.wrap(as_installed(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain"))
     if answer.citations:
-        page.wrap(wording.strip_control_characters(wording.closing_line(answer, run=answer.run_id[:6])))
+        page.wrap(wording.closing_line(answer, run=answer.run_id[:6]))
     page.wrap(as_installed("More sources: python -m agent ingest YOUR_FOLDER --collection mine"))
 
 

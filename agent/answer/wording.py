@@ -182,12 +182,8 @@ def shown_sentence(sentence: AnswerClaim | ResponseSentence) -> str:
 def supporting_quotes(answer: Answer, citation: Citation) -> list[str]:
     """Returns the source's quotes that support written claims. Quoted claims are left out: the answer shows them."""
     quoted = {c.text for c in (*answer.also, *(c for s in answer.perspectives for c in s.all_claims)) if c.quoted}
-    quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)])
-    return (
-        [balanced_marks(strip_control_characters(q)) for q in quotes if q not in quoted]
-        if citation.support is not None
-        else []
-    )
+    quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)] if citation.support is not None else [])
+    return [balanced_marks(strip_control_characters(q)) for q in quotes if q not in quoted]
 
 
 def citation_numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> str:
@@ -260,10 +256,8 @@ def source_line(citation: Citation) -> str:
     named = f"{citation.file}, {citation.document_id}" if citation.file else citation.document_id
     place = ", ".join(filter(None, (citation.url or named, where)))
     title = ", ".join(filter(None, (citation.speaker, citation.title.rstrip("."))))
-    return (
-        " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part)
-        + f" {place}"
-    )
+    sentences = [part if part.endswith((".", "!", "?")) else f"{part}." for part in (title, about) if part]
+    return strip_control_characters(" ".join([*sentences, place]))
 
 
 def problem_line(notes: Sequence[Note]) -> str:
@@ -294,7 +288,7 @@ def closing_line(answer: Answer, *, run: str = "", asked: str = "") -> str:
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd
         line += f"; {tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}")
-    return f"{line}. Run {run}." if run else f"{line}."
+    return strip_control_characters(f"{line}. Run {run}." if run else f"{line}.")
 
 
 def provider_kinds(answer: Answer) -> list[str]:
