@@ -149,8 +149,9 @@ def build_served(parts: AgentParts) -> "Graph":
 
     graph = StateGraph(ServedState, context_schema=Options, input_schema=ServedQuestion, output_schema=ServedAnswer)
     stages = _stages(parts, build_graph(parts.providers))
-    nodes: list[tuple[str, Node]] = [("check", partial(_check, parts)), ("stages", stages)]
-    graph.add_sequence([*nodes, ("answer", partial(_answer, parts))])
+    check: Node = partial(_check, parts)
+    answer: Node = partial(_answer, parts)
+    graph.add_sequence([("check", check), ("stages", stages), ("answer", answer)])
     graph.add_edge(START, "check")
     return graph.compile(name="steelman")
 
