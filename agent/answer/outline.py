@@ -95,7 +95,7 @@ def sideless_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]
     first, folded = answer.also[:FIRST_ALSO], answer.also[FIRST_ALSO:]
     more = f"{len(folded)} more:" if explain else f"{len(folded)} more: {wording.WHERE_MORE}"
     return _without_empty(
-        *(OutlineBlock("head", "", label=wording.also_heading(answer)) for _ in first[:1] if answer.perspectives),
+        *(OutlineBlock("head", wording.also_heading(answer)) for _ in first[:1] if answer.perspectives),
         *(_claim_block(answer, "also", c) for c in first),
         *(OutlineBlock("folded", more) for _ in folded[:1]),
         *(_claim_block(answer, "also", c) for c in folded if explain),
@@ -180,13 +180,7 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
     title, *lead = lead_blocks(answer)
     page.strong(*textwrap.wrap(title.text, page.width))
     page.blocks(*lead)
-    first = wording.is_sideless(answer)
-    if first:
-        _also(page, answer, explain)
-    for side in answer.perspectives:
-        _side(page, answer, side)
-    if not first:
-        _also(page, answer, explain)
+    _body(page, body_blocks(answer, explain))
     _sources(page, answer, explain)
     if explain:
         _listed(page, wording.DOCUMENTS, document_blocks(answer))
@@ -211,27 +205,24 @@ class _Page:
             self.wrap(_terminal_text(block), _FIRST.get(block.kind, ""))
 
 
-def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
-    head, strength, *rest = side_blocks(answer, side)
-    tag, text = f"{head.label.upper():<{len(_INDENT)}}", _terminal_text(head)
-    page.lines.append("")
-    if text:
-        first, *more = textwrap.wrap(text, page.width - len(_INDENT) - 2)
-        page.strong(f"{tag}{first}", *(_INDENT + line for line in more))
-        rest = [strength, *rest]
-    else:
-        page.wrap(strength.text, tag)
-    page.blocks(*rest)
-
-
-def _also(page: _Page, answer: Answer, explain: bool) -> None:
-    for block in sideless_blocks(answer, explain):
-        if block.kind in ("head", "how_to"):
-            page.lines.append("")
-        if block.kind == "head":
-            page.strong(block.label.upper())
-        else:
+def _body(page: _Page, blocks: Sequence[OutlineBlock]) -> None:
+    """Adds the sides and the sentences of no side. A side's label stands left of its statement, or of its strength."""
+    tag = _INDENT
+    for block in blocks:
+        text = _terminal_text(block)
+        page.lines += [""] if block.kind in ("head", "how_to") else []
+        if block.kind == "strength":
+            page.wrap(text, tag)
+        elif block.kind != "head":
             page.blocks(block)
+        elif not block.label:
+            page.strong(text.upper())
+        else:
+            tag = f"{block.label.upper():<{len(_INDENT)}}"
+            if text:
+                first, *more = textwrap.wrap(text, page.width - len(_INDENT) - 2)
+                page.strong(f"{tag}{first}", *(_INDENT + line for line in more))
+                tag = _INDENT
 
 
 def _listed(page: _Page, head: str, blocks: Sequence[OutlineBlock]) -> None:
