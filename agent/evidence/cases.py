@@ -5,8 +5,9 @@ and most similar to the question. Similar responses form a group (`tools.selecti
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,21 +146,15 @@ def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> l
     among = np.flatnonzero(reading.case)
     order = [int(i) for i in among[np.argsort(-reading.quality[among], kind="stable")]]
     sources = [u.passage.source for u in reading.units]
+    kinds: tuple[Sequence[object], ...] = (sources, groups, range(len(sources)))
     chosen: list[int] = []
-
-    def take(candidates: Iterable[int]) -> None:
-        for i in candidates:
-            same = [j for j in chosen if reading.units[j].passage.id == reading.units[i].passage.id]
-            nearest = max((float(reading.vectors[i] @ reading.vectors[j]) for j in chosen), default=-1.0)
-            overlaps = any(_overlap(reading, i, j) for j in same)
-            if len(chosen) < most and nearest < REPEATS and len(same) < QUOTES_PER_PASSAGE and not overlaps:
-                chosen.append(i)
-
-    def new(of: Sequence[object]) -> Iterator[int]:
-        return (i for i in order if of[i] not in [of[j] for j in chosen])
-
-    for turn in (new(sources), new(groups), order):
-        take(turn)
+    for kind, i in product(kinds, order):
+        same = [j for j in chosen if reading.units[j].passage.id == reading.units[i].passage.id]
+        nearest = max((float(reading.vectors[i] @ reading.vectors[j]) for j in chosen), default=-1.0)
+        repeats = nearest >= REPEATS or any(_overlap(reading, i, j) for j in same)
+        is_new = kind[i] not in [kind[j] for j in chosen] and not repeats
+        if len(chosen) < most and is_new and len(same) < QUOTES_PER_PASSAGE:
+            chosen.append(i)
     return chosen
 
 
