@@ -83,7 +83,7 @@ def answer_page(answer: Answer) -> Page:
 def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
     """Returns as many of the first passages as the answer cites. The sentence with most of the question's words
     represents its passage."""
-    cited = {i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
+    cited = {q.passage_id for c in answer.citations for q in c.quotations}
     asked, lines = set(stems(answer.neutral_question)), list[tuple[str, str, Sequence[str]]]()
     for passage in ranked[: len(cited)]:
         sentences = split_sentences(prose_text(passage.text))
