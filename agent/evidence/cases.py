@@ -12,18 +12,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from agent import limits
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.evidence.sentences import score_sentences, speeches_of
-from agent.limits import (
-    CLEAR_PASSAGES,
-    FILLED_PASSAGES,
-    OBJECTING_PASSAGES,
-    OPPOSING_PASSAGES,
-    QUOTES_PER_PASSAGE,
-    REPEATS,
-    RESPONSE_EVIDENCE,
-    SAME_RESPONSE,
-)
 from agent.providers.inference import Models
 from agent.stage_interfaces import Brief, Providers, SentenceScores
 from agent.state import Claim, RunState, ScoredResponse, contrary_statements, quotes_of
@@ -98,9 +89,9 @@ def _each_text_once(
         return [own for own in texts.values() if own[0] in ids]
 
     mine = texts_of([p.id for p in brief.passages])
-    clear = [ids for ids in mine if brief.support[ids[0]] >= CLEAR][:CLEAR_PASSAGES]
-    weak = [ids for ids in mine if brief.support[ids[0]] < CLEAR][: max(0, FILLED_PASSAGES - len(clear))]
-    opposed = texts_of(against)[: OPPOSING_PASSAGES if brief.contrary else OBJECTING_PASSAGES]
+    clear = [ids for ids in mine if brief.support[ids[0]] >= CLEAR][: limits.CLEAR_PASSAGES]
+    weak = [ids for ids in mine if brief.support[ids[0]] < CLEAR][: max(0, limits.FILLED_PASSAGES - len(clear))]
+    opposed = texts_of(against)[: limits.OPPOSING_PASSAGES if brief.contrary else limits.OBJECTING_PASSAGES]
     return replace(
         brief,
         passages=[passages[ids[0]] for ids in (*clear, *weak)],
@@ -151,9 +142,9 @@ def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> l
     for kind, i in product(kinds, order):
         same = [j for j in chosen if reading.units[j].passage.id == reading.units[i].passage.id]
         nearest = max((float(reading.vectors[i] @ reading.vectors[j]) for j in chosen), default=-1.0)
-        repeats = nearest >= REPEATS or any(_overlap(reading, i, j) for j in same)
+        repeats = nearest >= limits.REPEATS or any(_overlap(reading, i, j) for j in same)
         is_new = kind[i] not in [kind[j] for j in chosen] and not repeats
-        if len(chosen) < most and is_new and len(same) < QUOTES_PER_PASSAGE:
+        if len(chosen) < most and is_new and len(same) < limits.QUOTES_PER_PASSAGE:
             chosen.append(i)
     return chosen
 
@@ -210,7 +201,7 @@ def _thesis_and_evidence(reading: SentenceScores, here: NDArray[np.int_]) -> lis
     found = [int(here[np.argmax(np.where(case, score, -np.inf))])]
     relevance = reading.vectors @ reading.vectors[found[0]]
     for i in sorted((int(i) for i in here[case]), key=lambda i: -float(relevance[i])):
-        if len(found) <= RESPONSE_EVIDENCE and not any(_overlap(reading, i, j) for j in found):
+        if len(found) <= limits.RESPONSE_EVIDENCE and not any(_overlap(reading, i, j) for j in found):
             found.append(i)
     return found
 
@@ -231,7 +222,7 @@ def _grouped(brief: Brief, reading: SentenceScores, found: Sequence[list[int]]) 
         sources = {reading.units[i].passage.source for i in theses}
         return -len(sources), -max(float(reading.confidence[i]) for i in theses)
 
-    ordered = sorted(group_theses(vectors, reading.question_vector, threshold=SAME_RESPONSE), key=weight)
+    ordered = sorted(group_theses(vectors, reading.question_vector, threshold=limits.SAME_RESPONSE), key=weight)
     return [
         ScoredResponse(
             perspective=brief.perspective["id"],
