@@ -133,18 +133,7 @@ def _judge_changed(state: RunState) -> bool:
     return state.get("judge", "") != state.get("scored_by", "")
 
 
-_STAGES: dict[str, Stage[Any]] = {
-    "frame": frame,
-    "lookup": lookup,
-    "expand": expand,
-    "review": review,
-    "retrieve": retrieve,
-    "judge": judge,
-    "requery": requery,
-    "select": select,
-    "write": write,
-    "verify": verify,
-}
+_STAGES: tuple[Stage[Any], ...] = (frame, lookup, expand, review, retrieve, judge, requery, select, write, verify)
 
 
 def build_graph(
@@ -152,8 +141,8 @@ def build_graph(
 ) -> "CompiledStateGraph[RunState, RunOptions, RunState, RunState]":
     """Returns the compiled graph. Without a checkpointer the graph stores nothing."""
     graph = StateGraph(RunState, context_schema=RunOptions)
-    for name, node in _STAGES.items():
-        graph.add_node(name, partial(node, providers))
+    for node in _STAGES:
+        graph.add_node(node.__name__, partial(node, providers))
     graph.add_edge(START, "frame")
     graph.add_conditional_edges("frame", after_frame)
     graph.add_edge("expand", "review")

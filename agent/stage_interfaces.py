@@ -57,9 +57,9 @@ class Brief:
     """The input of a writer for one perspective.
 
     passages: best first. contrary: the statement of the contrary perspective, or empty. support, opposing: the judge's
-    probabilities by passage id, for the perspective and for its contrary. limit: number of quotations wanted. reading:
-    the scored sentences of both perspectives' passages. responses: what the perspective's documents answer; groups with
-    the most independent sources come first.
+    probabilities by passage id, for the perspective and for its contrary. limit: number of quotations wanted.
+    sentence_scores: the scored sentences of both perspectives' passages. responses: what the perspective's documents
+    answer; groups with the most independent sources come first.
 
     passage_scores_trusted: the scores come from a judge that reads passages better than `judge` reads sentences.
     Then only passages that it found for the perspective are in `passages`, nothing else is quoted, and its verdicts

@@ -51,7 +51,7 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
             above, line = st.container(), st.container(horizontal=True, wrap=False, vertical_alignment="center")
             if st.session_state.pop("told", False):  # an answered text leaves the field
                 st.session_state[f"question{shown}"] = ""
-            new = "Ask something else …" if shown else "Should schools ban smartphones?"
+            new = "Ask something else …" if shown else EXAMPLE
             example = "Ask a follow-up …" if thread else new
             seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
             with line if shown else above:

@@ -171,7 +171,7 @@ def opened(answer: Answer) -> Citation | None:
 def source(service: PageService, run: RunRow, answer: Answer, citation: Citation) -> None:
     """Shows the open source: its passage and buttons for further actions."""
     *_, words, opener = st.session_state[ask_view.SOURCE]
-    passages = service.passages([citation.passage_id, *(q.passage_id for q in citation.more)])
+    passages = service.passages([q.passage_id for q in citation.quotations])
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(f"<b>[{citation.number}]</b>")
         key, back = "close-source", (_NONE, opener)

@@ -28,9 +28,9 @@ def about_of(citation: Citation) -> str:
 
 
 def _passages(citation: Citation, passages: Mapping[int, Passage], words: Sequence[str]) -> str:
-    quotes = {citation.passage_id: [citation.quote]}
-    for more in citation.more:
-        quotes.setdefault(more.passage_id, []).append(more.quote)
+    quotes: dict[int, list[str]] = {}
+    for quotation in citation.quotations:
+        quotes.setdefault(quotation.passage_id, []).append(quotation.quote)
     alone = {i: wanted for i, said in quotes.items() if (wanted := [q for q in said if q in words])}
     shown = [
         f"{_place(passages[i])}<blockquote>{marked(passages[i].text, said)}</blockquote>"

@@ -87,10 +87,7 @@ class CitationNumbering:
         known = self.citations.get(key)
         if known is None:
             self.citations[key] = citation_of(len(self.citations) + 1, passage, quote, support)
-        elif (passage.id, quote) not in {
-            (known.passage_id, known.quote),
-            *((q.passage_id, q.quote) for q in known.more),
-        }:
+        elif (passage.id, quote) not in [(q.passage_id, q.quote) for q in known.quotations]:
             where = shared_fields(passage, Quotation) | {"speaker": known.speaker}
             extra = Quotation(passage_id=passage.id, quote=quote, support=support, **where)
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})

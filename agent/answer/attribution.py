@@ -1,10 +1,10 @@
-"""Attribution lines below quotations, rows of opposing claims, and the list of documents that were read."""
+"""Attribution lines below quotations."""
 
 import re
 from textwrap import shorten
 
 from agent.answer.document_list import document_title
-from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation, Quotation
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.wording import (
     LONGEST_IN_SHORT,
     LONGEST_NAME,
@@ -33,7 +33,7 @@ def source_lines(answer: Answer, claim: AnswerClaim) -> list[tuple[int, str]]:
 
 def quotes_behind(claim: AnswerClaim, source: Citation) -> list[str]:
     """Returns the source's quotations that support the claim; all its quotations if the answer does not say which."""
-    quoted = [source.quote, *(more.quote for more in source.more)]
+    quoted = [quotation.quote for quotation in source.quotations]
     return [q for q in quoted if q == claim.text or q in claim.evidence] or quoted
 
 
@@ -75,9 +75,8 @@ def short_attribution(answer: Answer, claim: AnswerClaim) -> str:
 
 
 def _in_one_line(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
-    quoted: list[Citation | Quotation] = [source, *source.more]
     quotes = quotes_behind(claim, source)
-    places = [where for where in quoted if where.quote in quotes]
+    places = [where for where in source.quotations if where.quote in quotes]
     if claim.quoted:  # the page is unknown if several quotations of the source could be meant
         places = places[:1] if len(quotes) == 1 else []
     pages = [page_numbers(where) for where in places]
@@ -112,6 +111,3 @@ def _where_said(source: Citation, who: str) -> list[str]:
 
 def _published(source: Citation) -> str:
     return source.publisher or document_title(source, source.document_id)
-
-
-# Documents that were read

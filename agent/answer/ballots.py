@@ -74,7 +74,7 @@ class Vote:
 
 def answer_page(answer: Answer) -> Page:
     blocks = [*lead_blocks(answer), *body_blocks(answer)]
-    sources = {c.number: strip_control_characters(source_line(c)) for c in answer.citations}
+    sources = {c.number: source_line(c) for c in answer.citations}
     return [
         (b.kind, b.labelled_text, [sources[n] for n in b.citations or ()]) for b in blocks if b.kind not in _NOT_SHOWN
     ]
@@ -83,18 +83,13 @@ def answer_page(answer: Answer) -> Page:
 def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
     """Returns as many of the first passages as the answer cites. The sentence with most of the question's words
     represents its passage."""
-    cited = {i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
+    cited = {q.passage_id for c in answer.citations for q in c.quotations}
     asked, lines = set(stems(answer.neutral_question)), list[tuple[str, str, Sequence[str]]]()
     for passage in ranked[: len(cited)]:
         sentences = split_sentences(prose_text(passage.text))
         quote = max(sentences, key=lambda sentence: len(asked & set(stems(sentence))), default=passage.text)
-        lines.append(
-            (
-                "case",
-                f"“{strip_control_characters(quote)}”",
-                [strip_control_characters(source_line(citation_of(0, passage, quote, None)))],
-            )
-        )
+        source = source_line(citation_of(0, passage, quote, None))
+        lines.append(("case", f"“{strip_control_characters(quote)}”", [source]))
     return lines
 
 

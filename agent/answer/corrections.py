@@ -21,9 +21,7 @@ from agent.answer.model import (
     CoverageLine,
     DocumentStance,
     Note,
-    Quotation,
     ResponseGroup,
-    shared_fields,
     side_strength,
     sort_documents,
 )
@@ -163,8 +161,7 @@ class _CorrectedParts:
                 update={"answers": answers, "answered_by": [t for t in claim.answered_by if t not in texts]}
             )
 
-        stay = [kept(c) for c in stay]
-        return [*stay, *(c.model_copy(update=new) for c in come.values())]
+        return [*map(kept, stay), *(c.model_copy(update=new) for c in come.values())]
 
     def side(self, side: AnswerPerspective) -> AnswerPerspective | None:
         """Returns the side. If its statement was a moved quotation, the side's next quotation becomes the statement.
@@ -197,7 +194,7 @@ class _CorrectedParts:
         """Returns the citation without unused words. Moved words lose their support, because the judge gave it for
         another side."""
         words, said = {m.claim.text for m in self.moved if m.claim.quoted}, {c.text for c in shown}
-        whole = _quotations(citation)
+        whole = citation.quotations
         quotations = [q for q in whole if q.quote not in words or q.quote in said] or whole
         first, *more = (q.model_copy(update={"support": None}) if q.quote in words else q for q in quotations)
         return citation.model_copy(update={**dict(first), "more": more})
@@ -253,9 +250,5 @@ def _placed(answer: Answer) -> Iterator[tuple[ClaimPlace, AnswerClaim]]:
 
 def _passages(answer: Answer, claim: AnswerClaim) -> set[int]:
     """Returns the ids of the passages that a quoted claim cites; empty for a written claim."""
-    cited = [q for c in answer.citations if c.number in claim.citations for q in _quotations(c)]
+    cited = [q for c in answer.citations if c.number in claim.citations for q in c.quotations]
     return {q.passage_id for q in cited if q.quote == claim.text}
-
-
-def _quotations(citation: Citation) -> list[Quotation]:
-    return [Quotation(**shared_fields(citation, Quotation)), *citation.more]

@@ -96,8 +96,7 @@ def surest_passage(
     """Returns id and text of the document's surest quotation. Without a quotation it returns the surest judged passage,
     otherwise (0, '')."""
     cited = [c for c in answer.citations if c.number in document.quoted]
-    found = [(c.support or 0, c.passage_id, c.quote) for c in cited]
-    found += [(q.support or 0, q.passage_id, q.quote) for c in cited for q in c.more]
+    found = [(q.support or 0, q.passage_id, q.quote) for c in cited for q in c.quotations]
     if not found:
         own = document.collection, document.id, document.file
         read = [(e.support, e.passage) for e in judged()]

@@ -55,11 +55,7 @@ def to_markdown(
             lines += [*(line for item in items for line in item), ""]
         else:
             lines += [line for item in items for line in (*item, "")]
-    lines.append(
-        escape_markdown(
-            strip_control_characters(closing_line(answer, run=answer.run_id if remote else "", asked=asked))
-        )
-    )
+    lines.append(escape_markdown(closing_line(answer, run=answer.run_id if remote else "", asked=asked)))
     return "\n".join(lines) + "\n"
 
 
@@ -160,7 +156,7 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: S
                 paragraph.add_run(_xml(line)).font.size = Pt(9)
             for words in supporting_quotes(answer, block.source) if block.source else ():
                 document.add_paragraph(_xml(f"“{words}”"), style="List Bullet")
-    document.add_paragraph(_xml(strip_control_characters(closing_line(answer, asked=asked))))
+    document.add_paragraph(_xml(closing_line(answer, asked=asked)))
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()

@@ -146,7 +146,7 @@ def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective |
 
 def stance_of_quotation(answer: Answer, words: str) -> QuotedStance | None:
     """Returns the perspective that the quoted words support, and the opposing statement; None for words of no side."""
-    cited = {c.number for c in answer.citations if words in (c.quote, *(q.quote for q in c.more))}
+    cited = {c.number for c in answer.citations if any(q.quote == words for q in c.quotations)}
     claims = [(side, claim) for side in answer.perspectives for claim in side.all_claims]
     quoted = [found for found in claims if found[1].text == words]
     for side, claim in quoted or [f for f in claims if not f[1].quoted and cited & {*f[1].citations}]:
@@ -247,7 +247,7 @@ def single_source(answer: Answer, what: str) -> CommandReply:
 
 
 def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> CommandReply:
-    numbered = {i: c.number for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
+    numbered = {q.passage_id: c.number for c in answer.citations for q in c.quotations}
     lines = []
     for said, passage in found:
         by = f" – {passage.said_by or passage.title}" if passage.said_by or passage.title else ""

@@ -196,6 +196,11 @@ class Citation(SourceFacts, _Location):
     file: str = ""
     more: list[Quotation] = Field(default_factory=list)
 
+    @property
+    def quotations(self) -> list[Quotation]:
+        """All cited words, the first included."""
+        return [Quotation(**shared_fields(self, Quotation)), *self.more]
+
 
 class DocumentStance(AnswerModel):
     """A document's stance on one side. 'against' occurs only for a side without an opposing side."""

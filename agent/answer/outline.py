@@ -78,18 +78,9 @@ def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
     line, own = wording.coverage_line(answer, side), wording.quoted_heading(side)
     cited, speaker = (own.citations, own.speaker) if own else (None, "")
     said_by = attribution.numbered_source_lines(answer, own) if own else ()
+    heading, label = wording.side_heading(answer, side), wording.side_label(answer, side)
     return _without_empty(
-        OutlineBlock(
-            "head",
-            wording.side_heading(answer, side),
-            cited,
-            False,
-            wording.side_label(answer, side),
-            None,
-            speaker,
-            (),
-            said_by,
-        ),
+        OutlineBlock("head", heading, cited, label=label, speaker=speaker, said_by=said_by),
         OutlineBlock("strength", wording.evidence_counts(answer, side)),
         *(_claim_block(answer, "thesis", c) for c in wording.claims_below_heading(side) if c.role == "thesis"),
         *(_claim_block(answer, "case", c) for c in wording.claims_below_heading(side) if c.role != "thesis"),
@@ -104,7 +95,7 @@ def sideless_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]
     first, folded = answer.also[:FIRST_ALSO], answer.also[FIRST_ALSO:]
     more = f"{len(folded)} more:" if explain else f"{len(folded)} more: {wording.WHERE_MORE}"
     return _without_empty(
-        *(OutlineBlock("head", "", label=wording.also_heading(answer)) for _ in first[:1] if answer.perspectives),
+        *(OutlineBlock("head", wording.also_heading(answer)) for _ in first[:1] if answer.perspectives),
         *(_claim_block(answer, "also", c) for c in first),
         *(OutlineBlock("folded", more) for _ in folded[:1]),
         *(_claim_block(answer, "also", c) for c in folded if explain),
@@ -128,11 +119,8 @@ def source_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
 
 def document_blocks(answer: Answer) -> list[OutlineBlock]:
     """Returns the count of documents, then each document that was read, grouped by file."""
-    listed = (
-        [OutlineBlock("document", document_list.documents_headline(answer))]
-        if (files := document_list.documents_by_file(answer))
-        else []
-    )
+    files = document_list.documents_by_file(answer)
+    listed = [OutlineBlock("document", document_list.documents_headline(answer)) for _ in files[:1]]
     for name, rows in files:
         listed += [OutlineBlock("document", document_list.file_line(name, rows))] if name else []
         lines = ((document_list.document_line(answer, row, name), row.quoted or None) for row in rows)
@@ -192,13 +180,7 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
     title, *lead = lead_blocks(answer)
     page.strong(*textwrap.wrap(title.text, page.width))
     page.blocks(*lead)
-    first = wording.is_sideless(answer)
-    if first:
-        _also(page, answer, explain)
-    for side in answer.perspectives:
-        _side(page, answer, side)
-    if not first:
-        _also(page, answer, explain)
+    _body(page, body_blocks(answer, explain))
     _sources(page, answer, explain)
     if explain:
         _listed(page, wording.DOCUMENTS, document_blocks(answer))
@@ -223,27 +205,24 @@ class _Page:
             self.wrap(_terminal_text(block), _FIRST.get(block.kind, ""))
 
 
-def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
-    head, strength, *rest = side_blocks(answer, side)
-    tag, text = f"{head.label.upper():<{len(_INDENT)}}", _terminal_text(head)
-    page.lines.append("")
-    if text:
-        first, *more = textwrap.wrap(text, page.width - len(_INDENT) - 2)
-        page.strong(f"{tag}{first}", *(_INDENT + line for line in more))
-        rest = [strength, *rest]
-    else:
-        page.wrap(strength.text, tag)
-    page.blocks(*rest)
-
-
-def _also(page: _Page, answer: Answer, explain: bool) -> None:
-    for block in sideless_blocks(answer, explain):
-        if block.kind in ("head", "how_to"):
-            page.lines.append("")
-        if block.kind == "head":
-            page.strong(block.label.upper())
-        else:
+def _body(page: _Page, blocks: Sequence[OutlineBlock]) -> None:
+    """Adds the sides and the sentences of no side. A side's label stands left of its statement, or of its strength."""
+    tag = _INDENT
+    for block in blocks:
+        text = _terminal_text(block)
+        page.lines += [""] if block.kind in ("head", "how_to") else []
+        if block.kind == "strength":
+            page.wrap(text, tag)
+        elif block.kind != "head":
             page.blocks(block)
+        elif not block.label:
+            page.strong(text.upper())
+        else:
+            tag = f"{block.label.upper():<{len(_INDENT)}}"
+            if text:
+                first, *more = textwrap.wrap(text, page.width - len(_INDENT) - 2)
+                page.strong(f"{tag}{first}", *(_INDENT + line for line in more))
+                tag = _INDENT
 
 
 def _listed(page: _Page, head: str, blocks: Sequence[OutlineBlock]) -> None:
@@ -274,7 +253,7 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
     if not explain and not search_completed(note.kind for note in answer.notes if note.brief):
         page.wrap(as_installed(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain"))
     if answer.citations:
-        page.wrap(wording.strip_control_characters(wording.closing_line(answer, run=answer.run_id[:6])))
+        page.wrap(wording.closing_line(answer, run=answer.run_id[:6]))
     page.wrap(as_installed("More sources: python -m agent ingest YOUR_FOLDER --collection mine"))
 
 

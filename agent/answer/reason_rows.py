@@ -4,10 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from agent.answer.model import AnswerPerspective
-from agent.answer.wording import (
-    claims_below_heading,
-    reason_label,
-)
+from agent.answer.wording import claims_below_heading, reason_label
 from tools.language.grounding import stems
 
 

@@ -182,12 +182,8 @@ def shown_sentence(sentence: AnswerClaim | ResponseSentence) -> str:
 def supporting_quotes(answer: Answer, citation: Citation) -> list[str]:
     """Returns the source's quotes that support written claims. Quoted claims are left out: the answer shows them."""
     quoted = {c.text for c in (*answer.also, *(c for s in answer.perspectives for c in s.all_claims)) if c.quoted}
-    quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)])
-    return (
-        [balanced_marks(strip_control_characters(q)) for q in quotes if q not in quoted]
-        if citation.support is not None
-        else []
-    )
+    quotes = dict.fromkeys(q.quote for q in citation.quotations if citation.support is not None)
+    return [balanced_marks(strip_control_characters(q)) for q in quotes if q not in quoted]
 
 
 def citation_numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> str:
@@ -230,13 +226,13 @@ def queries_tried(answer: Answer, side: AnswerPerspective, line: CoverageLine) -
     return "Looked for: " + " · ".join(tried) if tried and line.status != "supported" else ""
 
 
-def location_in_source(words: Citation | Quotation | Passage) -> str:
+def location_in_source(words: Quotation | Passage) -> str:
     """Returns 'p. 14, “Costs”'; empty if page and heading are unknown."""
     section = f"“{shorten(words.section, LONGEST_NAME, placeholder=' …')}”" if words.section else ""
     return ", ".join(filter(None, (page_numbers(words), section)))
 
 
-def page_numbers(words: Citation | Quotation | Passage) -> str:
+def page_numbers(words: Quotation | Passage) -> str:
     """Returns 'p. 14' or 'pp. 14–15'; empty without pages."""
     pages = f"pp. {words.page}–{words.last_page}" if words.last_page > words.page else f"p. {words.page}"
     return pages if words.page else ""
@@ -255,15 +251,12 @@ def source_line(citation: Citation) -> str:
     """Returns one line with speaker, title, publisher, kind, date and place of a source."""
     on = date_unless_in_title(citation.title, citation.date)
     about = ", ".join(filter(None, [citation.publisher, source_kind(citation), on]))
-    places = [location_in_source(citation), *(location_in_source(quotation) for quotation in citation.more)]
-    where = "; ".join(dict.fromkeys(filter(None, places)))
+    where = "; ".join(dict.fromkeys(filter(None, map(location_in_source, citation.quotations))))
     named = f"{citation.file}, {citation.document_id}" if citation.file else citation.document_id
     place = ", ".join(filter(None, (citation.url or named, where)))
     title = ", ".join(filter(None, (citation.speaker, citation.title.rstrip("."))))
-    return (
-        " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part)
-        + f" {place}"
-    )
+    sentences = [part if part.endswith((".", "!", "?")) else f"{part}." for part in (title, about) if part]
+    return strip_control_characters(" ".join([*sentences, place]))
 
 
 def problem_line(notes: Sequence[Note]) -> str:
@@ -294,7 +287,7 @@ def closing_line(answer: Answer, *, run: str = "", asked: str = "") -> str:
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd
         line += f"; {tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}")
-    return f"{line}. Run {run}." if run else f"{line}."
+    return strip_control_characters(f"{line}. Run {run}." if run else f"{line}.")
 
 
 def provider_kinds(answer: Answer) -> list[str]:

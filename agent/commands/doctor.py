@@ -150,12 +150,12 @@ def _off(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "other encoder", "STEELMAN_ENCODER, or STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL"
 
 
+@dataclass(frozen=True)
 class _Checks:
     """Checks by part: each returns a description or raises."""
 
-    def __init__(self, settings: Settings, opened: Providers | None) -> None:
-        self.settings = settings
-        self._opened = opened
+    settings: Settings
+    _opened: Providers | None
 
     def data(self) -> str:
         with self._store() as store:

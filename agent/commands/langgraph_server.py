@@ -70,6 +70,9 @@ class ServedState(ServedQuestion, ServedAnswer, total=False):
     ended: RunState  # stages: the agent's last state
 
 
+Node = Callable[..., Awaitable[ServedState]]
+
+
 class RefusedError(ValueError):
     """Carries an error's text to the client. The server hides the text of other types."""
 
@@ -146,35 +149,30 @@ def build_served(parts: AgentParts) -> "Graph":
 
     graph = StateGraph(ServedState, context_schema=Options, input_schema=ServedQuestion, output_schema=ServedAnswer)
     stages = _stages(parts, build_graph(parts.providers))
-    graph.add_sequence([("check", _check(parts)), ("stages", stages), ("answer", _answer(parts))])
+    check: Node = partial(_check, parts)
+    answer: Node = partial(_answer, parts)
+    graph.add_sequence([("check", check), ("stages", stages), ("answer", answer)])
     graph.add_edge(START, "check")
     return graph.compile(name="steelman")
 
 
-Node = Callable[..., Awaitable[ServedState]]
-
-
-def _check(parts: AgentParts) -> Node:
+async def _check(parts: AgentParts, state: ServedState, runtime: Runtime[Any]) -> ServedState:
     """Refuses invalid questions before any search and returns the first state."""
-
-    async def check(state: ServedState, runtime: Runtime[Any]) -> ServedState:
-        with _refusing():
-            options = await asyncio.to_thread(read_options, partial(default_options, parts), runtime.context)
-            question, earlier = cast(str, state.get("question")), cast(object, state.get("earlier", []))
-            if not isinstance(earlier, list) or not all(isinstance(text, str) for text in [question, *earlier]):
-                raise InputError('the input is not {"question": "…"}, or {"question": "…", "earlier": ["…"]}.')
-            last = [Answer.model_validate(state["answer"])] if state.get("answer") else []
-            opening = await prepare_run(
-                question,
-                options,
-                parts.providers,
-                earlier=[*options.earlier, *earlier],
-                answers=lambda: last,
-                in_thread=asyncio.to_thread,
-            )
-        return ServedState(opening=opening, options=options.to_dict())
-
-    return check
+    with _refusing():
+        options = await asyncio.to_thread(read_options, partial(default_options, parts), runtime.context)
+        question, earlier = cast(str, state.get("question")), cast(object, state.get("earlier", []))
+        if not isinstance(earlier, list) or not all(isinstance(text, str) for text in [question, *earlier]):
+            raise InputError('the input is not {"question": "…"}, or {"question": "…", "earlier": ["…"]}.')
+        last = [Answer.model_validate(state["answer"])] if state.get("answer") else []
+        opening = await prepare_run(
+            question,
+            options,
+            parts.providers,
+            earlier=[*options.earlier, *earlier],
+            answers=lambda: last,
+            in_thread=asyncio.to_thread,
+        )
+    return ServedState(opening=opening, options=options.to_dict())
 
 
 def _stages(parts: AgentParts, agent: "Graph") -> Node:
@@ -197,27 +195,18 @@ def _stages(parts: AgentParts, agent: "Graph") -> Node:
     return stages
 
 
-def _answer(parts: AgentParts) -> Node:
+async def _answer(parts: AgentParts, state: ServedState, runtime: Runtime[Any]) -> ServedState:
     """Builds the public answer and deletes what was stored for the run."""
-
-    async def answer(state: ServedState, runtime: Runtime[Any]) -> ServedState:
-        options = RunOptions.from_dict(state["options"])
-        took = time.time() - state["began"]
-        made = await build_answer(_run_id(runtime), state["ended"], options, parts.providers, took)
-        await asyncio.to_thread(_forget, parts.store, run_id())
-        return ServedState(answer=made.model_dump(mode="json"), markdown=to_markdown(made))
-
-    return answer
+    server_run = (runtime.execution_info and runtime.execution_info.run_id) or uuid.uuid4().hex
+    options, took = RunOptions.from_dict(state["options"]), time.time() - state["began"]
+    made = await build_answer(server_run, state["ended"], options, parts.providers, took)
+    await asyncio.to_thread(_forget, parts.store, run_id())
+    return ServedState(answer=made.model_dump(mode="json"), markdown=to_markdown(made))
 
 
 def _forget(store: Store, thread: str) -> None:
     store.web.forget(thread)
     store.kept.forget(thread)
-
-
-def _run_id(runtime: Runtime[Any]) -> str:
-    """Returns the server's run id."""
-    return (runtime.execution_info and runtime.execution_info.run_id) or uuid.uuid4().hex
 
 
 @contextmanager

@@ -5,24 +5,16 @@ and most similar to the question. Similar responses form a group (`tools.selecti
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agent import limits
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.evidence.sentences import score_sentences, speeches_of
-from agent.limits import (
-    CLEAR_PASSAGES,
-    FILLED_PASSAGES,
-    OBJECTING_PASSAGES,
-    OPPOSING_PASSAGES,
-    QUOTES_PER_PASSAGE,
-    REPEATS,
-    RESPONSE_EVIDENCE,
-    SAME_RESPONSE,
-)
 from agent.providers.inference import Models
 from agent.stage_interfaces import Brief, Providers, SentenceScores
 from agent.state import Claim, RunState, ScoredResponse, contrary_statements, quotes_of
@@ -89,15 +81,20 @@ def _each_text_once(
 ) -> Brief:
     """Returns the brief with the passages for and against that the writer gets. Each text occurs once."""
     mine = _distinct_texts([p.id for p in brief.passages], same)
-    clear = [i for i in mine if brief.support[i] >= CLEAR][:CLEAR_PASSAGES]
-    weak = [i for i in mine if brief.support[i] < CLEAR][: max(0, FILLED_PASSAGES - len(clear))]
-    opposed = _distinct_texts(against, same)[: OPPOSING_PASSAGES if brief.contrary else OBJECTING_PASSAGES]
+    clear = [i for i in mine if brief.support[i] >= CLEAR][: limits.CLEAR_PASSAGES]
+    weak = [i for i in mine if brief.support[i] < CLEAR][: max(0, limits.FILLED_PASSAGES - len(clear))]
+    opposed = _distinct_texts(against, same)[
+        : limits.OPPOSING_PASSAGES if brief.contrary else limits.OBJECTING_PASSAGES
+    ]
     return replace(brief, passages=[passages[i] for i in (*clear, *weak)], against=[passages[i] for i in opposed])
 
 
 def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
     """Returns the ids without passages that copy an earlier one."""
-    return list({same[i]: i for i in reversed(ids)}.values())[::-1]
+    first: dict[int, int] = {}
+    for i in ids:
+        first.setdefault(same[i], i)
+    return list(first.values())
 
 
 def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
@@ -114,7 +111,18 @@ def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
 async def quotations(models: Models, brief: Brief) -> list[Claim]:
     """Returns quotations of the sentences that argue most clearly for the side."""
     reading = brief.sentence_scores or (await score_sentences(models, [brief]))[0]
-    return [_claim(brief, reading, i) for i in _pick(reading, _groups(reading, brief.responses), brief.limit)]
+    quotes = map(reading.quote, _pick(reading, _groups(reading, brief.responses), brief.limit))
+    return [
+        Claim(
+            perspective=brief.perspective["id"],
+            text=quote["text"],
+            shown=quote["shown"],
+            passages=[quote["passage"]],
+            support=quote["support"],
+            role="case",
+        )
+        for quote in quotes
+    ]
 
 
 def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> list[int]:
@@ -126,21 +134,15 @@ def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> l
     among = np.flatnonzero(reading.case)
     order = [int(i) for i in among[np.argsort(-reading.quality[among], kind="stable")]]
     sources = [u.passage.source for u in reading.units]
+    kinds: tuple[Sequence[object], ...] = (sources, groups, range(len(sources)))
     chosen: list[int] = []
-
-    def take(candidates: Iterable[int]) -> None:
-        for i in candidates:
-            same = [j for j in chosen if reading.units[j].passage.id == reading.units[i].passage.id]
-            nearest = max((float(reading.vectors[i] @ reading.vectors[j]) for j in chosen), default=-1.0)
-            overlaps = any(_overlap(reading, i, j) for j in same)
-            if len(chosen) < most and nearest < REPEATS and len(same) < QUOTES_PER_PASSAGE and not overlaps:
-                chosen.append(i)
-
-    def new(of: Sequence[object]) -> Iterator[int]:
-        return (i for i in order if of[i] not in [of[j] for j in chosen])
-
-    for turn in (new(sources), new(groups), order):
-        take(turn)
+    for kind, i in product(kinds, order):
+        same = [j for j in chosen if reading.units[j].passage.id == reading.units[i].passage.id]
+        nearest = max((float(reading.vectors[i] @ reading.vectors[j]) for j in chosen), default=-1.0)
+        repeats = nearest >= limits.REPEATS or any(_overlap(reading, i, j) for j in same)
+        is_new = kind[i] not in [kind[j] for j in chosen] and not repeats
+        if len(chosen) < most and is_new and len(same) < limits.QUOTES_PER_PASSAGE:
+            chosen.append(i)
     return chosen
 
 
@@ -150,18 +152,6 @@ def _groups(reading: SentenceScores, responses: Sequence[ScoredResponse]) -> lis
     speeches = [(u.passage.document, u.passage.speaker) for u in reading.units]
     found = {s: known[u.passage.id] for s, u in zip(speeches, reading.units, strict=True) if u.passage.id in known}
     return [*map(found.get, speeches)]
-
-
-def _claim(brief: Brief, reading: SentenceScores, at: int) -> Claim:
-    quote = reading.quote(at)
-    return Claim(
-        perspective=brief.perspective["id"],
-        text=quote["text"],
-        shown=quote["shown"],
-        passages=[quote["passage"]],
-        support=quote["support"],
-        role="case",
-    )
 
 
 NOT_WRITTEN = "The answer was not written"
@@ -208,7 +198,7 @@ def _thesis_and_evidence(reading: SentenceScores, here: NDArray[np.int_]) -> lis
     found = [int(here[np.argmax(np.where(case, score, -np.inf))])]
     relevance = reading.vectors @ reading.vectors[found[0]]
     for i in sorted((int(i) for i in here[case]), key=lambda i: -float(relevance[i])):
-        if len(found) <= RESPONSE_EVIDENCE and not any(_overlap(reading, i, j) for j in found):
+        if len(found) <= limits.RESPONSE_EVIDENCE and not any(_overlap(reading, i, j) for j in found):
             found.append(i)
     return found
 
@@ -229,7 +219,7 @@ def _grouped(brief: Brief, reading: SentenceScores, found: Sequence[list[int]]) 
         sources = {reading.units[i].passage.source for i in theses}
         return -len(sources), -max(float(reading.confidence[i]) for i in theses)
 
-    ordered = sorted(group_theses(vectors, reading.question_vector, threshold=SAME_RESPONSE), key=weight)
+    ordered = sorted(group_theses(vectors, reading.question_vector, threshold=limits.SAME_RESPONSE), key=weight)
     return [
         ScoredResponse(
             perspective=brief.perspective["id"],

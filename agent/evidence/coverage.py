@@ -75,17 +75,15 @@ def coverage_of(
     evidence: PassageEvidence,
     passages: Mapping[int, Passage],
     *,
-    read: PassageEvidence | None = None,
     cited: Sequence[int] | None = None,
     same: Mapping[int, int] = MappingProxyType({}),
 ) -> Coverage:
     """Returns how well the evidence covers its perspective.
 
-    read: passages with quotable sentences; they replace the evidence from judging whole passages. cited: passages of
-    verified claims; they count too. Without a cited passage the status is at best 'thin'. same: maps each passage to
-    the first passage with the same content. Passages with the same content count once; a cited passage is preferred.
+    cited: passages of verified claims; they count too. Without a cited passage the status is at best 'thin'. same: maps
+    each passage to the first passage with the same content. Passages with the same content count once; a cited passage
+    is preferred.
     """
-    evidence = read or evidence
     ids = evidence["ids"]
     if cited is not None:
         counted = list(dict.fromkeys([*ids, *cited]))

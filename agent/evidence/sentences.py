@@ -12,17 +12,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from agent import limits
 from agent.evidence.coverage import counter_rank
-from agent.limits import (
-    ECHO,
-    LEAST_SUPPORT,
-    MOST_RESCORED,
-    ON_POINT,
-    ON_TOPIC,
-    ON_TOPIC_IN_PASSAGE,
-    RESCORING_SHARE,
-    UNCLEAR_FACTOR,
-)
 from agent.providers.inference import CachedJudge, Models
 from agent.stage_interfaces import Brief, SentenceScores
 from agent.state import Perspective, judge_form
@@ -112,7 +103,7 @@ def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Returns which texts support the first perspective at all and do not support the second. stances: (n, 2)."""
     lean, _ = stance_log_odds(stances)
     with np.errstate(invalid="ignore"):  # unjudged texts support nothing
-        return np.asarray((stances[:, 0] >= LEAST_SUPPORT) & (lean >= AGAINST_ITSELF))
+        return np.asarray((stances[:, 0] >= limits.LEAST_SUPPORT) & (lean >= AGAINST_ITSELF))
 
 
 PEOPLE_SPEAK = (
@@ -149,8 +140,8 @@ async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[Sente
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
     closely = [d for d in disputes if d.closely]
     for number, dispute in enumerate(closely):
-        with share_of_time(RESCORING_SHARE / (len(closely) - number)):
-            scored = await _rescored(dispute, MOST_RESCORED // len(closely))
+        with share_of_time(limits.RESCORING_SHARE / (len(closely) - number)):
+            scored = await _rescored(dispute, limits.MOST_RESCORED // len(closely))
         readings |= zip(dispute.places, scored, strict=True)
     return [readings[i] for i in range(len(briefs))]
 
@@ -250,9 +241,9 @@ async def _unscored(models: Models, brief: Brief, units: list[QuotablePart], vec
     near = np.maximum(nearness[:, 0], nearness[:, 2])
     best = best_of_passage(units, near)
     grounds = _relevance_features(brief, units, vectors, best, best_of_passage(units, nearness[:, 2]))
-    about = (near >= ON_TOPIC) | ((best >= ON_TOPIC) & (near >= ON_TOPIC_IN_PASSAGE))
+    about = (near >= limits.ON_TOPIC) | ((best >= limits.ON_TOPIC) & (near >= limits.ON_TOPIC_IN_PASSAGE))
     if brief.framing["form"] == "counter":
-        about = (nearness[:, 1] < ECHO) & (about | (nearness[:, 1] >= ON_POINT))
+        about = (nearness[:, 1] < limits.ECHO) & (about | (nearness[:, 1] >= limits.ON_POINT))
     return _Unscored(brief, units, vectors, known[2], nearness, grounds, about)
 
 
@@ -341,4 +332,4 @@ def _quotation_quality(
         rank = np.array([counter_rank(float(s), float(n)) for s, n in zip(sure, nearness[:, 1], strict=True)])
     else:
         rank = sure * (0.7 + 0.3 * np.maximum(0.0, nearness[:, 0]))
-    return np.asarray(rank * np.where([u.clear for u in units], 1.0, UNCLEAR_FACTOR), np.float64)
+    return np.asarray(rank * np.where([u.clear for u in units], 1.0, limits.UNCLEAR_FACTOR), np.float64)

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import chain, zip_longest
 from typing import Any
 
 from agent.providers.inference import Models
@@ -84,9 +85,8 @@ class WebSearch:
             else:
                 found.answered += 1
                 rankings.append([r for r in answer if self.lists.is_allowed(r.url)])
-        longest = max(map(len, rankings), default=0)
         best: dict[str, WebResult] = {}
-        for result in (r[rank] for rank in range(longest) for r in rankings if rank < len(r)):
+        for result in filter(None, chain.from_iterable(zip_longest(*rankings))):
             best.setdefault(normalise_url(result.url), result)
         return self.lists.order(list(best.values()))
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from agent.evidence.cases import quotations
+from agent.options import EXAMPLE
 from agent.providers.from_settings import (
     STAGES,
     build_chat_models,
@@ -138,18 +139,14 @@ def _remotes(settings: Settings, chats: dict[str, ChatModel], models: Models, we
     )
 
 
-_QUESTION = "Should schools ban smartphones?"
-
-
 async def warm_up(providers: Providers) -> None:
     """Loads the embedded providers, so that the first question does not wait. Sends no request."""
     models = providers.models
-    await providers.frame(_QUESTION, [])
+    await providers.frame(EXAMPLE, [])
     if models.remote_judge is None:
-        await models.judge().support([Pair(_QUESTION, _QUESTION)])
-        await models.judge().stances(
-            [Pair(f"Yes: {_QUESTION}", _QUESTION, f"No: {_QUESTION}", form="answer")], closely=True
-        )
+        pair = Pair(f"Yes: {EXAMPLE}", EXAMPLE, f"No: {EXAMPLE}", form="answer")
+        await models.judge().support([pair])
+        await models.judge().stances([pair], closely=True)
     if not providers.searched_elsewhere() and providers.store.has_collection(SAMPLES):
-        vector = (await models.encode_queries([_QUESTION]))[0]
-        await asyncio.to_thread(providers.search.search, _QUESTION, vector, [SAMPLES], 1)
+        vector = (await models.encode_queries([EXAMPLE]))[0]
+        await asyncio.to_thread(providers.search.search, EXAMPLE, vector, [SAMPLES], 1)

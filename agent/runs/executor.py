@@ -27,6 +27,7 @@ from tools.net.langsmith import langsmith_scope
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
+    Graph = CompiledStateGraph[RunState, RunOptions, RunState, RunState]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -84,9 +85,6 @@ def resume_command(run_id: str) -> str:
     """Returns the command that continues the run."""
     return as_installed(f"python -m agent ask --resume {run_id}")
 
-
-if TYPE_CHECKING:
-    Graph = CompiledStateGraph[RunState, RunOptions, RunState, RunState]
 
 _LOG = logging.getLogger("steelman.runs")
 HEARTBEAT_SECONDS = 2.0

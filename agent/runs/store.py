@@ -15,13 +15,6 @@ from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
 from tools.store.run_passages import RunPassages, WebPassages, drop_stored_copies
 
-
-def is_alive(heartbeat: float | None) -> bool:
-    """Whether the run's owner still works. A heartbeat far in the future does not count, because the clock was set
-    back."""
-    return heartbeat is not None and abs(time.time() - heartbeat) <= STALE_SECONDS
-
-
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
 """Without a heartbeat for so long, another process may continue the run."""
@@ -51,32 +44,18 @@ class RunEvent:
 
 
 @dataclass(frozen=True)
-class RunRow:
-    """A run. stored: the answer's JSON. moves: a reader's corrections, the target by claim key."""
+class RunHealth:
+    """A run's status, its last heartbeat (seconds since the epoch) and its error."""
 
-    id: str
-    thread: str
-    question: str
-    options: dict[str, Any]
     status: RunStatus
-    created_at: str
-    finished_at: str | None
-    owner: str | None
     heartbeat: float | None
     error: str | None
-    stored: str | None
-    person: str
-    moves: Mapping[str, str] = field(default_factory=dict)
-
-    @cached_property
-    def answer(self) -> Answer | None:
-        """The answer with the corrections."""
-        return apply_corrections(Answer.model_validate_json(self.stored), self.moves) if self.stored else None
 
     @property
     def held(self) -> bool:
-        """Whether a process works on the run or has not released it."""
-        return is_alive(self.heartbeat)
+        """Whether a process works on the run or has not released it. A heartbeat far in the future does not count,
+        because the clock was set back."""
+        return self.heartbeat is not None and abs(time.time() - self.heartbeat) <= STALE_SECONDS
 
     @property
     def abandoned(self) -> bool:
@@ -92,6 +71,27 @@ class RunRow:
     def state(self) -> str:
         """The status in words."""
         return "interrupted" if self.interrupted else self.status
+
+
+@dataclass(frozen=True)
+class RunRow(RunHealth):
+    """A run. stored: the answer's JSON. moves: a reader's corrections, the target by claim key."""
+
+    id: str
+    thread: str
+    question: str
+    options: dict[str, Any]
+    created_at: str
+    finished_at: str | None
+    owner: str | None
+    stored: str | None
+    person: str
+    moves: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def answer(self) -> Answer | None:
+        """The answer with the corrections."""
+        return apply_corrections(Answer.model_validate_json(self.stored), self.moves) if self.stored else None
 
 
 class RunStore:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from agent.runs.store import VISIBLE_RUNS, RunStatus, is_alive
+from agent.runs.store import VISIBLE_RUNS, RunHealth
 from tools.store.database import Database
 
 _THREADS = f"""
@@ -25,10 +25,10 @@ _THREADS = f"""
 """
 
 
-@dataclass(frozen=True, slots=True)
-class RunThread:
-    """A question with its follow-ups. name: the first question unless renamed. runs, own: runs, and the person's.
-    first, latest: run ids. at: last activity (ISO, UTC)."""
+@dataclass(frozen=True)
+class RunThread(RunHealth):
+    """A question with its follow-ups, and the health of its newest run. name: the first question unless renamed. runs,
+    own: runs, and the person's. first, latest: run ids. at: last activity (ISO, UTC)."""
 
     id: str
     name: str
@@ -37,15 +37,6 @@ class RunThread:
     first: str
     latest: str
     at: str
-    status: RunStatus
-    heartbeat: float | None
-    error: str | None
-
-    @property
-    def state(self) -> str:
-        """The newest run's status in a word."""
-        gone = self.error if self.status == "cancelled" else not is_alive(self.heartbeat)
-        return "interrupted" if gone and self.status in ("cancelled", "running") else self.status
 
 
 class ThreadStore:

@@ -17,16 +17,8 @@ from langgraph.types import interrupt
 from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, Field
 
+from agent import limits
 from agent.evidence.coverage import search_store
-from agent.limits import (
-    ANSWERS_QUESTION,
-    MINED_PASSAGES,
-    MOST_MINED_ANSWERS,
-    MOST_OTHER_SIDES,
-    MOST_REVIEWED_SIDES,
-    MOST_SIDES,
-    SAME_SIDE,
-)
 from agent.options import RunOptions, check_question, run_options
 from agent.providers.inference import Models
 from agent.stage_interfaces import Expander, Framer, Plan, Planner, Providers
@@ -118,14 +110,14 @@ _SAME_ANSWER = 0.6
 
 async def mine_answers(models: Models, question: str, passages: Sequence[Passage]) -> list[Perspective]:
     """Returns the different answers to an open question. Each cluster of answering sentences gives one statement."""
-    read = (s for p in passages[:MINED_PASSAGES] for s in passage_sentences(p))
+    read = (s for p in passages[: limits.MINED_PASSAGES] for s in passage_sentences(p))
     alone = (s for s in read if is_self_contained(s.text) and not takes_no_side(s.text))
     sentences = [s for s in alone if _ANSWERS.search(_REASON.split(_CONDITION.sub("", s.text))[0])]  # main clauses
     if not sentences:
         return []
     vectors = await models.encode_sentences(sentences)
     nearness = vectors @ (await models.encode([question]))[0]
-    centres = _centres(sentences, vectors, nearness)[:MOST_MINED_ANSWERS]
+    centres = _centres(sentences, vectors, nearness)[: limits.MOST_MINED_ANSWERS]
     return [
         Perspective(id=f"p{i}", name=_name(s), statement=s, stance="other", contrary="", origin="sources")
         for i, s in enumerate(centres, start=1)
@@ -203,7 +195,7 @@ async def ask_for_plan(
         question=as_data("question", question),
         earlier=f"Asked before in this conversation, oldest first:\n{before}" if before else "",
         leads=f"What the documents speak of, a sentence from each:\n{shown}" if shown else "",
-        most=str(MOST_SIDES),
+        most=str(limits.MOST_SIDES),
     )
     texts = " ".join([question, *earlier]), planned.question
     about, found = ({*analyzer().analyze(text)} - KEYWORD_STOP_WORDS for text in texts)
@@ -289,19 +281,19 @@ async def _sides(
     near, vectors = vectors[1:] @ vectors[0], vectors[1:]
     chosen: list[Perspective] = []
     for answer in sides_of_question(framing):
-        mine = [i for i, s in enumerate(sides) if s.stance == answer["stance"] and near[i] >= ANSWERS_QUESTION]
+        mine = [i for i, s in enumerate(sides) if s.stance == answer["stance"] and near[i] >= limits.ANSWERS_QUESTION]
         nearest = sides[max(mine, key=lambda i: float(near[i]))] if mine else None
         chosen.append(_perspective(answer["id"], nearest, answer["contrary"]) if nearest else answer)
     kept: list[int] = []
     for i, side in enumerate(sides):
-        near_kept = (j for j in kept if framing["form"] != "choice" and vectors[i] @ vectors[j] >= SAME_SIDE)
+        near_kept = (j for j in kept if framing["form"] != "choice" and vectors[i] @ vectors[j] >= limits.SAME_SIDE)
         same = (same_polarity(side.statement, sides[j].statement) for j in near_kept)
         if (side.stance == "other" or framing["form"] not in ANSWERS) and not any(same):
             kept.append(i)
             chosen.append(_perspective(f"p{len(chosen) + 1}", side.model_copy(update={"stance": "other"})))
     if len(chosen) < (1 if framing["form"] == "open" else 2):
         raise ProviderReplyError(f"{model.name} gave fewer than two different perspectives.")
-    return chosen[: 2 + MOST_OTHER_SIDES if framing["form"] in ANSWERS else MOST_SIDES]
+    return chosen[: 2 + limits.MOST_OTHER_SIDES if framing["form"] in ANSWERS else limits.MOST_SIDES]
 
 
 async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[Passage]) -> list[Perspective]:
@@ -360,9 +352,9 @@ def reviewed_perspectives(edited: object, planned: Sequence[Perspective] = ()) -
     """
     if not isinstance(edited, list) or not edited:
         raise InputError("at least one side is needed to search for. Send a list of sides, each with a statement.")
-    if len(edited) > MOST_REVIEWED_SIDES:
+    if len(edited) > limits.MOST_REVIEWED_SIDES:
         raise InputError(
-            f"at most {MOST_REVIEWED_SIDES} sides can be searched for at once, not {len(edited)}. Drop some."
+            f"at most {limits.MOST_REVIEWED_SIDES} sides can be searched for at once, not {len(edited)}. Drop some."
         )
     named = {str(given.get("id")) for given in edited if isinstance(given, dict)}
     perspectives = [_reviewed_perspective(i, given, named) for i, given in enumerate(edited, start=1)]

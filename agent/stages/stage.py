@@ -7,6 +7,7 @@ requires has no fallback: its failure ends the run. A server that is down is ask
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from langgraph.config import get_config
@@ -46,6 +47,7 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
     """
 
     def decorate(node: Stage[S]) -> Stage[S]:
+        @wraps(node)
         async def run(providers: Providers, state: S, runtime: Runtime[RunOptions]) -> RunState:
             started = time.time()
             report(runtime, "stage", stage=name)

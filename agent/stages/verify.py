@@ -16,23 +16,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from langgraph.runtime import Runtime
 
+from agent import limits
 from agent.evidence.cases import deduplicated
 from agent.evidence.coverage import coverage_of, paraphrase_groups
 from agent.evidence.sentences import closer_stances, stances_to, supports_perspective, with_denial
-from agent.limits import (
-    ACCEPTED,
-    BARELY_SAYS_CLAIM,
-    CHECK_SHARE,
-    CLEARLY_OPPOSED,
-    SAME_CLAIM,
-    SAYS_CLAIM,
-    SEARCHED_PASSAGES,
-    VERIFY_GRACE_SECONDS,
-)
 from agent.options import RunOptions, run_options
 from agent.providers.inference import CachedJudge, Models
 from agent.stage_interfaces import Providers
-from agent.stages.stage import fall_back_to_own_judge, report, stage
+from agent.stages.stage import EMBEDDED, fall_back_to_own_judge, report, stage
 from agent.state import (
     OF_NO_PERSPECTIVE,
     OTHER_WAYS,
@@ -85,7 +76,7 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     except DeadlineError as exc:
         current_log().note("failed", f"What could not be checked was left out: {exc}")
         with suppress(TimeoutError):  # cached verdicts come at once
-            async with asyncio.timeout(VERIFY_GRACE_SECONDS):
+            async with asyncio.timeout(limits.VERIFY_GRACE_SECONDS):
                 quoted = await add_quotations(checks, held, options.claims_per_side)
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
@@ -178,7 +169,7 @@ class _Draft:
 
     def accepted_by(self, vote: ClaimVerdict) -> bool:
         support = 1.0 if vote.answered and self.is_verbatim else vote.said
-        return support >= ACCEPTED and (not self.side or vote.serves >= ACCEPTED)
+        return support >= limits.ACCEPTED and (not self.side or vote.serves >= limits.ACCEPTED)
 
     def verdict(self, trusted: bool) -> "Claim | FailedCheck":
         """Returns the claim if it holds, otherwise the failed check. A doubtful claim needs two acceptances, any other
@@ -188,7 +179,7 @@ class _Draft:
         if not answered or (self.doubtful and trusted and len(answered) == len(accepting) == 1 and not self.is_crux):
             return "unchecked"
         if len(accepting) < 1 + self.doubtful or (self.doubtful and not trusted):
-            return "side" if not accepting and min(v.said for v in answered) >= ACCEPTED else "source"
+            return "side" if not accepting and min(v.said for v in answered) >= limits.ACCEPTED else "source"
         ids, support = [p.id for p in self.passages], accepting[0].serves if self.side else 0.0
         if self.is_verbatim:
             return Claim(**{**self.claim, "passages": ids, "support": support, "written": False})
@@ -201,8 +192,8 @@ def _passages_saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
     """If a cited passage clearly says the claim, drops passages that barely share words with the claim, because models
     also cite passages that only hold the same view. Otherwise returns all passages."""
     overlaps = [content_overlap(claim, p.text) for p in passages]
-    says = max(overlaps, default=0.0) >= SAYS_CLAIM
-    return [p for p, overlap in zip(passages, overlaps, strict=True) if not says or overlap >= BARELY_SAYS_CLAIM]
+    says = max(overlaps, default=0.0) >= limits.SAYS_CLAIM
+    return [p for p, overlap in zip(passages, overlaps, strict=True) if not says or overlap >= limits.BARELY_SAYS_CLAIM]
 
 
 @dataclass
@@ -241,7 +232,7 @@ class ClaimVerifier:
     ) -> list["Claim | FailedCheck"]:
         every = await asyncio.to_thread(self._drafts, claims, passages)
         drafts = [d for d in every if not d.is_at_fault]
-        with share_of_time(CHECK_SHARE):
+        with share_of_time(limits.CHECK_SHARE):
             reading = asyncio.create_task(self._find_opposed(drafts))
         try:
             await self._vote(drafts, drafts)
@@ -270,7 +261,8 @@ class ClaimVerifier:
         for document in dict.fromkeys(p.document for p in cited):
             mine = [p for p in cited if p.document == document]
             whole = self.providers.store.document_passages(mine[0].id) or mine
-            whole = sorted(whole, key=lambda p: min(abs(p.position - q.position) for q in mine))[:SEARCHED_PASSAGES]
+            nearest = sorted(whole, key=lambda p: min(abs(p.position - q.position) for q in mine))
+            whole = nearest[: limits.SEARCHED_PASSAGES]
             heading = mine[0].title, mine[0].publisher, mine[0].author, mine[0].date, *(p.speaker for p in whole)
             whole.sort(key=lambda p: p.position)
             texts += [". ".join(dict.fromkeys(heading)), *(f"{p.section}\n{p.text}" for p in whole)]
@@ -287,7 +279,7 @@ class ClaimVerifier:
         ]
         try:
             planted = await planted_claim(self.providers.models, among)
-            with share_of_time(CHECK_SHARE):
+            with share_of_time(limits.CHECK_SHARE):
                 votes, fooled = await checker.check(checks, planted)
         except (BudgetError, DeadlineError) as exc:
             current_log().note("unjudged", f"Not every claim was checked by {checker.name}: {exc}")
@@ -311,7 +303,7 @@ class ClaimVerifier:
                 texts, opposed = [d.claim["text"] for d in mine], contrary[perspective["id"]]
                 stances = await stances_to(self._reader, perspective, opposed, texts, closely=True)
                 for draft, lean in zip(mine, stance_log_odds(stances)[0], strict=True):
-                    draft.opposed = bool(lean < CLEARLY_OPPOSED)  # False for unjudged texts, which are NaN
+                    draft.opposed = bool(lean < limits.CLEARLY_OPPOSED)  # False for unjudged texts, which are NaN
 
     async def _serving(self, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> set[Key]:
         """Returns the quotations that serve their perspective. The judge reads each quotation as it is shown. Earlier
@@ -340,7 +332,7 @@ async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck 
         alike[at, [i for i, p in enumerate(passages) if p.document in own]] = np.inf
     place, other = divmod(int(np.argmin(alike)), len(passages))
     draft, wrong = drafts[place], passages[other]
-    if np.isinf(alike[place, other]) or content_overlap(draft.claim["text"], wrong.text) >= SAYS_CLAIM:
+    if np.isinf(alike[place, other]) or content_overlap(draft.claim["text"], wrong.text) >= limits.SAYS_CLAIM:
         return None
     return ClaimCheck(draft.claim["text"], draft.side, (wrong,), bool(draft.claim.get("objection")))
 
@@ -362,6 +354,8 @@ async def add_quotations(checks: ClaimVerifier, held: Sequence[Claim], limit: in
     state, shown = checks.state, {c["perspective"] for c in held if not c.get("objection")}
     passed, _ = await checks.verify_claims([q for q in state.get("quotations", []) if q["perspective"] not in shown])
     drafted = {c["perspective"] for c in state["drafts"] if not c.get("objection")}
+    embedded = state.get("served_by", {}).get("write", EMBEDDED).startswith(EMBEDDED)
+    told = any(n["stage"] == "write" for n in state.get("notes", []))  # another note tells why nothing was written
     filling: list[Claim] = []
     for perspective in (p for p in state.get("perspectives", []) if p["id"] not in shown):
         mine = [q for q in passed if q["perspective"] == perspective["id"]][:limit]
@@ -372,16 +366,9 @@ async def add_quotations(checks: ClaimVerifier, held: Sequence[Claim], limit: in
         if mine:
             brief = "Quotations stand in for what the model wrote."
             current_log().note("degraded", f"{what}: its sources are quoted instead.", brief)
-        elif own not in drafted and _by_model(checks) and _covered(state, own):
+        elif own not in drafted and not (embedded or told) and _covered(state, own):
             current_log().note("degraded", f"{what}.")
     return filling
-
-
-def _by_model(checks: ClaimVerifier) -> bool:
-    """Whether a model wrote, without a failure that another note tells."""
-    embedded = checks.state.get("served_by", {}).get("write", "embedded").startswith("embedded")
-    told = any(n["stage"] == "write" for n in checks.state.get("notes", []))
-    return checks.providers.quote is not None and not embedded and not told
 
 
 def _covered(state: RunState, side: str) -> bool:
@@ -427,21 +414,15 @@ async def _coverage(
     """Returns the coverage of each perspective from judged sentences and cited passages, and a map from each passage to
     the first passage with the same content. claims: None if nothing was written."""
     judged, read = state.get("coverage", {}), state.get("sentence_evidence", {})
-
-    def cited_by(perspective: str) -> list[int] | None:
-        if claims is None:
-            return None
-        return [i for c in claims if c["perspective"] == perspective and in_case(c) for i in c["passages"]]
-
-    def covered(same: Mapping[int, int]) -> dict[str, Coverage]:
-        return {p: coverage_of(e, passages, read=read.get(p), cited=cited_by(p), same=same) for p, e in judged.items()}
-
-    passages: dict[int, Passage] = {}
-    counted = {i for c in covered({}).values() for i in c["ids"]}
+    evidence = {p: read.get(p, coverage) for p, coverage in judged.items()}
+    cited: dict[str, list[int] | None] = dict.fromkeys(judged)
+    if claims is not None:
+        cited = {p: [i for c in claims if c["perspective"] == p and in_case(c) for i in c["passages"]] for p in judged}
+    counted = {i for p, e in evidence.items() for i in (*e["ids"], *(cited[p] or ()))}
     theses = {r["thesis"]["passage"] for r in state.get("responses", [])}
     passages = await asyncio.to_thread(providers.passages, counted | theses)
     same = await paraphrase_groups(providers.models, passages, passages)
-    return covered(same), same
+    return {p: coverage_of(e, passages, cited=cited[p], same=same) for p, e in evidence.items()}, same
 
 
 def with_theses(claims: list[Claim]) -> list[Claim]:
@@ -462,7 +443,7 @@ async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]
     kinds = [(c["perspective"], c["role"], in_case(c), number_values([plain_text(c["text"])])) for c in claims]
     merged = dict[int, Claim]()
     for n, claim in enumerate(claims):
-        same = (m for m in merged if kinds[m] == kinds[n] and vectors[m] @ vectors[n] >= SAME_CLAIM)
+        same = (m for m in merged if kinds[m] == kinds[n] and vectors[m] @ vectors[n] >= limits.SAME_CLAIM)
         first = next(same, n)
         merged[first] = _citing_both(merged[first], claim) if first in merged else claim
     return list(merged.values())

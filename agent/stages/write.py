@@ -19,29 +19,10 @@ from langgraph.runtime import Runtime
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
+from agent import limits
 from agent.evidence.cases import NOT_WRITTEN, briefs_of, deduplicated, document_responses, under_one_perspective
 from agent.evidence.coverage import arguing_passages, sentence_evidence
 from agent.evidence.sentences import best_of_passage, part_vectors, score_sentences
-from agent.limits import (
-    ALSO_ON_QUESTION,
-    ALSO_PER_DOCUMENT,
-    ANSWER_CLAIMS,
-    CITED_PASSAGES,
-    CRUX_CLAIMS,
-    CRUX_PASSAGES,
-    LONGEST_CLAIM,
-    MOST_ALSO,
-    NEAREST_SENTENCES,
-    ON_QUESTION_SAMPLES,
-    ON_QUESTION_SUM,
-    OTHER_CLAIMS,
-    READ_PASSAGES,
-    REPEATS,
-    SENTENCE_READING_SHARE,
-    SIDE_CLAIMS,
-    SURELY_ON_QUESTION,
-    WORDS_WEIGHT,
-)
 from agent.options import RunOptions, run_options
 from agent.providers.inference import Models
 from agent.stage_interfaces import Brief, Providers
@@ -133,7 +114,7 @@ async def _read_and_write(
     Raises DeadlineError, JudgeError.
     """
     briefs = await briefs_of(providers, state, options.claims_per_side)
-    with share_of_time(SENTENCE_READING_SHARE):
+    with share_of_time(limits.SENTENCE_READING_SHARE):
         reading = asyncio.create_task(_read(providers.models, briefs))
     try:
         if providers.quote is None:
@@ -166,8 +147,8 @@ class WrittenClaim(BaseModel):
     """A claim in a model's reply. answers: the number of the opposing passage that the claim answers; 0 for none."""
 
     passages: list[int] = Field(min_length=1, max_length=12)  # first, so that a model chooses passages before it writes
-    reason: str = Field(default="", max_length=LONGEST_CLAIM)
-    text: str = Field(min_length=1, max_length=LONGEST_CLAIM)
+    reason: str = Field(default="", max_length=limits.LONGEST_CLAIM)
+    text: str = Field(min_length=1, max_length=limits.LONGEST_CLAIM)
     answers: int = 0
 
 
@@ -186,7 +167,7 @@ class CaseAndObjections(WrittenCase):
 class WrittenCrux(BaseModel):
     """A model's reply on the whole dispute."""
 
-    text: str = Field(default="", max_length=LONGEST_CLAIM)
+    text: str = Field(default="", max_length=limits.LONGEST_CLAIM)
     claims: list[int] = Field(default_factory=list, max_length=12)
 
 
@@ -196,7 +177,7 @@ passages gives; their answers are 0."""
 
 
 async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
-    mine = _by_document(brief.passages if brief.passage_scores_trusted else brief.passages[:READ_PASSAGES])
+    mine = _by_document(brief.passages if brief.passage_scores_trusted else brief.passages[: limits.READ_PASSAGES])
     opposing = _by_document(brief.against)
     objected = not brief.contrary and (bool(opposing) or any(brief.opposing.get(p.id, 0.0) >= CLEAR for p in mine))
     if not mine and not objected:
@@ -225,8 +206,8 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
 
 def _claims_wanted(brief: Brief) -> int:
     if brief.contrary or brief.framing["form"] == "counter":
-        return SIDE_CLAIMS
-    return OTHER_CLAIMS if brief.framing["form"] in ANSWERS else ANSWER_CLAIMS
+        return limits.SIDE_CLAIMS
+    return limits.OTHER_CLAIMS if brief.framing["form"] in ANSWERS else limits.ANSWER_CLAIMS
 
 
 async def crux_by_chat(
@@ -235,7 +216,7 @@ async def crux_by_chat(
     """Returns a crux that the model writes from both sides' numbered claims. The crux cites passages of these claims.
     Returns None if the model names claims of one side only."""
     numbers = count(1)
-    shown = [(p["statement"], {next(numbers): claim for claim in claims[:CRUX_CLAIMS]}) for p, claims in sides]
+    shown = [(p["statement"], {next(numbers): claim for claim in claims[: limits.CRUX_CLAIMS]}) for p, claims in sides]
     sections = (
         "\n".join([as_data("side", side), *(as_data("claim", decontextualised(c), number=n) for n, c in own.items())])
         for side, own in shown
@@ -245,7 +226,7 @@ async def crux_by_chat(
     )
     # Each claim's first passage is cited before any claim's second passage.
     named = [[own[n]["passages"] for n in dict.fromkeys(reply.claims) if n in own] for _, own in shown]
-    cited = [interleave(passages)[:CRUX_PASSAGES] for passages in named]
+    cited = [interleave(passages)[: limits.CRUX_PASSAGES] for passages in named]
     if not reply.text.strip() or not all(cited):
         return None
     return Claim(
@@ -285,7 +266,7 @@ def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passa
     """Returns the claim with passage ids in place of numbers. A claim with only unknown numbers cites nothing, so
     verification drops the claim. mine: the first `mine` passages of `shown`
     support the side."""
-    numbers = [n for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:CITED_PASSAGES]
+    numbers = [n for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][: limits.CITED_PASSAGES]
     own = [shown[n - 1].id for n in numbers]
     claim = Claim(
         perspective=brief.perspective["id"],
@@ -325,10 +306,11 @@ async def also_claims(
         return []
     fit = near + _BY_PASSAGE * best_of_passage(parts, near) + _BY_WORDS * shared
     used, documents, chosen = list(known[1:]), Counter[tuple[str, str]](), list[Claim]()
-    for i in (int(i) for i in np.argsort(-fit, kind="stable") if near[i] >= ALSO_ON_QUESTION):
+    for i in (int(i) for i in np.argsort(-fit, kind="stable") if near[i] >= limits.ALSO_ON_QUESTION):
         part = parts[i]
-        repeats = any(float(vectors[i] @ other) >= REPEATS for other in used)
-        if len(chosen) < MOST_ALSO and documents[part.passage.document] < ALSO_PER_DOCUMENT and not repeats:
+        repeats = any(float(vectors[i] @ other) >= limits.REPEATS for other in used)
+        often = documents[part.passage.document] >= limits.ALSO_PER_DOCUMENT
+        if len(chosen) < limits.MOST_ALSO and not often and not repeats:
             documents[part.passage.document] += 1
             used.append(vectors[i])
             where = [part.passage.id]
@@ -341,9 +323,10 @@ async def also_claims(
 def _on_question(near: NDArray[np.float32], held: float, *, samples: bool) -> bool:
     """Whether the documents are on the question. near: cosine of each sentence to the question, (n,). held: share of
     the question's words in the documents."""
-    nearest = float(np.sort(near)[-NEAREST_SENTENCES:].mean())
-    known = nearest + WORDS_WEIGHT * held >= ON_QUESTION_SUM and (nearest >= ON_QUESTION_SAMPLES or not samples)
-    return known or bool(near.max() >= SURELY_ON_QUESTION)
+    nearest = float(np.sort(near)[-limits.NEAREST_SENTENCES :].mean())
+    known = nearest + limits.WORDS_WEIGHT * held >= limits.ON_QUESTION_SUM
+    near_enough = nearest >= limits.ON_QUESTION_SAMPLES or not samples
+    return (known and near_enough) or bool(near.max() >= limits.SURELY_ON_QUESTION)
 
 
 def sideless_passages(state: RunState) -> set[int]:

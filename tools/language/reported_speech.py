@@ -120,9 +120,9 @@ def speaker_of(passage: Passage, quote: str) -> str:
 def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> str:
     """Returns the person or body that the passage reports as the sentence's speaker: 'Ana Pereira' for '"…", said Ana
     Pereira'. An uncertain name begins with `PROBABLY`. Returns '' if the passage's author says the sentence. Returns
-    `UNNAMED` for a quotation without a name, or if several people, but not the author, say the sentences. sentence: one or
-    more sentences of the passage, with `SENTENCE_GAP` between distant ones. spoken: the passage has one speaker, and 'he' and 'she' mean
-    this speaker."""
+    `UNNAMED` for a quotation without a name, or if several people, but not the author, say the sentences. sentence: one
+    or more sentences of the passage, with `SENTENCE_GAP` between distant ones. spoken: the passage has one speaker, and
+    'he' and 'she' mean this speaker."""
     text = "\n".join(" ".join(line.split()) for line in passage.splitlines())
     said = " ".join(sentence.split())
     flat = text.replace("\n", " ")
