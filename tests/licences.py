@@ -21,10 +21,10 @@ _COPYLEFT = re.compile(r"\b[AL]?GPL|\bMPL|\bEPL|\bCDDL|General Public|Mozilla")
 _HEAD = """\
 # Licences
 
-What the packages in `requirements.lock` and `requirements-hub.lock` declare of themselves; `make licences` writes this,
-and a test holds it to the locks. A declaration is no audit: what a wheel carries besides is told where it is known.
-Copyleft of single files (MPL) leaves the project's own licence alone, and asks for that package's source where it is
-passed on.
+This table shows the licences that the packages in `requirements.lock` and `requirements-hub.lock` declare.
+`make licences` writes the table, and a test compares it with the locks. Nobody audited the packages' sources: a remark
+names further contents of a wheel only if we know them. Copyleft of single files (MPL) does not affect the project's own
+licence; whoever passes on such a package must offer the package's source.
 
 {packages} packages; copyleft: {copyleft}; unknown: {unknown}.
 
