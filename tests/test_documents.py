@@ -139,7 +139,7 @@ def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
         assert "Read 13 documents (of 14 found), quoted 9." in flat
         assert "part 15" not in flat
     explained = to_terminal(answer, 104, False, explain=True)
-    assert "part 9 · Post Office · news · 9 March 2025 · no clear side · not quoted" in explained
+    assert "part 9 · Post Office · news · 9 March 2025 · not quoted: no clear side" in explained
 
 
 @pytest.mark.parametrize(

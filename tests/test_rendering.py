@@ -197,7 +197,7 @@ def test_the_sheet_has_the_strongest_quotations_of_each_side() -> None:
         "## What is not known",
         "- ‘Yes’ rests on 5 quotations from one source alone: The Courier.",
         "- For ‘No’ nothing was sure enough to quote.",
-        "- Steelman could not tell the side of 4 documents: ‘Letter 0’, ‘Letter 1’, ‘Letter 2’ and 1 more.",
+        "- No clear side in 4 documents: ‘Letter 0’, ‘Letter 1’, ‘Letter 2’ and 1 more.",
     ]
 
 

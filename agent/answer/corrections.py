@@ -116,7 +116,9 @@ def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     also = overlay.claims(ClaimPlace(ALSO), answer.also)
     sides = [s for s in map(overlay.side, answer.perspectives) if s]
     cased = [claim for side in sides for claim in side.all_claims]
-    known = {n for claim in (*cased, *also) for n in claim.citations}
+    gone = {n for m in moved for n in m.claim.citations}
+    crux = answer.crux if answer.crux and gone.isdisjoint(answer.crux.citations) else None
+    known = {n for claim in (*cased, *also, *([crux] if crux else [])) for n in claim.citations}
     lines = [overlay.line(next(s for s in answer.coverage if s.perspective == side.id), side) for side in sides]
     sides = [s.model_copy(update={"status": line.status}) for s, line in zip(sides, lines, strict=True)]
     message = f"A reader changed {count(len({m.claim.text for m in moved}), 'quotation')}."
@@ -125,7 +127,7 @@ def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
         "outcome": "answered" if cased else "no_sides" if also else "nothing_found",
         "perspectives": sides,
         "also": also,
-        "crux": answer.crux if cased and answer.crux and {*answer.crux.citations} <= known else None,
+        "crux": crux if cased else None,
         "citations": [overlay.citation(c, [*cased, *also]) for c in answer.citations if c.number in known],
         "documents": sort_documents(overlay.document(d, sides, known) for d in answer.documents),
         "coverage": lines,
@@ -156,7 +158,9 @@ class _CorrectedParts:
         }
 
         def kept(claim: AnswerClaim) -> AnswerClaim:
-            answers = [n for n in claim.answers if n not in numbers]
+            others = (c for _, c in _placed(self.answer) if c.text not in texts and claim.text in c.answered_by)
+            still = {n for c in others for n in c.citations}  # another claim of the same source is answered
+            answers = [n for n in claim.answers if n not in numbers or n in still]
             return claim.model_copy(
                 update={"answers": answers, "answered_by": [t for t in claim.answered_by if t not in texts]}
             )
@@ -203,7 +207,11 @@ class _CorrectedParts:
         """Returns the side's coverage line. The line of a changed side counts the claims that the answer shows."""
         if not any(side.id in (m.place.side, m.to.side) for m in self.moved):
             return line
-        passages, sources = self._counts(side)
+        before = next(s for s in self.answer.perspectives if s.id == side.id)
+        (was_passages, was_sources), (now_passages, now_sources) = self._counts(before), self._counts(side)
+        # The stored counts know more than the answer shows: one person in two documents, passages with the same text.
+        passages = max(0, line.passages + now_passages - was_passages) if side.claims else 0
+        sources = max(0, line.sources + now_sources - was_sources) if side.claims else 0
         some = side.claims or line.status != "not_found"
         enough = passages >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES
         status = "supported" if enough else "thin" if some else "not_found"

@@ -91,7 +91,7 @@ def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
     texts = [line for side in answer.perspectives for line in _gaps(answer, side)]
     unclear = [d for d in answer.documents if was_read(d) and stance_label(answer, d) == NO_CLEAR_SIDE]
     unread = [d for d in answer.documents if not was_read(d)]
-    texts += [f"Steelman could not tell the side of {_named_documents(unclear)}."] if unclear else []
+    texts += [f"No clear side in {_named_documents(unclear)}."] if unclear else []
     texts += [f"It found but did not read {_named_documents(unread)}."] if unread else []
     texts += [as_sentence(note.text) for note in answer.notes if note.kind == "not_found"]
     texts += filter(None, [wording.problem_line(answer.notes)])

@@ -1,8 +1,6 @@
 """The list of documents that were read, below an answer."""
 
-import re
 from collections.abc import Callable, Sequence
-from pathlib import PurePath
 from textwrap import shorten
 
 from agent.answer.model import Answer, AnswerDocument, Citation
@@ -13,6 +11,7 @@ from agent.answer.wording import (
     LONGEST_NAME,
     TABLE_ROW,
     date_unless_in_title,
+    file_and_name,
     side_name,
     source_kind,
     strip_control_characters,
@@ -23,8 +22,6 @@ from tools.language.question import ANSWERS
 NO_CLEAR_SIDE = "no clear side"
 _WHY_NOT = {
     "repeats": "says the same as another",
-    "no_claim": "clearer quotations were chosen",
-    "no_side": "",
     "off_question": "not clearly on this question",
     "unread": "not read",
 }
@@ -41,7 +38,7 @@ def documents_by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
     """Returns the documents that were read, in order. Rows of a table, or messages of a mailbox, form one group."""
     files: dict[tuple[str, str, str], list[AnswerDocument]] = {}
     for document in filter(was_read, answer.documents):
-        name, _ = _file_and_name(document, document.id)
+        name, _ = file_and_name(document, document.id)
         files.setdefault((name, document.collection, "" if name else document.id), []).append(document)
     return [(name if len(rows) > 1 else "", rows) for (name, *_), rows in files.items()]
 
@@ -56,12 +53,21 @@ def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     author = shorten(strip_control_characters(document.author), LONGEST_IN_SHORT, placeholder=" …")
     kind = source_kind(document, document.id)
     kind = "" if kind == TABLE_ROW else kind  # the title names the row
-    why = _WHY_NOT.get(document.not_quoted, "")
-    if document.not_quoted == "no_claim" and not any(s.argues == "for" for s in document.stances):
-        why = ""  # the document argues for no side of this answer
-    quoted = "quoted" if document.quoted else f"not quoted: {why}".rstrip(": ")
-    on = date_unless_in_title(document.title, document.date)
-    return list(filter(None, (author, document.publisher, kind, on, stance_label(answer, document), quoted)))
+    on, stance = date_unless_in_title(document.title, document.date), stance_label(answer, document)
+    if not document.quoted and stance == NO_CLEAR_SIDE and document.not_quoted != "unread":
+        stance = ""  # the reason says it
+    quoted = "quoted" if document.quoted else f"not quoted: {_why_not_quoted(answer, document)}"
+    return list(filter(None, (author, document.publisher, kind, on, stance, quoted)))
+
+
+def _why_not_quoted(answer: Answer, document: AnswerDocument) -> str:
+    if document.not_quoted in ("repeats", "off_question", "unread"):
+        return _WHY_NOT[document.not_quoted]
+    if not answer.perspectives:
+        return "other sentences are closer to the question"
+    if document.not_quoted == "no_claim" and not any(s.argues == "against" for s in document.stances):
+        return "clearer quotations were chosen"
+    return "it argues for none of these sides" if document.stances else NO_CLEAR_SIDE
 
 
 def stance_label(answer: Answer, document: AnswerDocument) -> str:
@@ -86,7 +92,7 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
 
 def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
     """Returns 'survey.csv · 12 rows, 3 quoted'; a mailbox has 'messages'."""
-    part = _file_and_name(rows[0], rows[0].id)[1].partition(" ")[0]
+    part = file_and_name(rows[0], rows[0].id)[1].partition(" ")[0]
     return f"{name} · {count(len(rows), part)}, {sum(bool(d.quoted) for d in rows):,} quoted"
 
 
@@ -104,18 +110,7 @@ def surest_passage(
     return max(found, default=(0, 0, ""))[1:]
 
 
-_PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a row or message within a file
-
-
 def document_title(source: Citation | AnswerDocument, own: str, *, filed: bool = True) -> str:
     """Returns the title, 'survey.csv, row 3', or the file's name. own: the document's id. filed: name a row's file."""
-    file, name = _file_and_name(source, own)
+    file, name = file_and_name(source, own)
     return source.title or ", ".join(filter(None, (file if filed else "", name)))
-
-
-def _file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, str]:
-    """Returns ('survey.csv', 'row 3') for a row, ('', 'letter.md') for a file, ('', address) for a web page."""
-    if source.file or source.url:
-        return source.file, f"row {own}" if source.file else own
-    part = _PART.fullmatch(PurePath(own).name)
-    return (part[1], part[2]) if part else ("", PurePath(own).name)

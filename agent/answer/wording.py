@@ -44,6 +44,7 @@ HOW_MADE = "More about how this was made"
 _QUOTED = re.compile(r'["“]([^"“”]+)["”]')
 _VERSION = re.compile(r"^(?:chat|score|batch|hub)-judge-|(?:-[0-9a-f]{6,})+$")
 LONGEST_IN_SHORT = 46  # characters of a name in a short attribution
+_PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a row or message within a file
 LONGEST_NAME = 80  # characters of a section or a source
 _LONGEST_SPEAKER = 140  # characters of a speaker; without a side, place and date are included
 _LONGEST_BRIEF = 160
@@ -213,7 +214,7 @@ def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
 
 
 def _owner(source: Citation) -> str:
-    name = source.publisher or source.title or source.document_id
+    name = source.publisher or source.title or ", ".join(filter(None, file_and_name(source, source.document_id)))
     return shorten(
         strip_control_characters(", ".join(filter(None, (source.speaker, name)))), LONGEST_NAME, placeholder=" …"
     )
@@ -247,12 +248,20 @@ def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
     return f"{known} (sample)".strip() if getattr(source, "sample", False) else known
 
 
+def file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, str]:
+    """Returns ('survey.csv', 'row 3') for a row, ('', 'letter.md') for a file, ('', address) for a web page."""
+    if source.file or source.url:
+        return source.file, f"row {own}" if source.file else own
+    part = _PART.fullmatch(PurePath(own).name)
+    return (part[1], part[2]) if part else ("", PurePath(own).name)
+
+
 def source_line(citation: Citation) -> str:
     """Returns one line with speaker, title, publisher, kind, date and place of a source."""
     on = date_unless_in_title(citation.title, citation.date)
-    about = ", ".join(filter(None, [citation.publisher, source_kind(citation), on]))
+    about = ", ".join(filter(None, [citation.publisher, source_kind(citation, citation.document_id), on]))
     where = "; ".join(dict.fromkeys(filter(None, map(location_in_source, citation.quotations))))
-    named = f"{citation.file}, {citation.document_id}" if citation.file else citation.document_id
+    named = ", ".join(filter(None, file_and_name(citation, citation.document_id)))
     place = ", ".join(filter(None, (citation.url or named, where)))
     title = ", ".join(filter(None, (citation.speaker, citation.title.rstrip("."))))
     sentences = [part if part.endswith((".", "!", "?")) else f"{part}." for part in (title, about) if part]

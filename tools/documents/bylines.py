@@ -42,6 +42,7 @@ _UPDATED = re.compile(
     rf"(?i)(?:(?:last|first) )?(?:updated|published|posted|issued|revised|reviewed)(?: on)?:?(?: {WRITTEN_DATE})?"
 )
 _UPDATED_ON = re.compile(rf"(?i)(?<!be )\b(?:updated|reviewed|revised|amended)(?: on)?:? {WRITTEN_DATE}\W*$")
+_LAST = re.compile(rf"(?i)\w\w\. {WRITTEN_DATE}\W*$")  # 'Report of the engineer, Una Roe. 2 March 2026'
 _ALONE = re.compile(rf"(?i)\W*{WRITTEN_DATE}\W*")
 _FAQ = re.compile(r"(?i)\bFAQs?\b|\bfrequently asked\b|\bquestions and answers\b|\bquestions,? answered\b|\bQ ?& ?A\b")
 _TITLED = re.compile(r"[^\W\d_]\. |(?:Dr|Prof|Professor|Mrs?|Ms|Cllr|Councillor|Rev|Dame)\b")
@@ -205,7 +206,7 @@ def _dates_and_authors(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     ]
     for line, block, heading in told:
         rest = _DATED.sub(" | ", line)
-        running = has_sentence(line) and re.search(r"\w", rest)  # sentences, not dates alone
+        running = has_sentence(line) and re.search(r"\w", rest) and not _LAST.search(line)  # sentences without a date
         if not running and not _OTHER_DATE.search(line) and not _LATER.search(heading):
             dates.update(map(date_of_cell, _DATED.findall(line)))
         authors += filter(None, [_author_of_line(rest, block.form == "heading")])
