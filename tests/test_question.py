@@ -33,6 +33,7 @@ KINDS = {
     "none": ("", "…", "hello", "good morning", "Thanks!", "Why?", "Write a poem about the sea", "asdf qwer zxcv uiop"),
 }
 CHOICES = {
+    "Should Saltergate get new slabs or sawn and relaid setts?": ("New slabs", "Sawn and relaid setts"),
     "Should men or women pay for dates?": ("Men", "Women"),
     "Should cities ban cars or tax them?": ("Ban cars", "Tax them"),
     "hi, a quick one - honestly, should we keep the tax or bin it?": ("Keep the tax", "Bin it"),

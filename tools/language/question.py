@@ -143,13 +143,21 @@ def _options_of_clause(parts: list[str]) -> tuple[str, ...]:
         rest = _PRONOUN.sub("", whole)
         short = rest if len(rest.split()) <= _LONGEST_OPTION // 2 else ""
         names[0] = (short if _REFERS.search(last) and rest != whole else "") or _matching_end(head, last) or short
-        if names[0] == head.partition(" ")[2]:  # both are the subject: 'Should men or women pay?'
+        if objects := _words_after_subject_and_verb(names[0]):  # 'Should the street get slabs or sawn setts?'
+            names[0] = objects
+        elif names[0] == whole:  # both are the subject: 'Should men or women pay?'
             names[-1] = _words_before(
                 last, lambda before, word: pos_tag(before)[:2] == "NN" and pos_tag(word)[:2] != "NN"
             )
     elif len(head.split()) <= _SHORT and not PREPOSITIONS & set(head.lower().split()):
         names[-1] = _words_before(last, lambda _, word: word.lower() in PREPOSITIONS)  # 'Tea or coffee in the morning'
     return _distinct_options(names) if names[0] else ()
+
+
+def _words_after_subject_and_verb(words: str) -> str:
+    """Returns 'new slabs' for 'the street get new slabs'; '' if the words do not begin with a subject and a verb."""
+    verbs = [i for i, word in enumerate(words.split()) if pos_tag(word) in ("VB", "VBP")]
+    return " ".join(words.split()[verbs[0] + 1 :]) if verbs and verbs[0] else ""
 
 
 def _words_before(words: str, ends: Callable[[str, str], bool]) -> str:
