@@ -5,7 +5,7 @@ are NaN. The code does not call scikit-learn: intervals compute a measure thousa
 checks take longer than the measure. Tests compare the results with scikit-learn's.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -73,26 +73,21 @@ def expected_calibration_error(labels: Flags, probabilities: Floats, bins: int =
 
 
 def contrast_outcomes(
-    passages: Sequence[tuple[Hashable, Hashable, str]], accepted: Flags, contrary: Sequence[str]
-) -> tuple[list[bool], list[Hashable], int]:
+    passages: Sequence[tuple[str, str, str]], accepted: Flags, contrary: Sequence[str]
+) -> tuple[list[tuple[str, bool]], int]:
     """Computes contrast consistency: does the judge accept a passage for both sides?
 
-    Returns the outcomes, their questions, and the number of passages judged for both sides. A passage has an outcome if
-    the judge accepts it for at least one side. The measure is the mean of the outcomes; lower is better. passages:
-    question, passage and statement of each pair. contrary: the opposing statement, or ''.
+    Returns the questions with their outcomes, and the number of passages judged for both sides. A passage has an
+    outcome if the judge accepts it for at least one side. The measure is the mean of the outcomes; lower is better.
+    passages: question, passage and statement of each pair. contrary: the opposing statement, or ''.
     """
-    verdicts: dict[tuple[Hashable, Hashable], dict[str, bool]] = {}
-    opposite: dict[tuple[Hashable, str], str] = {}
-    for (question, passage, statement), yes, other in zip(passages, accepted, contrary, strict=True):
-        verdicts.setdefault((question, passage), {})[statement] = bool(yes)
-        opposite[question, statement] = other
-    found = []
-    for (question, _), said in verdicts.items():
-        first = next(iter(said))
-        if (second := opposite[question, first]) in said:
-            found.append((question, said[first], said[second]))
-    either = [(question, one and other) for question, one, other in found if one or other]
-    return [both for _, both in either], [question for question, _ in either], len(found)
+    verdicts = {pair: bool(yes) for pair, yes in zip(passages, accepted, strict=True)}
+    found, seen = list[tuple[str, bool, bool]](), set[tuple[str, str]]()
+    for (question, passage, statement), other in zip(passages, contrary, strict=True):
+        if (question, passage) not in seen and (question, passage, other) in verdicts:
+            found.append((question, verdicts[question, passage, statement], verdicts[question, passage, other]))
+        seen.add((question, passage))
+    return [(question, one and other) for question, one, other in found if one or other], len(found)
 
 
 def best_f(positive: Flags, score: Floats, beta: float = 1.0) -> tuple[float, float]:

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evals.datasets.retrieval import GoldQuestion, RetrievalSet, load_sets
+from evals.datasets.retrieval import GoldQuestion, load_sets
 from evals.metrics.measure import Figure, figures_by
 from evals.metrics.perspective_coverage import DEEPEST, LEANINGS, TOP_FIVE, measures, require_ir_measures, union
+from evals.metrics.verdicts import macro_average
 from evals.models import encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
@@ -54,23 +55,37 @@ def measure(args: argparse.Namespace) -> Record:
         for one in sorted(sets, key=lambda one: id(one.corpus)):
             corpora = Corpora(dict.fromkeys([q.qid for q in one.questions], one.corpus).__getitem__, shared=True)
             found[one.name] = ranker.rank(one.name, one.questions, corpora, DEEPEST)
-    result = scored(sets, found, args.k, args.seed)
+    result = scored("retrieval", {s.name: s.questions for s in sets}, found, args.k, args.seed)
+    counts = {s.name: result["sizes"][s.name] | {"passages": len(s.corpus)} for s in sets}
     config |= {"methods": list(methods)}
     config |= {"judge": judge.name} if judge else {}
-    config |= {"k": args.k, "seed": args.seed, "sizes": result.pop("sizes")}
+    config |= {"k": args.k, "seed": args.seed, "sizes": counts}
+    del result["sizes"]
     return result | {"failed": ranker.failed, "config": config, "machine": {"peak_memory_mb": peak_memory()}}
 
 
-def scored(sets: Sequence[RetrievalSet], found: Mapping[str, Rankings], cutoffs: Sequence[int], seed: int) -> Record:
-    """Returns metrics, intervals, union and sizes. found: the results of `rank`, by set."""
+def scored(
+    suite: str,
+    sets: Mapping[str, Sequence[GoldQuestion]],
+    found: Mapping[str, Rankings],
+    cutoffs: Sequence[int],
+    seed: int,
+    judged: bool = False,
+    deep: bool = True,
+) -> Record:
+    """Returns metrics, intervals, union and sizes. found: the results of `rank`, by set. judged: the gold is a judge's
+    verdicts: no α-nDCG, but the average of several sets. deep: include the measures of the top 100."""
     figured: dict[str, dict[str, dict[str, Figure]]] = {}
-    ceiling, counts = dict[str, Record](), dict[str, Record]()
-    for one in sets:
-        ids = {name: [of[q.qid] for q in one.questions] for name, of in found[one.name].items()}
-        figured[one.name] = {name: measures(one.questions, of, cutoffs) for name, of in ids.items()}
-        ceiling[one.name] = union(one.questions, ids.values(), seed)
-        counts[one.name] = sizes(one.questions) | {"passages": len(one.corpus)}
-    return {"suite": "retrieval", **figures_by(figured, seed), "union": ceiling, "sizes": counts}
+    ceiling = dict[str, Record]()
+    for name, questions in sets.items():
+        ids = {method: [of[q.qid] for q in questions] for method, of in found[name].items()}
+        figured[name] = {method: measures(questions, of, cutoffs, not judged, deep) for method, of in ids.items()}
+        if deep:
+            ceiling[name] = union(questions, ids.values(), seed)
+    if judged and len(sets) > 1:
+        figured["macro-average"] = macro_average(list(figured.values()))
+    counts = {name: sizes(questions) for name, questions in sets.items()}
+    return {"suite": suite, **figures_by(figured, seed), "union": ceiling, "sizes": counts}
 
 
 def sizes(questions: Sequence[GoldQuestion]) -> Record:
