@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from evals.datasets.retrieval import load_sets
 from evals.datasets.rows import GOLD, json_rows, read_questions
@@ -11,9 +10,8 @@ from evals.suite import shuffled
 from tools.errors import InputError
 from tools.passages import SourceDocument
 
-Side = Literal["supports", "opposes"]
-SIDES: tuple[Side, Side] = ("supports", "opposes")
-Gold = dict[Side, frozenset[str]]
+SIDES = ("supports", "opposes")
+Gold = dict[str, frozenset[str]]
 """Ids of the gold documents of each side."""
 SAMPLES_SET = "samples"
 _DENIED_FIRST = frozenset(
@@ -32,7 +30,7 @@ class Case:
     gold: Gold
 
     @property
-    def sides(self) -> tuple[Side, ...]:
+    def sides(self) -> tuple[str, ...]:
         """Returns the sides with gold documents."""
         return tuple(side for side in SIDES if self.gold[side])
 

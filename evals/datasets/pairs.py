@@ -3,13 +3,22 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
-from evals.datasets.rows import Row, Shape, Text, json_rows, tsv_rows
+from pydantic import BeforeValidator
+
+from evals.datasets.rows import Text, json_rows, tsv_rows
 from tools.errors import InputError
 from tools.language.question import ANSWERS, same_polarity
 
 _COLUMNS = ["question", "id", "document", "perspective", "label"]  # of the published file, by position
 _LABELS = {**dict.fromkeys(("1", "support"), True), **dict.fromkeys(("0", "oppose", "none"), False)}
+
+
+def _label(said: object) -> bool:
+    if (label := _LABELS.get(str(said).strip().casefold())) is None:
+        raise ValueError(f"it is {said!r}; use 1 or 0, or support, oppose or none")
+    return label
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +27,10 @@ class LabelledPair:
     pair's place in the file."""
 
     line: int
-    question: str
-    document: str
-    perspective: str
-    label: bool
+    question: Text
+    document: Text
+    perspective: Text
+    label: Annotated[bool, BeforeValidator(_label)]
 
     @property
     def key(self) -> str:
@@ -38,14 +47,14 @@ def load_pairs(path: Path) -> list[LabelledPair]:
     name = path.name.removesuffix(".gz")
     if name.endswith(".tsv"):
         rows = enumerate(tsv_rows(path, _COLUMNS))
-        pairs = [_pair(row) for index, row in rows if index or row.values["question"] != "question"]
+        found = [row for index, row in rows if index or row.values["question"] != "question"]
     elif name.endswith(".jsonl"):
-        pairs = [_pair(row) for row in json_rows(path)]
+        found = list(json_rows(path))
     else:
         raise InputError(f"{path} is not a file of pairs: use a .tsv or .jsonl.")
-    if not pairs:
+    if not found:
         raise InputError(f"{path} has no pairs.")
-    return pairs
+    return [replace(row, values=row.values | {"line": row.number}).read(LabelledPair) for row in found]
 
 
 def contraries(pairs: Iterable[LabelledPair]) -> dict[tuple[str, str], str]:
@@ -69,17 +78,3 @@ def answering(pairs: Iterable[LabelledPair]) -> list[LabelledPair]:
             word = ANSWERS["polar"][0 if same_polarity(pair.perspective, pair.question) else 1]
             found.append(replace(pair, perspective=f"{word}: {pair.question}"))
     return found
-
-
-class _Ours(Shape):
-    question: Text
-    document: Text
-    perspective: Text
-    label: str
-
-
-def _pair(row: Row) -> LabelledPair:
-    own = row.read(_Ours)
-    if (label := _LABELS.get(own.label.strip().casefold())) is None:
-        raise row.wrong(f"'label' is {own.label!r}; use 1 or 0, or support, oppose or none.")
-    return LabelledPair(row.number, own.question, own.document, own.perspective, label)

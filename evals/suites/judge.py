@@ -162,10 +162,9 @@ def table(result: Record) -> list[str]:
     rows = {name: [number(metrics[name], bounds.get(name, ()))] for name in MEASURES}
     rows["pairs_per_second"] = [number(metrics["pairs_per_second"], digits=1)]
     failures = result["failures"]
-    others = [{**row, "judge": name, "pairs": metrics["pairs"]} for name, row in result["baselines"].items()]
     cells = {
-        row["judge"]: [*(percent(row[k]) for k in ("accuracy", "f1", "positive_share")), str(row["pairs"])]
-        for row in ({**metrics, "judge": "this judge"}, *others)
+        name: [*(percent(row[k]) for k in ("accuracy", "f1", "positive_share")), str(metrics["pairs"])]
+        for name, row in {"this judge": metrics, **result["baselines"]}.items()
     }
     return [
         f"{config['data']}: {metrics['pairs']} pairs of {config['questions']} questions, "

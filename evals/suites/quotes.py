@@ -26,7 +26,7 @@ from langgraph.config import get_config
 
 from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
-from agent.stage_interfaces import Brief, Providers, Writer
+from agent.stage_interfaces import Brief, Providers
 from agent.state import Claim
 from evals.answering.asking import ask_all, in_force, isolated_runs
 from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases
@@ -80,16 +80,15 @@ async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list
 
 
 def _recording(seen: dict[str, tuple[Brief, ...]], settings: Settings, store: Store) -> Providers:
-    """Returns the usual providers, with a writer that records its input."""
+    """Returns the usual providers, with a writer that records its input by run."""
     providers = build_providers(settings, store)
-    return replace(providers, write=partial(_recorded, providers.write, seen))
 
+    async def write(brief: Brief) -> list[Claim]:
+        run = str(get_config()["configurable"]["thread_id"])
+        seen[run] = (*seen.get(run, ()), brief)
+        return await providers.write(brief)
 
-async def _recorded(write: Writer, seen: dict[str, tuple[Brief, ...]], brief: Brief) -> list[Claim]:
-    """Writes the claims, and records the input by run."""
-    run = str(get_config()["configurable"]["thread_id"])
-    seen[run] = (*seen.get(run, ()), brief)
-    return await write(brief)
+    return replace(providers, write=write)
 
 
 def _question(case: Case, briefs: Sequence[Brief]) -> QuotableParts:
