@@ -54,14 +54,14 @@ def load_pairs(path: Path) -> list[LabelledPair]:
         raise InputError(f"{path} is not a file of pairs: use a .tsv or .jsonl.")
     if not found:
         raise InputError(f"{path} has no pairs.")
-    return [replace(row, values=row.values | {"line": row.number}).read(LabelledPair) for row in found]
+    return [row.read(LabelledPair, line=row.number) for row in found]
 
 
-def contraries(pairs: Iterable[LabelledPair]) -> dict[tuple[str, str], str]:
+def contraries(sides: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Maps (question, perspective) to the opposing perspective, for questions with exactly two perspectives."""
     found: dict[str, dict[str, None]] = {}
-    for pair in pairs:
-        found.setdefault(pair.question, {})[pair.perspective] = None
+    for question, perspective in sides:
+        found.setdefault(question, {})[perspective] = None
     two = {question: list(texts) for question, texts in found.items() if len(texts) == 2}
     return {(question, texts[i]): texts[1 - i] for question, texts in two.items() for i in (0, 1)}
 
@@ -70,7 +70,7 @@ def answering(pairs: Iterable[LabelledPair]) -> list[LabelledPair]:
     """Replaces each perspective by the question with the answering word ('Yes: …?', 'No: …?'). Only questions with two
     opposing perspectives stay."""
     given = list(pairs)
-    other = contraries(given)
+    other = contraries(pair.side for pair in given)
     found = []
     for pair in given:
         contrary = other.get(pair.side, "")

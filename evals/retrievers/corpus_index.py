@@ -48,13 +48,13 @@ class CorpusIndex(ExitStack):
         """The highest score of any question of the data set. MMR divides by this score, or by the candidates' highest
         score if the data set's is missing."""
         self._clusters: dict[tuple[int, ...], Clustered] = {}
-        self._folder = self.enter_context(tempfile.TemporaryDirectory(prefix="steelman-retrieval-"))
-        self.callback(self.__dict__.pop, "lexical", None)  # before its folder is deleted
 
     @cached_property
     def lexical(self) -> LexicalIndex:
         """Builds the agent's BM25 index. A passage's id is its position."""
-        index = LexicalIndex(Path(self._folder))
+        folder = self.enter_context(tempfile.TemporaryDirectory(prefix="steelman-retrieval-"))
+        self.callback(self.__dict__.pop, "lexical", None)  # before its folder is deleted
+        index = LexicalIndex(Path(folder))
         index.clear()
         nowhere = np.zeros(0, np.float32)
         passages = (Passage(i, p.external_id, "", p.text, title=p.title) for i, p in enumerate(self.corpus))

@@ -56,7 +56,8 @@ def measure(args: argparse.Namespace) -> Record:
     pairs = answering(load_pairs(args.data)) if args.answers else load_pairs(args.data)
     if not pairs:
         raise InputError(f"{args.data} has no question whose two perspectives are yes and no.")
-    opposite, chosen, judge = contraries(pairs), shuffled(pairs, args.limit, args.seed), open_judge(args.judge)
+    opposite, chosen = contraries(p.side for p in pairs), shuffled(pairs, args.limit, args.seed)
+    judge = open_judge(args.judge)
     form: PairForm = "answer" if args.answers else "statement"
     config: Record = {
         "data": args.data.name,

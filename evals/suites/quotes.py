@@ -30,13 +30,13 @@ from agent.stage_interfaces import Brief, Providers
 from agent.state import Claim
 from evals.answering.asking import ask_all, in_force, isolated_runs
 from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases
-from evals.metrics.measure import Ratio, figures_by
+from evals.metrics.measure import figures_by
 from evals.metrics.quoting import QuotableParts, measures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, percent
 from evals.suite import FIRST, common_options, names
 from tools.errors import InputError
-from tools.models.judges.quoting import RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
+from tools.models.judges.quoting import RELEVANCE_FEATURES, load_quoting_weights
 from tools.store.store import Store
 
 _LEAST = (0.98, 0.96, 0.94, 0.92, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
@@ -55,14 +55,9 @@ def measure(args: argparse.Namespace) -> Record:
     """Asks the questions, then computes the measures. Raises InputError."""
     read = {name: asyncio.run(_read(args, name, load_settings())) for name in names(args.set)}
     quoting = load_quoting_weights()
-    found = figures_by({n: _curve(q, quoting) for n, q in read.items()}, args.seed)
+    weights = {"case": quoting} | {f"{least:g}": replace(quoting, case=least) for least in _LEAST}
+    found = figures_by({n: {w: measures(q, of) for w, of in weights.items()} for n, q in read.items()}, args.seed)
     return {"suite": "quotes", "quoting": asdict(quoting), "metrics": found["metrics"], "intervals": found["intervals"]}
-
-
-def _curve(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> dict[str, dict[str, Ratio]]:
-    """Returns the measures with the threshold in use and with other thresholds."""
-    others = {f"{least:g}": replace(quoting, case=least) for least in _LEAST}
-    return {name: measures(questions, weights) for name, weights in {"case": quoting, **others}.items()}
 
 
 async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list[QuotableParts]:

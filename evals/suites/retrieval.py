@@ -48,19 +48,18 @@ def measure(args: argparse.Namespace) -> Record:
     encoder, cache = encoder_and_cache()
     sample = None if args.limit is None else {"limit": args.limit, "seed": args.seed}
     # `Records` refuses a file with another configuration. A later run may add methods.
-    config: Record = {"sets": {s.name: s.digests for s in sets}, "sample": sample, "encoder": encoder.name}
-    config["depth"] = DEEPEST
+    digests = {s.name: s.digests for s in sets}
+    config: Record = {"sets": digests, "sample": sample, "encoder": encoder.name, "depth": DEEPEST}
     with Records(args.out, "retrieval", config) as records, Ranker(methods, encoder, cache, judge, records) as ranker:
         found = dict[str, Rankings]()
         for one in sorted(sets, key=lambda one: id(one.corpus)):
             corpora = Corpora(dict.fromkeys([q.qid for q in one.questions], one.corpus).__getitem__, shared=True)
             found[one.name] = ranker.rank(one.name, one.questions, corpora, DEEPEST)
     result = scored("retrieval", {s.name: s.questions for s in sets}, found, args.k, args.seed)
-    counts = {s.name: result["sizes"][s.name] | {"passages": len(s.corpus)} for s in sets}
-    config |= {"methods": list(methods)}
-    config |= {"judge": judge.name} if judge else {}
-    config |= {"k": args.k, "seed": args.seed, "sizes": counts}
-    del result["sizes"]
+    config |= {"methods": list(methods)} | ({"judge": judge.name} if judge else {})
+    config |= {"k": args.k, "seed": args.seed, "sizes": result.pop("sizes")}
+    for one in sets:
+        config["sizes"][one.name]["passages"] = len(one.corpus)
     return result | {"failed": ranker.failed, "config": config, "machine": {"peak_memory_mb": peak_memory()}}
 
 

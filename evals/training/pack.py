@@ -105,7 +105,7 @@ def _pack_small(weights: dict[str, Floats], corpus: Corpus) -> Figures:
         files, held = embedded.judge_files(made), held_out_pairs(corpus)
         watched = [(pair.statement, judged_text(pair.text)) for pair, _ in held[: _WATCHED[0]]]
         _write(files, weights, watched, _REFERENCE)
-        contrary = contraries(corpus.development)
+        contrary = contraries(p.side for p in corpus.development)
         developed = [(Pair(p.perspective, p.document, contrary.get(p.side, "")), p.label) for p in corpus.development]
         model = load_model(files, lambda _: True, "judge")
         calibration, figures = _calibrate_small(model, developed, held)
@@ -141,15 +141,9 @@ def held_out_pairs(corpus: Corpus) -> list[tuple[Pair, bool]]:
     """Returns labelled passages of held-out questions with both statements, and whether a passage supports the first
     statement."""
     held = corpus.held_out.get("read_labels", [])
-    statements: dict[str, set[str]] = {}
-    for e in held:
-        statements.setdefault(e.group, set()).add(e.statement)
-    two = {group: found for group, found in statements.items() if len(found) == 2}
-    return [
-        (Pair(e.statement, e.text, next(iter(two[e.group] - {e.statement}))), e.label == SUPPORT)
-        for e in held
-        if e.group in two
-    ]
+    other = contraries((e.group, e.statement) for e in held)
+    known = [(e, other[e.group, e.statement]) for e in held if (e.group, e.statement) in other]
+    return [(Pair(e.statement, e.text, contrary), e.label == SUPPORT) for e, contrary in known]
 
 
 def _pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> Figures:

@@ -37,9 +37,9 @@ def digest(text: str) -> str:
     return hashlib.sha1(key(text).encode()).hexdigest()[:12]
 
 
-def fraction(text: str, salt: str) -> float:
-    """Returns a number in [0, 1) that depends on the words of the text and on the salt."""
-    return int(hashlib.sha1(f"{salt}|{key(text)}".encode()).hexdigest()[:8], 16) / 16**8
+def fraction(text: str) -> float:
+    """Returns a number in [0, 1) that depends on the words of the text."""
+    return int(hashlib.sha1(f"judge-1|{key(text)}".encode()).hexdigest()[:8], 16) / 16**8
 
 
 def shingles(text: str) -> Iterator[int]:
