@@ -1,6 +1,6 @@
 """Reads labelled pairs of passage and perspective from the published tsv or jsonl."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -66,15 +66,10 @@ def contraries(sides: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     return {(question, texts[i]): texts[1 - i] for question, texts in two.items() for i in (0, 1)}
 
 
-def answering(pairs: Iterable[LabelledPair]) -> list[LabelledPair]:
+def answering(pairs: Sequence[LabelledPair]) -> list[LabelledPair]:
     """Replaces each perspective by the question with the answering word ('Yes: …?', 'No: …?'). Only questions with two
     opposing perspectives stay."""
-    given = list(pairs)
-    other = contraries(pair.side for pair in given)
-    found = []
-    for pair in given:
-        contrary = other.get(pair.side, "")
-        if contrary and not same_polarity(pair.perspective, contrary):
-            word = ANSWERS["polar"][0 if same_polarity(pair.perspective, pair.question) else 1]
-            found.append(replace(pair, perspective=f"{word}: {pair.question}"))
-    return found
+    other = contraries(p.side for p in pairs)
+    known = [p for p in pairs if p.side in other and not same_polarity(p.perspective, other[p.side])]
+    words = (ANSWERS["polar"][0 if same_polarity(p.perspective, p.question) else 1] for p in known)
+    return [replace(p, perspective=f"{word}: {p.question}") for p, word in zip(known, words, strict=True)]

@@ -69,12 +69,12 @@ def leaning(ranked: Sequence[str], supporting: AbstractSet[str], opposing: Abstr
     return "supporting_only" if supported else "opposing_only"
 
 
-def alpha_ndcg(rankings: Sequence[Sequence[str]], golds: Sequence[Gold], k: int, alpha: float = 0.5) -> list[float]:
+def alpha_ndcg(rankings: Sequence[Sequence[str]], golds: Sequence[Gold], k: int) -> list[float]:
     """Returns α-nDCG@k of each question (Clarke et al. 2008), computed by ir_measures with ndeval.
 
     The gain at rank r is Σ (1 − α)^(earlier passages on the perspective) over supported perspectives, divided by log₂(1
-    + r). α-nDCG divides the sum of gains by the sum for a greedy ideal ranking. k is at most 20, ndeval's limit. Raises
-    SettingsError without the extra `evals`.
+    + r), with α = 0.5. α-nDCG divides the sum of gains by the sum for a greedy ideal ranking. k is at most 20, ndeval's
+    limit. Raises SettingsError without the extra `evals`.
     """
     measures = require_ir_measures()
     judged = [
@@ -88,11 +88,9 @@ def alpha_ndcg(rankings: Sequence[Sequence[str]], golds: Sequence[Gold], k: int,
         for q, ranked in enumerate(rankings)
         for rank, passage in enumerate(ranked[:k])
     ]
-    values = [0.0] * len(rankings)
-    if judged and found:
-        for value in measures.iter_calc([measures.alpha_nDCG(alpha=alpha) @ k], judged, found):
-            values[int(value.query_id)] = float(value.value)
-    return values
+    calculated = measures.iter_calc([measures.alpha_nDCG(alpha=0.5) @ k], judged, found) if judged and found else ()
+    values = {value.query_id: float(value.value) for value in calculated}
+    return [values.get(str(q), 0.0) for q in range(len(rankings))]
 
 
 def require_ir_measures() -> Any:

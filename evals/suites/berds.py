@@ -81,7 +81,7 @@ def measure(args: argparse.Namespace) -> Record:
         verdicts.ask(rows, pools, VectorCache(settings.cache_dir / "verdicts.db"))
         gold[name] = gold_of(rows, pools, verdicts)
     read = {name: getattr(args, name) for name in ("k", "limit", "seed")}
-    result = scored("berds", gold, found, args.k, args.seed, judged=True, deep=args.deep)
+    result: Record = {"suite": "berds"} | scored(args, gold, found, judged=True)
     result["config"] = config | verdicts.told | read | {"sizes": result.pop("sizes")}
     result["pages"] = web.told([row.question for row in every] if corpus == WEB else [])
     unjudged = sum(map(math.isnan, verdicts.scores.values()))

@@ -55,7 +55,7 @@ def measure(args: argparse.Namespace) -> Record:
         for one in sorted(sets, key=lambda one: id(one.corpus)):
             corpora = Corpora(dict.fromkeys([q.qid for q in one.questions], one.corpus).__getitem__, shared=True)
             found[one.name] = ranker.rank(one.name, one.questions, corpora, DEEPEST)
-    result = scored("retrieval", {s.name: s.questions for s in sets}, found, args.k, args.seed)
+    result: Record = {"suite": "retrieval"} | scored(args, {s.name: s.questions for s in sets}, found, judged=False)
     config |= {"methods": list(methods)} | ({"judge": judge.name} if judge else {})
     config |= {"k": args.k, "seed": args.seed, "sizes": result.pop("sizes")}
     for one in sets:
@@ -64,27 +64,22 @@ def measure(args: argparse.Namespace) -> Record:
 
 
 def scored(
-    suite: str,
-    sets: Mapping[str, Sequence[GoldQuestion]],
-    found: Mapping[str, Rankings],
-    cutoffs: Sequence[int],
-    seed: int,
-    judged: bool = False,
-    deep: bool = True,
+    args: argparse.Namespace, sets: Mapping[str, Sequence[GoldQuestion]], found: Mapping[str, Rankings], judged: bool
 ) -> Record:
     """Returns metrics, intervals, union and sizes. found: the results of `rank`, by set. judged: the gold is a judge's
-    verdicts: no α-nDCG, but the average of several sets. deep: include the measures of the top 100."""
+    verdicts: no α-nDCG, measures of the top 100 only for --deep, and the average of several sets."""
+    deep = not judged or args.deep
     figured: dict[str, dict[str, dict[str, Figure]]] = {}
     ceiling = dict[str, Record]()
     for name, questions in sets.items():
         ids = {method: [of[q.qid] for q in questions] for method, of in found[name].items()}
-        figured[name] = {method: measures(questions, of, cutoffs, not judged, deep) for method, of in ids.items()}
+        figured[name] = {method: measures(questions, of, args.k, not judged, deep) for method, of in ids.items()}
         if deep:
-            ceiling[name] = union(questions, ids.values(), seed)
+            ceiling[name] = union(questions, ids.values(), args.seed)
     if judged and len(sets) > 1:
         figured["macro-average"] = macro_average(list(figured.values()))
     counts = {name: sizes(questions) for name, questions in sets.items()}
-    return {"suite": suite, **figures_by(figured, seed), "union": ceiling, "sizes": counts}
+    return {**figures_by(figured, args.seed), "union": ceiling, "sizes": counts}
 
 
 def sizes(questions: Sequence[GoldQuestion]) -> Record:
