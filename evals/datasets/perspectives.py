@@ -29,7 +29,9 @@ class Context(Shape):
 
 def _text_of(expansion: object) -> object:
     """Returns a model's perspective without its name, which is not part of the query."""
-    return expansion.get("text") if isinstance(expansion, dict) else expansion
+    if not isinstance(expansion, dict) or "text" not in expansion:
+        raise ValueError("'text' is required")
+    return expansion["text"]
 
 
 @dataclass(frozen=True, slots=True)
