@@ -44,25 +44,18 @@ def question_of(text: str) -> ParsedQuestion:
     return read_question(text, _encoder().encode([text])[0])
 
 
-def agent_judge(judge: Judge) -> PairJudge:
+def agent_judge(judge: Judge, closely: bool = False) -> PairJudge:
     """Returns a judge of the agent, without the agent's cache. A remote judge sends simultaneous requests itself. A
-    killed run loses at most one batch."""
+    killed run loses at most one batch. closely: the judge reads every pair with its larger model (the closer reading),
+    with threshold 0.5."""
 
     async def support(pairs: Sequence[Pair]) -> Floats:
         async with aclosing(judge):
-            return await judge.support(pairs)
+            return (await judge.stances(pairs, closely=True))[:, 0] if closely else await judge.support(pairs)
 
+    name, threshold = (f"{judge.name}-closely", 0.5) if closely else (judge.name, judge.threshold)
     together = 256 if judge.address else 64
-    return PairJudge(judge.name, lambda pairs: asyncio.run(support(pairs)), judge.threshold, together=together)
-
-
-def closer_reading(judge: Judge) -> PairJudge:
-    """Returns a judge that reads every pair with its larger model (the closer reading), with threshold 0.5."""
-
-    def score(pairs: Sequence[Pair]) -> Floats:
-        return np.ascontiguousarray(asyncio.run(judge.stances(pairs, closely=True))[:, 0])
-
-    return PairJudge(f"{judge.name}-closely", score, 0.5)
+    return PairJudge(name, lambda pairs: asyncio.run(support(pairs)), threshold, together=together)
 
 
 def cosine(encoder: Encoder) -> PairJudge:
@@ -81,12 +74,12 @@ def open_judge(choice: str) -> PairJudge:
     if choice == "cosine":
         return cosine(load_encoder())
     if choice in ("embedded", "close"):
-        return agent_judge(load_judge()) if choice == "embedded" else closer_reading(load_judge())
+        return agent_judge(load_judge(), closely=choice == "close")
     settings = load_settings()
     if (remote := build_judge(settings)) is not None:
         return agent_judge(remote)
     own = build_own_judge(settings)
-    return closer_reading(own) if own.first else agent_judge(own)
+    return agent_judge(own, closely=own.first is not None)
 
 
 def cached_scores(judge: PairJudge, cache: VectorCache, pairs: Sequence[Pair]) -> Floats:

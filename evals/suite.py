@@ -203,10 +203,7 @@ def show(as_json: bool, result: Any, lines: Callable[[], Iterable[str]]) -> None
 
 
 def figure_lines(result: Record) -> list[str]:
-    """Returns a line for each measure that has an interval, with the number of items if known."""
-    over = result.get("over", {})
-    rows = {
-        name: [number(result["metrics"][name], ends), *([f"{over[name]:.0f}"] if over else [])]
-        for name, ends in result["intervals"].items()
-    }
-    return block(["95 % interval", *(["over"] if over else [])], rows)
+    """Returns a line for each measure that has an interval, with the number of items."""
+    metrics, over = result["metrics"], result["over"]
+    rows = {name: [number(metrics[name], ends), f"{over[name]:.0f}"] for name, ends in result["intervals"].items()}
+    return block(["95 % interval", "over"], rows)

@@ -1,9 +1,8 @@
 """Questions whose documents have known sides: the samples, or a set of queries with its corpus."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from evals.datasets.retrieval import load_sets
 from evals.datasets.rows import GOLD, json_rows, read_questions
@@ -11,9 +10,8 @@ from evals.suite import shuffled
 from tools.errors import InputError
 from tools.passages import SourceDocument
 
-Side = Literal["supports", "opposes"]
-SIDES: tuple[Side, Side] = ("supports", "opposes")
-Gold = dict[Side, frozenset[str]]
+SIDES = ("supports", "opposes")
+Gold = dict[str, frozenset[str]]
 """Ids of the gold documents of each side."""
 SAMPLES_SET = "samples"
 _DENIED_FIRST = frozenset(
@@ -32,7 +30,7 @@ class Case:
     gold: Gold
 
     @property
-    def sides(self) -> tuple[Side, ...]:
+    def sides(self) -> tuple[str, ...]:
         """Returns the sides with gold documents."""
         return tuple(side for side in SIDES if self.gold[side])
 
@@ -63,23 +61,20 @@ def load_cases(folder: Path | None, name: str) -> CaseSet:
         raise InputError(f"the set '{name}' needs --data, its folder.")
     found = load_sets(folder, [name])[0]
     cases = [
-        Case(q.qid, q.question, _turned(gold) if q.qid in _DENIED_FIRST else gold)
+        Case(q.qid, q.question, _gold([(p.stance, p.gold) for p in q.perspectives], q.qid in _DENIED_FIRST))
         for q in found.questions
-        if all(p.stance for p in q.perspectives) and (gold := _gold((p.stance, p.gold) for p in q.perspectives))
+        if all(p.stance for p in q.perspectives)
     ]
     if not cases:
         raise InputError(f"the set '{name}' has no question with known sides of its perspectives.")
     return CaseSet(name, cases, found.corpus, len(found.questions) - len(cases))
 
 
-def _gold(known: Iterable[tuple[str, Iterable[str]]] = ()) -> Gold:
-    """Returns the documents of each side, from pairs of side and documents. Excludes other sides."""
-    pairs = list(known)
-    return {side: frozenset(i for found, ids in pairs if found == side for i in ids) for side in SIDES}
-
-
-def _turned(gold: Gold) -> Gold:
-    return {"supports": gold["opposes"], "opposes": gold["supports"]}
+def _gold(known: Sequence[tuple[str, Iterable[str]]] = (), turned: bool = False) -> Gold:
+    """Returns the documents of each side, from pairs of side and documents. turned: exchange the sides. Excludes other
+    sides."""
+    named = zip(SIDES, reversed(SIDES) if turned else SIDES, strict=True)
+    return {side: frozenset(i for found, ids in known if found == name for i in ids) for side, name in named}
 
 
 def load_samples() -> CaseSet:
@@ -89,7 +84,7 @@ def load_samples() -> CaseSet:
     documents, cases, unsided = sample_documents(), [], 0
     for file in sorted((GOLD / "samples").glob("*.jsonl")):
         rows = [row.values for row in json_rows(file)]
-        case = Case(file.stem, rows[0]["question"], _gold((row["stance"], [row["path"]]) for row in rows))
+        case = Case(file.stem, rows[0]["question"], _gold([(row["stance"], [row["path"]]) for row in rows]))
         cases += [case] if case.sides else []
         unsided += not case.sides
     return CaseSet(SAMPLES_SET, cases, documents, unsided)

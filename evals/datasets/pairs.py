@@ -1,15 +1,24 @@
 """Reads labelled pairs of passage and perspective from the published tsv or jsonl."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
-from evals.datasets.rows import Row, Shape, Text, json_rows, tsv_rows
+from pydantic import BeforeValidator
+
+from evals.datasets.rows import Text, json_rows, tsv_rows
 from tools.errors import InputError
 from tools.language.question import ANSWERS, same_polarity
 
 _COLUMNS = ["question", "id", "document", "perspective", "label"]  # of the published file, by position
 _LABELS = {**dict.fromkeys(("1", "support"), True), **dict.fromkeys(("0", "oppose", "none"), False)}
+
+
+def _label(said: object) -> bool:
+    if (label := _LABELS.get(str(said).strip().casefold())) is None:
+        raise ValueError(f"it is {said!r}; use 1 or 0, or support, oppose or none")
+    return label
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +27,10 @@ class LabelledPair:
     pair's place in the file."""
 
     line: int
-    question: str
-    document: str
-    perspective: str
-    label: bool
+    question: Text
+    document: Text
+    perspective: Text
+    label: Annotated[bool, BeforeValidator(_label)]
 
     @property
     def key(self) -> str:
@@ -38,48 +47,29 @@ def load_pairs(path: Path) -> list[LabelledPair]:
     name = path.name.removesuffix(".gz")
     if name.endswith(".tsv"):
         rows = enumerate(tsv_rows(path, _COLUMNS))
-        pairs = [_pair(row) for index, row in rows if index or row.values["question"] != "question"]
+        found = [row for index, row in rows if index or row.values["question"] != "question"]
     elif name.endswith(".jsonl"):
-        pairs = [_pair(row) for row in json_rows(path)]
+        found = list(json_rows(path))
     else:
         raise InputError(f"{path} is not a file of pairs: use a .tsv or .jsonl.")
-    if not pairs:
+    if not found:
         raise InputError(f"{path} has no pairs.")
-    return pairs
+    return [row.read(LabelledPair, line=row.number) for row in found]
 
 
-def contraries(pairs: Iterable[LabelledPair]) -> dict[tuple[str, str], str]:
+def contraries(sides: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Maps (question, perspective) to the opposing perspective, for questions with exactly two perspectives."""
     found: dict[str, dict[str, None]] = {}
-    for pair in pairs:
-        found.setdefault(pair.question, {})[pair.perspective] = None
+    for question, perspective in sides:
+        found.setdefault(question, {})[perspective] = None
     two = {question: list(texts) for question, texts in found.items() if len(texts) == 2}
     return {(question, texts[i]): texts[1 - i] for question, texts in two.items() for i in (0, 1)}
 
 
-def answering(pairs: Iterable[LabelledPair]) -> list[LabelledPair]:
+def answering(pairs: Sequence[LabelledPair]) -> list[LabelledPair]:
     """Replaces each perspective by the question with the answering word ('Yes: …?', 'No: …?'). Only questions with two
     opposing perspectives stay."""
-    given = list(pairs)
-    other = contraries(given)
-    found = []
-    for pair in given:
-        contrary = other.get(pair.side, "")
-        if contrary and not same_polarity(pair.perspective, contrary):
-            word = ANSWERS["polar"][0 if same_polarity(pair.perspective, pair.question) else 1]
-            found.append(replace(pair, perspective=f"{word}: {pair.question}"))
-    return found
-
-
-class _Ours(Shape):
-    question: Text
-    document: Text
-    perspective: Text
-    label: str
-
-
-def _pair(row: Row) -> LabelledPair:
-    own = row.read(_Ours)
-    if (label := _LABELS.get(own.label.strip().casefold())) is None:
-        raise row.wrong(f"'label' is {own.label!r}; use 1 or 0, or support, oppose or none.")
-    return LabelledPair(row.number, own.question, own.document, own.perspective, label)
+    other = contraries(p.side for p in pairs)
+    known = [p for p in pairs if p.side in other and not same_polarity(p.perspective, other[p.side])]
+    words = (ANSWERS["polar"][0 if same_polarity(p.perspective, p.question) else 1] for p in known)
+    return [replace(p, perspective=f"{word}: {p.question}") for p, word in zip(known, words, strict=True)]

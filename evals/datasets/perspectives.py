@@ -10,19 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from evals.datasets.rows import Loose, Row, Shape, Text, json_rows
 from tools.errors import InputError, SettingsError
 
 _HUB = "hub:"
 _ENDINGS = re.compile(r"(\.(dev|test|train|mistralpred|gpt4pred|jsonl|gz))+$")
-
-
-class Expansion(Shape):
-    """A model's perspective. The name is not part of the query."""
-
-    text: Text
 
 
 class Context(Shape):
@@ -33,11 +27,11 @@ class Context(Shape):
     id: Loose = ""
 
 
-class _Row(Shape):
-    question: Text
-    perspectives: Annotated[list[Text], Field(min_length=1)]
-    expansions: tuple[Expansion, ...] = ()
-    ctxs: tuple[Context, ...] | None = None
+def _text_of(expansion: object) -> object:
+    """Returns a model's perspective without its name, which is not part of the query."""
+    if not isinstance(expansion, dict) or "text" not in expansion:
+        raise ValueError("'text' is required")
+    return expansion["text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +39,10 @@ class GoldRow:
     """A question with its gold perspectives. source: the file's name without its ending. number: the line."""
 
     source: str
-    question: str
-    gold: tuple[str, ...]
+    question: Text
+    gold: Annotated[tuple[Text, ...], Field(min_length=1, validation_alias="perspectives")]
     number: int
-    expansions: tuple[str, ...] = ()
+    expansions: tuple[Annotated[Text, BeforeValidator(_text_of)], ...] = ()
     ctxs: tuple[Context, ...] | None = None
 
     @property
@@ -96,7 +90,6 @@ def _hub(place: str, split: str) -> list[tuple[Path, Iterable[Row]]]:
 def _rows(source: str, rows: Iterable[Row]) -> Iterator[GoldRow]:
     asked: dict[str, int] = {}
     for row in rows:
-        read = row.read(_Row)
+        read = row.read(GoldRow, source=source, number=row.number)
         row.once("question", read.question, asked)
-        expansions = tuple(e.text for e in read.expansions)
-        yield GoldRow(source, read.question, tuple(read.perspectives), row.number, expansions, read.ctxs)
+        yield read

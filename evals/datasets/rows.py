@@ -59,10 +59,11 @@ class Row:
         """Returns an error that names file and line."""
         return InputError(f"{self.file} line {self.number}: {what}")
 
-    def read(self, shape: type[_T]) -> _T:
-        """Parses the line as this model or dataclass. A null counts as missing. Raises InputError."""
+    def read(self, shape: type[_T], **more: object) -> _T:
+        """Parses the line as this model or dataclass. A null counts as missing. more: further fields. Raises
+        InputError."""
         try:
-            found: _T = _adapter(shape).validate_python(_without_nulls(self.values))
+            found: _T = _adapter(shape).validate_python(_without_nulls(self.values) | more)
         except ValidationError as exc:
             raise self.wrong(problem(exc)) from exc
         return found
@@ -139,16 +140,13 @@ def read_questions(path: Path) -> list[str]:
 
 
 def tsv_rows(path: Path, names: list[str]) -> Iterator[Row]:
-    """Yields the rows of a tab-separated file, with these names by position, and skips empty lines. Raises
-    InputError."""
+    """Yields the rows of a tab-separated file, with these names by position, and skips empty lines. A missing column
+    is None. Raises InputError."""
     with _opened(path) as lines:
-        reader = csv.reader((line for _, line in _numbered(path, lines)), delimiter="\t")
+        reader = csv.DictReader((line for _, line in _numbered(path, lines)), names, restkey="", delimiter="\t")
         try:
-            for cells in filter(None, reader):
-                if len(cells) < len(names):
-                    missing = names[len(cells)]
-                    raise InputError(f"{path} line {reader.line_num}: '{missing}' is missing: {len(cells)} columns.")
-                yield Row(path, reader.line_num, dict(zip(names, cells, strict=False)))
+            for cells in reader:
+                yield Row(path, reader.line_num, cells)
         except csv.Error as exc:
             raise InputError(f"{path} line {reader.line_num + 1}: cannot be read ({exc}).") from exc
 

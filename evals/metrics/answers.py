@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
+from evals.datasets.cases import SIDES, Gold
 from evals.metrics.measure import Ratio
 from tools.language.grounding import is_denied, word_hints
 
-SIDES = ("supports", "opposes")
 _OTHER = {"supports": "opposes", "opposes": "supports"}
 VERDICTS = ("right", "wrong", "unknown")
 
@@ -23,7 +23,7 @@ class AgentReply:
     texts by id."""
 
     question: str
-    gold: dict[str, frozenset[str]]
+    gold: Gold
     answer: Answer | None = None
     passages: dict[int, str] = field(default_factory=dict)
 
@@ -34,6 +34,11 @@ class AgentReply:
     @property
     def sides(self) -> list[AnswerPerspective]:
         return list(self.answer.perspectives) if self.answer else []
+
+    @property
+    def documents(self) -> dict[int, str]:
+        """Returns the cited documents by citation number."""
+        return {c.number: c.document_id for c in self.answer.citations} if self.answer else {}
 
 
 def answer_measures(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
@@ -55,24 +60,20 @@ def citations(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
     side. wrong_of_known = wrong / (right + wrong). A sentence may argue against its document's side, so `wrong` is
     overestimated.
     """
-    found = [(r.question, list(judged_citations(r))) for r in replies]
-    counts = [(q, Counter(verdict for verdict, _ in cited)) for q, cited in found]
+    counts = [(r.question, Counter(_verdicts(r))) for r in replies]
     shares = {f"citations_{v}": Ratio.of((q, c[v], c.total()) for q, c in counts) for v in VERDICTS}
     wrong = Ratio.of((q, c["wrong"], c["wrong"] + c["right"]) for q, c in counts)
     return shares | {"wrong_of_known": wrong}
 
 
-def judged_citations(reply: AgentReply) -> Iterator[tuple[str, str]]:
-    """Yields the verdict on each citation of a for or against side, with the side."""
-    documents = {c.number: c.document_id for c in reply.answer.citations} if reply.answer else {}
-    for side in reply.sides:
-        if side.stance == "other":
-            continue
-        for claim in side.claims:
-            for number in claim.citations:
-                right = documents[number] in reply.gold[side.stance]
-                wrong = documents[number] in reply.gold[_OTHER[side.stance]]
-                yield "right" if right else "wrong" if wrong else "unknown", side.stance
+def _verdicts(reply: AgentReply) -> Iterator[str]:
+    """Yields the verdict on each citation of a for or against side."""
+    documents = reply.documents
+    for side in (side for side in reply.sides if side.stance in SIDES):
+        for number in (number for claim in side.claims for number in claim.citations):
+            right = documents[number] in reply.gold[side.stance]
+            wrong = documents[number] in reply.gold[_OTHER[side.stance]]
+            yield "right" if right else "wrong" if wrong else "unknown"
 
 
 def both_sides_known(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
@@ -83,7 +84,7 @@ def both_sides_known(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
 
 
 def _both_known(reply: AgentReply) -> bool:
-    documents = {c.number: c.document_id for c in reply.answer.citations} if reply.answer else {}
+    documents = reply.documents
     sides = [{documents[n] for claim in side.claims for n in claim.citations} for side in _two_sides(reply)]
     if len(sides) != len(SIDES):
         return False

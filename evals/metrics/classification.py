@@ -5,13 +5,14 @@ are NaN. The code does not call scikit-learn: intervals compute a measure thousa
 checks take longer than the measure. Tests compare the results with scikit-learn's.
 """
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.measure import Ratio
+from evals.metrics.measure import Figure, Ratio
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.floating[Any]]
@@ -73,26 +74,21 @@ def expected_calibration_error(labels: Flags, probabilities: Floats, bins: int =
 
 
 def contrast_outcomes(
-    passages: Sequence[tuple[Hashable, Hashable, str]], accepted: Flags, contrary: Sequence[str]
-) -> tuple[list[bool], list[Hashable], int]:
+    passages: Sequence[tuple[str, str, str]], accepted: Flags, contrary: Sequence[str]
+) -> tuple[list[tuple[str, bool]], int]:
     """Computes contrast consistency: does the judge accept a passage for both sides?
 
-    Returns the outcomes, their questions, and the number of passages judged for both sides. A passage has an outcome if
-    the judge accepts it for at least one side. The measure is the mean of the outcomes; lower is better. passages:
-    question, passage and statement of each pair. contrary: the opposing statement, or ''.
+    Returns the questions with their outcomes, and the number of passages judged for both sides. A passage has an
+    outcome if the judge accepts it for at least one side. The measure is the mean of the outcomes; lower is better.
+    passages: question, passage and statement of each pair. contrary: the opposing statement, or ''.
     """
-    verdicts: dict[tuple[Hashable, Hashable], dict[str, bool]] = {}
-    opposite: dict[tuple[Hashable, str], str] = {}
-    for (question, passage, statement), yes, other in zip(passages, accepted, contrary, strict=True):
-        verdicts.setdefault((question, passage), {})[statement] = bool(yes)
-        opposite[question, statement] = other
-    found = []
-    for (question, _), said in verdicts.items():
-        first = next(iter(said))
-        if (second := opposite[question, first]) in said:
-            found.append((question, said[first], said[second]))
-    either = [(question, one and other) for question, one, other in found if one or other]
-    return [both for _, both in either], [question for question, _ in either], len(found)
+    verdicts = {pair: bool(yes) for pair, yes in zip(passages, accepted, strict=True)}
+    found, seen = list[tuple[str, bool, bool]](), set[tuple[str, str]]()
+    for (question, passage, statement), other in zip(passages, contrary, strict=True):
+        if (question, passage) not in seen and (question, passage, other) in verdicts:
+            found.append((question, verdicts[question, passage, statement], verdicts[question, passage, other]))
+        seen.add((question, passage))
+    return [(question, one and other) for question, one, other in found if one or other], len(found)
 
 
 def best_f(positive: Flags, score: Floats, beta: float = 1.0) -> tuple[float, float]:
@@ -111,6 +107,27 @@ def stance_accuracy(labels: NDArray[np.integer[Any]], probabilities: Floats) -> 
     lead = probabilities[taken, SUPPORT] - probabilities[taken, OPPOSE]
     right = (lead > 0) == (labels[taken] == SUPPORT)
     return float(np.mean(right)) if len(lead) else float("nan")
+
+
+def stance_measures(rows: Sequence[tuple[str, str, str]]) -> dict[str, Figure]:
+    """Computes accuracy and F1 over rows of (claim, gold stance, predicted stance) (Chen et al. 2022, table 1).
+
+    An undecided or failed row has an empty prediction, which is wrong. stance_f1: mean of stance_f1_support and
+    stance_f1_oppose, NaN if a stance is neither gold nor predicted. stance_undecided: share without a prediction.
+    stance_majority: accuracy of always predicting the commoner stance. The paper calls its 91.6 accuracy in the text
+    and F1 in table 1; pooled over both stances, accuracy and F1 are equal.
+    """
+    claims = [claim for claim, *_ in rows]
+    golds, told = (np.array([row[i] for row in rows]) for i in (1, 2))
+    common = Counter(golds.tolist()).most_common(1)[0][0]
+    each = {side: yes_or_no(golds == side, told == side, claims)["f1"] for side in ("support", "oppose")}
+    return {
+        "stance_accuracy": Ratio.of((claim, float(gold == said), 1) for claim, gold, said in rows),
+        "stance_f1": Figure(lambda chosen: sum(f1.statistic(chosen) for f1 in each.values()) / len(each), claims),
+        **{f"stance_f1_{side}": f1 for side, f1 in each.items()},
+        "stance_undecided": Ratio.of((claim, float(not said), 1) for claim, _, said in rows),
+        "stance_majority": Ratio.of((claim, float(gold == common), 1) for claim, gold, _ in rows),
+    }
 
 
 def _ratio(part: Any, whole: Any) -> float:

@@ -7,31 +7,14 @@ is a hit. Undefined measures are NaN.
 
 import math
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.measure import Figure, Values, mean
+from evals.metrics.measure import Chosen, Figure, Values, mean
 from evals.metrics.perspective_coverage import hits
 from evals.retrievers.news import OUTSIDE, EventCandidates
 from evals.retrievers.published_selections import NOISE, Clustered
-
-
-def precision(ranked: Sequence[str], relevant: AbstractSet[str], k: int) -> float:
-    """Returns relevant paragraphs in the top k / k. Missing ranks count as misses."""
-    return hits(ranked, relevant, k) / k
-
-
-def recall(ranked: Sequence[str], relevant: AbstractSet[str], k: int) -> float:
-    """Returns relevant paragraphs in the top k / relevant paragraphs. NaN without relevant paragraphs."""
-    return hits(ranked, relevant, k) / len(relevant) if relevant else math.nan
-
-
-def f1(precision: float, recall: float) -> float:
-    """Returns 2PR / (P + R) of the mean P and the mean R over events, as in the paper. 0 if P and R are 0."""
-    both = precision + recall
-    return 0.0 if both == 0 else 2 * precision * recall / both
 
 
 def distance(vectors: NDArray[np.floating]) -> float:
@@ -65,14 +48,18 @@ def coverage(clusters: Clustered, chosen: Sequence[int], noise: bool = True) -> 
 
 
 def figures(ready: EventCandidates, chosen: list[int], k: int) -> dict[str, float]:
-    """Returns measure to value for the candidates at these positions, at most k."""
-    ids, relevant = [ready.ids[i] for i in chosen], ready.place.keys()
+    """Returns measure to value for the candidates at these positions, at most k.
+
+    precision: relevant paragraphs in the top k / k. Missing ranks count as misses. recall: relevant paragraphs in the
+    top k / relevant paragraphs. NaN without relevant paragraphs.
+    """
+    ids, relevant, annotated = [ready.ids[i] for i in chosen], ready.place.keys(), ready.event.annotated
     found = [ready.place[i] for i in ids if i in relevant]
     return {
-        f"precision@{k}": precision(ids, relevant, k),
-        f"recall@{k}": recall(ids, relevant, k),
-        f"published_precision@{k}": precision(ids, ready.event.annotated, k),
-        f"published_recall@{k}": recall(ids, ready.event.annotated, k),
+        f"precision@{k}": hits(ids, relevant, k) / k,
+        f"recall@{k}": hits(ids, relevant, k) / len(relevant) if relevant else math.nan,
+        f"published_precision@{k}": hits(ids, annotated, k) / k,
+        f"published_recall@{k}": hits(ids, annotated, k) / len(annotated),
         f"distance@{k}": distance(ready.vectors[chosen]),
         f"density@{k}": density(ready.clusters, chosen),
         f"coverage@{k}": coverage(ready.positives, found),
@@ -82,12 +69,16 @@ def figures(ready: EventCandidates, chosen: list[int], k: int) -> dict[str, floa
 
 
 def measures(rows: Mapping[str, Values], cutoffs: Sequence[int], events: Sequence[str]) -> dict[str, Figure]:
-    """Returns the mean of each row over events, and F1 of the mean P and R. rows: measure to values, shape (events,),
-    with NaN for events that do not count."""
+    """Returns the mean of each row over events. Adds F1 = 2PR / (P + R) of the mean P and the mean R, as in the paper;
+    0 if P and R are 0. rows: measure to values, shape (events,), with NaN for events that do not count."""
     means = {name: mean(values, events) for name, values in rows.items()}
 
     def harmonic(precisions: Figure, recalls: Figure) -> Figure:
-        return Figure(lambda chosen: f1(precisions.statistic(chosen), recalls.statistic(chosen)), events)
+        def f1(chosen: Chosen) -> float:
+            p, r = precisions.statistic(chosen), recalls.statistic(chosen)
+            return 2 * p * r / (p + r) if p + r else 0.0
+
+        return Figure(f1, events)
 
     kinds = [(reading, k) for reading in ("", "published_") for k in cutoffs]
     return means | {f"{of}f1@{k}": harmonic(means[f"{of}precision@{k}"], means[f"{of}recall@{k}"]) for of, k in kinds}

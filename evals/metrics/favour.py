@@ -37,12 +37,9 @@ def favoured(roots: Sequence[Root], tops: Sequence[Collection[int]], seed: int) 
     found = np.array([[len(top & of.get(label, set())) for label in labels] for of, top in tops_of], float)
     totals = found.sum(axis=1)
     even = totals[:, None] * gold / gold.sum(axis=1, keepdims=True)
-    measures: dict[str, Figure] = {}
+    keys, measures = [root.key for root in roots], dict[str, Figure]()
     for i, label in enumerate(labels):
-        rows = [
-            list(zip([r.key for r in roots], of[:, i].tolist(), totals.tolist(), strict=True)) for of in (found, even)
-        ]
-        share, level = map(Ratio.of, rows)
+        share, level = (Ratio.of(zip(keys, of[:, i].tolist(), totals.tolist(), strict=True)) for of in (found, even))
         measures |= {f"{label}, share": share, f"{label}, even": level, f"{label}, excess": share.less(level)}
     return measures, even_test(found, even, seed)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.metrics import classification as m
-from evals.metrics.measure import Figure, figures, mean
+from evals.metrics.measure import Figure, Ratio, figures
 from evals.reports.records import Record
 
 _RANKED: dict[str, Callable[[m.Flags, m.Floats], float]] = {"auc": m.roc_auc, "average_precision": m.average_precision}
@@ -35,12 +35,12 @@ def measures(records: Sequence[Record], threshold: float, probabilities: bool, s
         return Figure(lambda chosen: measure(labels[chosen], scores[chosen]), questions)
 
     passages = [(r["question"], r["passage"], r["perspective"]) for r in records]
-    outcomes, asked, judged = m.contrast_outcomes(passages, accepted, [r["contrary"] for r in records])
+    outcomes, judged = m.contrast_outcomes(passages, accepted, [r["contrary"] for r in records])
     found: dict[str, Figure] = {
         **m.yes_or_no(labels, accepted, questions),
         **{name: of(measure) for name, measure in _RANKED.items()},
         "ece": of(m.expected_calibration_error if probabilities else lambda *_: math.nan),
-        "contrast_consistency": mean([float(x) for x in outcomes], [str(q) for q in asked]),
+        "contrast_consistency": Ratio.of((q, float(both), 1) for q, both in outcomes),
     }
     told = figures(found, seed)
     seconds, failed = sum(r["seconds"] for r in records), sum(r["score"] is None for r in records)

@@ -53,16 +53,12 @@ def hits(ranked: Sequence[str], ids: AbstractSet[str], k: int) -> int:
     return sum(i in ids for i in ranked[:k])
 
 
-def documents_needed(ranked: Sequence[str], gold: Gold, deepest: int = DEEPEST) -> float:
-    """Returns the smallest k whose top k support all perspectives, or `deepest` of them (BERDS, table 17). NaN unless
-    MRecall@`deepest` is 1."""
-    wanted = min(len(gold), deepest)
-    seen: set[int] = set()
-    for count, passage in enumerate(ranked[:deepest], start=1):
-        seen.update(i for i, ids in enumerate(gold) if passage in ids)
-        if len(seen) >= wanted:
-            return float(count)
-    return float("nan")
+def documents_needed(ranked: Sequence[str], gold: Gold) -> float:
+    """Returns the smallest k whose top k support all perspectives, or 100 of them (BERDS, table 17). NaN unless
+    MRecall@100 is 1."""
+    wanted = min(len(gold), DEEPEST)
+    depths = range(1, min(len(ranked), DEEPEST) + 1)
+    return next((float(k) for k in depths if supported(ranked, gold, k) >= wanted), float("nan"))
 
 
 def leaning(ranked: Sequence[str], supporting: AbstractSet[str], opposing: AbstractSet[str], k: int = 5) -> Leaning:
@@ -73,18 +69,12 @@ def leaning(ranked: Sequence[str], supporting: AbstractSet[str], opposing: Abstr
     return "supporting_only" if supported else "opposing_only"
 
 
-def sycophancy(supporting: float, opposing: float) -> float:
-    """Returns Δ = (p − n) / p (BERDS §5, figure 3). p and n: the numbers of supporting and of opposing passages, over
-    all questions. A passage that supports both perspectives counts in p and in n. NaN at p = 0."""
-    return (supporting - opposing) / supporting if supporting else float("nan")
-
-
-def alpha_ndcg(rankings: Sequence[Sequence[str]], golds: Sequence[Gold], k: int, alpha: float = 0.5) -> list[float]:
+def alpha_ndcg(rankings: Sequence[Sequence[str]], golds: Sequence[Gold], k: int) -> list[float]:
     """Returns α-nDCG@k of each question (Clarke et al. 2008), computed by ir_measures with ndeval.
 
     The gain at rank r is Σ (1 − α)^(earlier passages on the perspective) over supported perspectives, divided by log₂(1
-    + r). α-nDCG divides the sum of gains by the sum for a greedy ideal ranking. k is at most 20, ndeval's limit. Raises
-    SettingsError without the extra `evals`.
+    + r), with α = 0.5. α-nDCG divides the sum of gains by the sum for a greedy ideal ranking. k is at most 20, ndeval's
+    limit. Raises SettingsError without the extra `evals`.
     """
     measures = require_ir_measures()
     judged = [
@@ -98,11 +88,9 @@ def alpha_ndcg(rankings: Sequence[Sequence[str]], golds: Sequence[Gold], k: int,
         for q, ranked in enumerate(rankings)
         for rank, passage in enumerate(ranked[:k])
     ]
-    values = [0.0] * len(rankings)
-    if judged and found:
-        for value in measures.iter_calc([measures.alpha_nDCG(alpha=alpha) @ k], judged, found):
-            values[int(value.query_id)] = float(value.value)
-    return values
+    calculated = measures.iter_calc([measures.alpha_nDCG(alpha=0.5) @ k], judged, found) if judged and found else ()
+    values = {value.query_id: float(value.value) for value in calculated}
+    return [values.get(str(q), 0.0) for q in range(len(rankings))]
 
 
 def require_ir_measures() -> Any:
@@ -157,11 +145,13 @@ def union(questions: Sequence[GoldQuestion], methods: Iterable[Sequence[Sequence
 
 
 def _sycophancy(questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]]) -> Figure:
+    """Returns Δ = (p − n) / p (BERDS §5, figure 3). p and n: the numbers of supporting and of opposing passages, over
+    all questions. A passage that supports both perspectives counts in p and in n. NaN at p = 0."""
     pairs = zip(questions, rankings, strict=True)
     counts = np.array([[hits(r, side.gold, TOP_FIVE) for side in q.sides] if q.sides else [0, 0] for q, r in pairs])
 
     def delta(chosen: Chosen) -> float:
         supporting, opposing = counts[chosen].sum(axis=0)
-        return sycophancy(float(supporting), float(opposing))
+        return float((supporting - opposing) / supporting) if supporting else float("nan")
 
     return Figure(delta, [q.qid for q in questions])

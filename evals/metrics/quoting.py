@@ -3,13 +3,14 @@
 `QuotableParts` contains all quotable parts, so the suite can evaluate any weights and thresholds without asking again.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.measure import Ratio
+from evals.metrics.measure import ItemRow, Ratio
 from tools.models.judges.quoting import Floats, QuotingWeights, argues, case_of, side_confidence
 
 MOST = 3
@@ -37,22 +38,22 @@ class QuotableParts:
 
 def measures(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> dict[str, Ratio]:
     """Returns right, sides, both, missing, swapped, told and told_right. Measures without items are absent."""
-    names = ("right", "sides", "both", "missing", "swapped", "told", "told_right")
-    rows: dict[str, list[tuple[str, float, float]]] = {name: [] for name in names}
+    rows = defaultdict[str, list[ItemRow]](list)
     for q in questions:
         key, pair = q.key, (_side(q, 1, quoting), _side(q, -1, quoting))
         verdicts = [_picked(side, quoting) for side in pair]
         shown = [side.sign in sides for side, sides in zip(pair, verdicts, strict=True)]
         without = [_picked(side, quoting, left_out=side.sign) for side in pair]
-        rows["right"].append((key, *_right(pair, verdicts)))
+        known = [side.sign == of for side, sides in zip(pair, verdicts, strict=True) for of in sides if of]
+        rows["right"].append((key, sum(known), len(known)))
         rows["sides"].append((key, sum(shown), 2))
         rows["both"].append((key, float(all(shown)), 1))
         rows["missing"].append((key, sum(map(bool, without)), 2))
         rows["swapped"].append((key, sum(-s.sign in sides for s, sides in zip(pair, without, strict=True)), 2))
-        right, told, known = _told(pair, quoting)
-        rows["told"].append((key, told, known))
+        right, told, documents = _told(pair, quoting)
+        rows["told"].append((key, told, documents))
         rows["told_right"].append((key, right, told))
-    return {name: Ratio.of(of) for name, of in rows.items() if of}
+    return {name: Ratio.of(of) for name, of in rows.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +84,6 @@ def _picked(side: _Side, quoting: QuotingWeights, left_out: int = 0) -> list[int
         if len(picked) < MOST:
             picked.setdefault(q.documents[i], int(q.sides[i]))
     return list(picked.values())
-
-
-def _right(pair: tuple[_Side, _Side], verdicts: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """Returns the number of quotations on the right side, and of quotations from known documents."""
-    known = [(side.sign, of) for side, sides in zip(pair, verdicts, strict=True) for of in sides if of]
-    return sum(sign == of for sign, of in known), len(known)
 
 
 def _told(pair: tuple[_Side, _Side], quoting: QuotingWeights) -> tuple[int, int, int]:

@@ -11,7 +11,8 @@ from itertools import product
 
 import numpy as np
 
-from evals.metrics.answers import SIDES, AgentReply
+from evals.datasets.cases import SIDES
+from evals.metrics.answers import AgentReply
 from evals.metrics.measure import Chosen, Figure, Ratio
 from tools.models.judges.judge import Judge, Pair
 

@@ -17,8 +17,8 @@ from tools.models.cache import VectorCache
 from tools.models.judges.judge import Pair
 from tools.passages import SourceDocument
 
-Rankings = Mapping[str, Sequence[Sequence[SourceDocument]]]
-"""Maps a method to a ranking for each row. An empty place in a ranking has no text."""
+Pools = Mapping[str, Mapping[str, SourceDocument]]
+"""Maps a row's key to its passages of any ranking by id. An empty place in a ranking has no text."""
 
 
 class Verdicts:
@@ -42,11 +42,10 @@ class Verdicts:
         said = [self.scores[pair] >= self.threshold for pair in self.pairs(row, passage)]
         return said or [False] * len(row.gold)
 
-    def ask(self, rows: Sequence[GoldRow], rankings: Rankings, cache: VectorCache) -> None:
-        """Judges the rankings. Raises ProviderDownError and ModelError. Raises ProviderReplyError only before the first
+    def ask(self, rows: Sequence[GoldRow], pools: Pools, cache: VectorCache) -> None:
+        """Judges the passages. Raises ProviderDownError and ModelError. Raises ProviderReplyError only before the first
         usable reply."""
-        every = rankings.values()
-        found = ((row, p) for of_rows in every for row, ranking in zip(rows, of_rows, strict=True) for p in ranking)
+        found = ((row, p) for row in rows for p in pools[row.key].values())
         wanted = list(dict.fromkeys(pair for row, p in found for pair in self.pairs(row, p)))
         self.scores.update(dict.fromkeys(wanted, math.nan))
         with progress(total=len(wanted), desc="judging", unit="pair") as bar:
@@ -59,19 +58,15 @@ class Verdicts:
                 bar.update(len(part))
 
 
-def gold_of(rows: Sequence[GoldRow], rankings: Rankings, verdicts: Verdicts) -> list[GoldQuestion]:
+def gold_of(rows: Sequence[GoldRow], pools: Pools, verdicts: Verdicts) -> list[GoldQuestion]:
     """Returns the questions. The gold of each perspective is the passages of any ranking that support it."""
     questions = []
-    for place, row in enumerate(rows):
-        said = {p.external_id: verdicts.supports(row, p) for of_rows in rankings.values() for p in of_rows[place]}
+    for row in rows:
+        said = {id_: verdicts.supports(row, passage) for id_, passage in pools[row.key].items()}
         gold = (frozenset(i for i, yes in said.items() if yes[n]) for n in range(len(row.gold)))
         perspectives = (GoldPerspective(statement, ids) for statement, ids in zip(row.gold, gold, strict=True))
         questions.append(GoldQuestion(row.key, row.question, tuple(perspectives)))
     return questions
-
-
-def ids(rankings: Sequence[Sequence[SourceDocument]]) -> list[list[str]]:
-    return [[p.external_id for p in ranking] for ranking in rankings]
 
 
 def macro_average(sets: Sequence[Mapping[str, Mapping[str, Figure]]]) -> dict[str, dict[str, Figure]]:

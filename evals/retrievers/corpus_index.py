@@ -42,19 +42,19 @@ class CorpusIndex(ExitStack):
         """judge: the judge for methods that need one."""
         super().__init__()
         self.corpus = corpus
-        self._encoder, self.cache = CachedEncoder(encoder, cache), cache
+        self.encoder, self.cache = CachedEncoder(encoder, cache), cache
         self.judge = judge
         self.largest: dict[Likeness, float] = {}
         """The highest score of any question of the data set. MMR divides by this score, or by the candidates' highest
         score if the data set's is missing."""
         self._clusters: dict[tuple[int, ...], Clustered] = {}
-        self._folder = self.enter_context(tempfile.TemporaryDirectory(prefix="steelman-retrieval-"))
-        self.callback(self.__dict__.pop, "lexical", None)  # before its folder is deleted
 
     @cached_property
     def lexical(self) -> LexicalIndex:
         """Builds the agent's BM25 index. A passage's id is its position."""
-        index = LexicalIndex(Path(self._folder))
+        folder = self.enter_context(tempfile.TemporaryDirectory(prefix="steelman-retrieval-"))
+        self.callback(self.__dict__.pop, "lexical", None)  # before its folder is deleted
+        index = LexicalIndex(Path(folder))
         index.clear()
         nowhere = np.zeros(0, np.float32)
         passages = (Passage(i, p.external_id, "", p.text, title=p.title) for i, p in enumerate(self.corpus))
@@ -66,13 +66,9 @@ class CorpusIndex(ExitStack):
         """Returns the passages' vectors, shape (passages, dimensions), from the cache if possible. Raises
         ProviderDownError if a remote encoder fails, because dense search then fails for every question."""
         try:
-            return self._encoder.encode([passage_text(p.title, p.text) for p in self.corpus])
+            return self.encoder.encode([passage_text(p.title, p.text) for p in self.corpus])
         except ProviderError as exc:
             raise ProviderDownError(f"the corpus cannot be encoded: {exc}") from exc
-
-    def query_vectors(self, texts: Sequence[str]) -> Vectors:
-        """Encodes queries, shape (texts, dimensions). Raises ProviderError of a remote encoder."""
-        return self._encoder.encode_queries(texts)
 
     def word_scores(self, text: str) -> dict[int, float]:
         """Returns BM25 scores of the best passages, by position."""
@@ -82,13 +78,13 @@ class CorpusIndex(ExitStack):
         """Returns the highest score of any passage for a text."""
         if likeness == "words":
             return max(self.word_scores(text).values(), default=0.0)
-        return float((self.query_vectors([text]) @ self.vectors.T).max(initial=0.0))
+        return float((self.encoder.encode_queries([text]) @ self.vectors.T).max(initial=0.0))
 
     def sentences(self, positions: Sequence[int]) -> tuple[Vectors, list[int]]:
         """Returns vectors of the sentences to cluster of the passages at these positions, and each sentence's passage,
         numbered from 0."""
         found = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
-        return self._encoder.encode([s for _, s in found]), [n for n, _ in found]
+        return self.encoder.encode([s for _, s in found]), [n for n, _ in found]
 
     def clustered(self, positions: Sequence[int]) -> Clustered:
         """Returns the sentence clusters of these passages. Clusters are cached, because clustering is slow and methods

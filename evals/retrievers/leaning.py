@@ -63,7 +63,7 @@ def rank(
     # an earlier smaller sample.
     texts = [*dict.fromkeys((*task.texts, *drawn))]
     with CorpusIndex(task.corpus, encoder, cache) as index:
-        passages, vectors = index.vectors, dict(zip(texts, index.query_vectors(texts), strict=True))
+        passages, vectors = index.vectors, dict(zip(texts, index.encoder.encode_queries(texts), strict=True))
     asked = [(root, one) for root in task.roots for one in root.perspectives]
     ranks = np.zeros((len(asked), len(columns)), np.int64)
     for row, (root, one) in enumerate(progress(asked, desc=task.name, unit="query")):

@@ -44,7 +44,7 @@ def bm25(index: CorpusIndex, text: str, k: int) -> Ranking:
 
 def dense(index: CorpusIndex, text: str, k: int) -> Ranking:
     """Ranks by cosine."""
-    return highest(index.query_vectors([text])[0] @ index.vectors.T, k)
+    return highest(index.encoder.encode_queries([text])[0] @ index.vectors.T, k)
 
 
 def hybrid(index: CorpusIndex, text: str, k: int) -> Ranking:
@@ -70,8 +70,8 @@ def leaning(index: CorpusIndex, question: GoldQuestion, form: str, strength: flo
     sides = sides_of(question)
     if not sides:
         return [dense(index, question.question, k)]
-    root = index.query_vectors([question.question])[0]
-    vectors = zip(index.query_vectors(sides), index.query_vectors(expanded_queries(question)), strict=True)
+    encode = index.encoder.encode_queries
+    root, vectors = encode([question.question])[0], zip(encode(sides), encode(expanded_queries(question)), strict=True)
     scores = [leaning_scores(form, root, side, query, index.vectors, strength) for side, query in vectors]
     return [highest(row, k) for row in scores]
 
@@ -176,7 +176,7 @@ def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clus
     vectors = index.vectors[positions]
     words = index.word_scores(question.question)
     return ClusteredPool(
-        cosine=vectors @ index.query_vectors([question.question])[0],
+        cosine=vectors @ index.encoder.encode_queries([question.question])[0],
         vectors=vectors,
         words=np.array([words.get(i, 0.0) for i in positions]),
         support=np.zeros((0, len(positions))),

@@ -102,16 +102,13 @@ _NAME = re.compile(r"([a-z0-9-]+)((?::(?:inf|\d+\.?\d*))*)(?:\+(enough|stop):(\d
 
 @dataclass(frozen=True, slots=True)
 class NewsMethod:
-    """A method with its numbers and stop rule. enough: sufficient share of clusters, or None without a rule."""
+    """A method with its numbers and stop rule. kind: one of METHODS. enough: sufficient share of clusters, or None
+    without a rule. fills: whether the method chooses further paragraphs after that."""
 
-    name: str
+    kind: str
     numbers: tuple[float, ...]
     enough: float | None = None
     fills: bool = True
-
-    @property
-    def kind(self) -> str:
-        return re.split("[:+]", self.name)[0]
 
     @property
     def clustered(self) -> bool:
@@ -154,4 +151,4 @@ def _read(name: str) -> NewsMethod:
         raise InputError(f"'{name}': {kind} takes {takes}, λ from 0 to 1 for mmr and dkmips, such as mmr:0.75.")
     if share is not None and (share > 1 or not known.clustered):
         raise InputError(f"'{name}': +{rule} takes a share from 0 to 1, and is for the methods that cover clusters.")
-    return NewsMethod(name, (*given, *known.usual[len(given) :]), share, rule != "stop")
+    return NewsMethod(kind, (*given, *known.usual[len(given) :]), share, rule != "stop")

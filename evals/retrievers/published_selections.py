@@ -129,16 +129,7 @@ def mmr(
     default is the highest relevance of these passages, as in BERDS' code.
     """
     top = float(relevance.max(initial=0.0)) if largest is None else largest
-    scaled = trade_off * relevance / (top if top > 0 else 1.0)
-    nearest = np.full(len(relevance), -np.inf)
-
-    def gain(newest: int | None) -> NDArray[np.float64]:
-        if newest is None:
-            return np.asarray(scaled, np.float64)
-        np.maximum(nearest, vectors @ vectors[newest], out=nearest)
-        return np.asarray(scaled - (1 - trade_off) * nearest, np.float64)
-
-    return _greedy(gain, len(relevance), k)
+    return _greedy(trade_off * relevance / (top if top > 0 else 1.0), vectors, k, 1 - trade_off, np.maximum)
 
 
 def dkmips(
@@ -157,24 +148,17 @@ def dkmips(
     would vanish.
     """
     size = k if meant is None else meant
-    first = trade_off * relevance
     pairs = 2 * weight * (1 - trade_off) / (size * (size - 1)) if size > 1 else 0.0
-    together = np.zeros(len(relevance))
-
-    def gain(newest: int | None) -> NDArray[np.float64]:
-        if newest is not None:
-            together[:] += vectors @ vectors[newest]
-        return np.asarray(first - pairs * together, np.float64)
-
-    return _greedy(gain, len(relevance), k)
+    return _greedy(trade_off * relevance, vectors, k, pairs, np.add)
 
 
-def _greedy(gain: Callable[[int | None], NDArray[np.float64]], size: int, k: int) -> list[int]:
-    """Chooses the best passage by `gain`, k times. `gain` gets the newest choice. Ties go to the earlier passage."""
-    taken: list[int] = []
-    left = np.ones(size, bool)
-    while len(taken) < min(k, size):
-        values = np.where(left, gain(taken[-1] if taken else None), -np.inf)
-        taken.append(int(np.argmax(values)))
+def _greedy(first: NDArray[np.floating], vectors: Vectors, k: int, weight: float, join: np.ufunc) -> list[int]:
+    """Chooses the passage with the highest first − weight · nearness, k times. `join` combines the inner products with
+    the chosen passages to the nearness. Ties go to the earlier passage."""
+    taken, left, near = list[int](), np.ones(len(first), bool), np.zeros(len(first))
+    while len(taken) < min(k, len(first)):
+        taken.append(int(np.argmax(np.where(left, first - weight * near, -np.inf))))
         left[taken[-1]] = False
+        products = np.asarray(vectors @ vectors[taken[-1]], np.float64)
+        near = join(near, products) if len(taken) > 1 else products
     return taken

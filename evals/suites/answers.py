@@ -105,9 +105,8 @@ def _reply(path: Path, record: Record, case: Case) -> AgentReply:
         answer = None if "failed" in record else Answer.model_validate(record.get("answer"))
     except ValidationError as exc:
         raise InputError(f"{path}: the record '{record['key']}' has no complete answer: {problem(exc)}.") from exc
-    gold: dict[str, frozenset[str]] = {str(side): ids for side, ids in case.gold.items()}
     passages = {int(i): text for i, text in record.get("passages", {}).items()}
-    return AgentReply(case.key, gold, answer, passages)
+    return AgentReply(case.key, case.gold, answer, passages)
 
 
 def _spent(answers: Sequence[Answer]) -> Record:

@@ -15,28 +15,25 @@ no requests. Intervals do not include the judge's errors.
 import argparse
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from agent.settings import load_settings
 from evals.datasets.perspectives import GoldRow, load_perspectives
 from evals.datasets.retrieval import GoldPerspective, GoldQuestion
 from evals.datasets.rows import fingerprint
-from evals.metrics.measure import Figure, figures_by
-from evals.metrics.perspective_coverage import DEEPEST, TOP_FIVE, measures, union
-from evals.metrics.verdicts import Rankings, Verdicts, gold_of, ids, macro_average
+from evals.metrics.perspective_coverage import DEEPEST, TOP_FIVE
+from evals.metrics.verdicts import Verdicts, gold_of
 from evals.models import CHOICES, encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.retrievers.corpora import CTXS, WEB, WebCorpora, open_corpora
 from evals.retrievers.methods import QUERIES, Method, named
 from evals.retrievers.ranker import Corpora, Ranker
 from evals.suite import FIRST, common_options, cutoff_option, names, shuffled
-from evals.suites.retrieval import set_lines, sizes
+from evals.suites.retrieval import Rankings, scored, set_lines
 from tools.errors import InputError
 from tools.models.cache import VectorCache
 from tools.passages import SourceDocument
-
-_AVERAGE = "macro-average"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,11 +74,14 @@ def measure(args: argparse.Namespace) -> Record:
     config |= {"pages": args.pages} if corpus == WEB else {}
     config |= {"passages": fingerprint(corpora.of(every[0].key))} if corpora.shared else {}
     with Records(args.out, "berds", config) as to, Ranker(methods, encoder, cache, verdicts.judge, to) as ranker:
-        found = {name: _ranked(ranker, name, rows, corpora, depth) for name, rows in sets.items()}
+        found = {name: ranker.rank(name, _unjudged(rows), corpora, depth) for name, rows in sets.items()}
+    gold = dict[str, list[GoldQuestion]]()
     for name, rows in sets.items():
-        verdicts.ask(rows, found[name], VectorCache(settings.cache_dir / "verdicts.db"))
+        pools = _pools(rows, found[name], corpora)
+        verdicts.ask(rows, pools, VectorCache(settings.cache_dir / "verdicts.db"))
+        gold[name] = gold_of(rows, pools, verdicts)
     read = {name: getattr(args, name) for name in ("k", "limit", "seed")}
-    result = _scored(args, sets, found, verdicts)
+    result: Record = {"suite": "berds"} | scored(args, gold, found, judged=True)
     result["config"] = config | verdicts.told | read | {"sizes": result.pop("sizes")}
     result["pages"] = web.told([row.question for row in every] if corpus == WEB else [])
     unjudged = sum(map(math.isnan, verdicts.scores.values()))
@@ -102,40 +102,19 @@ def _methods_of(names: Sequence[str], rows: Sequence[GoldRow]) -> dict[str, Meth
     return found
 
 
-def _ranked(
-    ranker: Ranker, name: str, rows: Sequence[GoldRow], corpora: Corpora, depth: int
-) -> dict[str, list[list[SourceDocument]]]:
-    """Returns by method the passages of each row."""
+def _unjudged(rows: Sequence[GoldRow]) -> list[GoldQuestion]:
     nothing = frozenset[str]()
-    asked = [GoldQuestion(r.key, r.question, tuple(GoldPerspective(p, nothing) for p in r.gold)) for r in rows]
-    found = ranker.rank(name, asked, corpora, depth)
-    everybodys = {p.external_id: p for p in corpora.of(rows[0].key)} if corpora.shared and rows else None
-    texts = dict[str, Mapping[str, SourceDocument]]()
+    return [GoldQuestion(r.key, r.question, tuple(GoldPerspective(p, nothing) for p in r.gold)) for r in rows]
+
+
+def _pools(rows: Sequence[GoldRow], found: Rankings, corpora: Corpora) -> dict[str, dict[str, SourceDocument]]:
+    """Returns for each row the passages of all rankings, by id."""
+    everybodys = {p.external_id: p for p in corpora.of(rows[0].key)} if corpora.shared else None
+    pools = dict[str, dict[str, SourceDocument]]()
     for row in rows:
-        wanted = {i for ids in found.values() for i in ids.get(row.key, ())}
-        texts[row.key] = everybodys or {p.external_id: p for p in corpora.of(row.key) if p.external_id in wanted}
-    return {m: [[texts[row.key][i] for i in ids.get(row.key, ())] for row in rows] for m, ids in found.items()}
-
-
-def _scored(
-    args: argparse.Namespace,
-    sets: Mapping[str, Sequence[GoldRow]],
-    found: Mapping[str, Rankings],
-    verdicts: Verdicts,
-) -> Record:
-    """Returns the figures of each set and their average."""
-    measured: dict[str, dict[str, dict[str, Figure]]] = {}
-    ceiling, counts = dict[str, Record](), dict[str, Record]()
-    for name, rows in sets.items():
-        gold = gold_of(rows, found[name], verdicts)
-        counts[name] = sizes(gold)
-        of_methods = found[name].items()
-        measured[name] = {m: measures(gold, ids(of), args.k, ndcg=False, deep=args.deep) for m, of in of_methods}
-        if args.deep:
-            ceiling[name] = union(gold, map(ids, found[name].values()), args.seed)
-    if len(sets) > 1:
-        measured[_AVERAGE] = macro_average(list(measured.values()))
-    return {"suite": "berds", **figures_by(measured, args.seed), "union": ceiling, "sizes": counts}
+        known = everybodys or {p.external_id: p for p in corpora.of(row.key)}
+        pools[row.key] = {i: known[i] for ids in found.values() for i in ids[row.key]}
+    return pools
 
 
 def table(result: Record) -> list[str]:

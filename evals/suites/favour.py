@@ -34,7 +34,7 @@ def measure(args: argparse.Namespace) -> Record:
         if not roots:
             continue
         with CorpusIndex(task.corpus, encoder, cache) as index:
-            vectors = dict(zip(task.texts, index.query_vectors(task.texts), strict=True))
+            vectors = dict(zip(task.texts, index.encoder.encode_queries(task.texts), strict=True))
             tops = [highest(index.vectors @ vectors[root.text], max(args.k)) for root in roots]
         for k in args.k:
             measures, p = favoured(roots, [top[:k] for top in tops], args.seed)

@@ -14,7 +14,7 @@ import hashlib
 import math
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -56,7 +56,8 @@ def measure(args: argparse.Namespace) -> Record:
     pairs = answering(load_pairs(args.data)) if args.answers else load_pairs(args.data)
     if not pairs:
         raise InputError(f"{args.data} has no question whose two perspectives are yes and no.")
-    opposite, chosen, judge = contraries(pairs), shuffled(pairs, args.limit, args.seed), open_judge(args.judge)
+    opposite, chosen = contraries(p.side for p in pairs), shuffled(pairs, args.limit, args.seed)
+    judge = open_judge(args.judge)
     form: PairForm = "answer" if args.answers else "statement"
     config: Record = {
         "data": args.data.name,
@@ -68,45 +69,37 @@ def measure(args: argparse.Namespace) -> Record:
         "sample": [args.limit, args.seed] if len(chosen) < len(pairs) else None,
     }
     with Records(args.out, "judge", config) as records:
-        scored = judge_pairs(chosen, opposite, judge, records, config["contrary"], form)
+        told = opposite if config["contrary"] else {}
+        asked = {p.key: Pair(p.perspective, p.document, told.get(p.side, ""), form=form) for p in chosen}
+        found = judge_pairs(chosen, asked, judge, records)
+    scored = [_facts(p, opposite) | record for p, record in zip(chosen, found, strict=True)]
     threshold, source = _threshold(scored, judge, args)
-    told = {"threshold": threshold, "threshold_from": source, "seed": args.seed, "ece_bins": BINS}
+    origin = {"threshold": threshold, "threshold_from": source, "seed": args.seed, "ece_bins": BINS}
     return {
         "suite": "judge",
         **measures(scored, threshold, judge.probabilities, args.seed),
-        "config": config | told | {"questions": len({r["question"] for r in scored})},
+        "config": config | origin | {"questions": len({r["question"] for r in scored})},
         "baselines": uninformed(float(labels_of(scored).mean())),
         "failures": [{"line": int(r["key"]), "why": r["failed"]} for r in scored if r["score"] is None],
     }
 
 
 def judge_pairs(
-    pairs: Sequence[LabelledPair],
-    opposite: dict[tuple[str, str], str],
-    judge: PairJudge,
-    records: Records,
-    with_contrary: bool = False,
-    form: PairForm = "statement",
+    pairs: Sequence[LabelledPair], asked: Mapping[str, Pair], judge: PairJudge, records: Records
 ) -> list[Record]:
-    """Returns a record for each pair, in order. opposite: maps (question, perspective) to the opposing perspective,
-    which the judge reads if `with_contrary`. Raises ProviderError if the judge is down, or fails before its first
-    usable reply. Records remain."""
-    told = opposite if with_contrary else {}
-
-    def asked(part: Sequence[LabelledPair]) -> list[Pair]:
-        return [Pair(p.perspective, p.document, told.get(p.side, ""), form=form) for p in part]
+    """Returns a record for each pair, in order. asked: what the judge reads, by the pair's key. Raises ProviderError if
+    the judge is down, or fails before its first usable reply. Records remain."""
 
     def ask(part: Sequence[LabelledPair]) -> list[Record]:
         began = time.perf_counter()
-        scores = [round(float(score), 6) for score in judge.score(asked(part))]
+        scores = [round(float(score), 6) for score in judge.score([asked[p.key] for p in part])]
         timed = {"seconds": round((time.perf_counter() - began) / len(part), 6)}
         return [timed | ({"failed": NO_VERDICT} if math.isnan(s) else {"score": s}) for s in scores]
 
     if any(p.key not in records.done for p in pairs):
         with suppress(ProviderReplyError):
-            judge.score(asked(pairs[:1]))  # warm-up
-    found = ask_in_parts(pairs, ask, records, judge.together, unit="pair")
-    return [_facts(p, opposite) | record for p, record in zip(pairs, found, strict=True)]
+            judge.score([asked[pairs[0].key]])  # warm-up
+    return ask_in_parts(pairs, ask, records, judge.together, unit="pair")
 
 
 def _facts(pair: LabelledPair, opposite: dict[tuple[str, str], str]) -> Record:
@@ -162,10 +155,9 @@ def table(result: Record) -> list[str]:
     rows = {name: [number(metrics[name], bounds.get(name, ()))] for name in MEASURES}
     rows["pairs_per_second"] = [number(metrics["pairs_per_second"], digits=1)]
     failures = result["failures"]
-    others = [{**row, "judge": name, "pairs": metrics["pairs"]} for name, row in result["baselines"].items()]
     cells = {
-        row["judge"]: [*(percent(row[k]) for k in ("accuracy", "f1", "positive_share")), str(row["pairs"])]
-        for row in ({**metrics, "judge": "this judge"}, *others)
+        name: [*(percent(row[k]) for k in ("accuracy", "f1", "positive_share")), str(metrics["pairs"])]
+        for name, row in {"this judge": metrics, **result["baselines"]}.items()
     }
     return [
         f"{config['data']}: {metrics['pairs']} pairs of {config['questions']} questions, "

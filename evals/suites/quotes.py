@@ -26,17 +26,17 @@ from langgraph.config import get_config
 
 from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
-from agent.stage_interfaces import Brief, Providers, Writer
+from agent.stage_interfaces import Brief, Providers
 from agent.state import Claim
 from evals.answering.asking import ask_all, in_force, isolated_runs
 from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases
-from evals.metrics.measure import Ratio, figures_by
+from evals.metrics.measure import figures_by
 from evals.metrics.quoting import QuotableParts, measures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, percent
 from evals.suite import FIRST, common_options, names
 from tools.errors import InputError
-from tools.models.judges.quoting import RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
+from tools.models.judges.quoting import RELEVANCE_FEATURES, load_quoting_weights
 from tools.store.store import Store
 
 _LEAST = (0.98, 0.96, 0.94, 0.92, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
@@ -55,14 +55,9 @@ def measure(args: argparse.Namespace) -> Record:
     """Asks the questions, then computes the measures. Raises InputError."""
     read = {name: asyncio.run(_read(args, name, load_settings())) for name in names(args.set)}
     quoting = load_quoting_weights()
-    found = figures_by({n: _curve(q, quoting) for n, q in read.items()}, args.seed)
+    weights = {"case": quoting} | {f"{least:g}": replace(quoting, case=least) for least in _LEAST}
+    found = figures_by({n: {w: measures(q, of) for w, of in weights.items()} for n, q in read.items()}, args.seed)
     return {"suite": "quotes", "quoting": asdict(quoting), "metrics": found["metrics"], "intervals": found["intervals"]}
-
-
-def _curve(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> dict[str, dict[str, Ratio]]:
-    """Returns the measures with the threshold in use and with other thresholds."""
-    others = {f"{least:g}": replace(quoting, case=least) for least in _LEAST}
-    return {name: measures(questions, weights) for name, weights in {"case": quoting, **others}.items()}
 
 
 async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list[QuotableParts]:
@@ -80,16 +75,15 @@ async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list
 
 
 def _recording(seen: dict[str, tuple[Brief, ...]], settings: Settings, store: Store) -> Providers:
-    """Returns the usual providers, with a writer that records its input."""
+    """Returns the usual providers, with a writer that records its input by run."""
     providers = build_providers(settings, store)
-    return replace(providers, write=partial(_recorded, providers.write, seen))
 
+    async def write(brief: Brief) -> list[Claim]:
+        run = str(get_config()["configurable"]["thread_id"])
+        seen[run] = (*seen.get(run, ()), brief)
+        return await providers.write(brief)
 
-async def _recorded(write: Writer, seen: dict[str, tuple[Brief, ...]], brief: Brief) -> list[Claim]:
-    """Writes the claims, and records the input by run."""
-    run = str(get_config()["configurable"]["thread_id"])
-    seen[run] = (*seen.get(run, ()), brief)
-    return await write(brief)
+    return replace(providers, write=write)
 
 
 def _question(case: Case, briefs: Sequence[Brief]) -> QuotableParts:

@@ -9,6 +9,7 @@ python -m evals report --paper judge.json [MORE.json …]         next to the pa
 import argparse
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
@@ -40,19 +41,15 @@ def run(args: argparse.Namespace) -> int:
         titles = ["data", "name", "measure", "old", "new", "change, 95 %", "questions"]
         lines = [*markdown(titles, compared(*map(measured, results))), "", f"* the paired interval {STAR}."]
     else:
-        found = [line for result in results for line in measured(result)]
-        lines = markdown(
-            ["suite", "data", "name", "measure", "value, 95 %"], sorted(_rows(found), key=itemgetter(0, 1, 3))
-        )
+        rows = [
+            [of.suite, of.data, of.name, measure, number(of.metrics[measure], ends)]
+            for of in chain.from_iterable(map(measured, results))
+            for measure, ends in of.intervals.items()
+        ]
+        titles = ["suite", "data", "name", "measure", "value, 95 %"]
+        lines = markdown(titles, sorted(rows, key=itemgetter(0, 1, 3)))  # equal measures follow each other
     print("\n".join(lines))
     return 0
-
-
-def _rows(lines: Sequence[Measured]) -> Iterator[list[str]]:
-    """Yields the measures that have an interval. Equal measures of one suite and data follow each other."""
-    for line in lines:
-        for measure, ends in line.intervals.items():
-            yield [line.suite, line.data, line.name, measure, number(line.metrics[measure], ends)]
 
 
 def compared(old: Sequence[Measured], new: Sequence[Measured]) -> list[list[str]]:

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import BeforeValidator, Field
 
-from evals.datasets.rows import Shape, Text, digest, json_rows
+from evals.datasets.rows import Text, digest, json_rows
+from evals.metrics.classification import stance_measures
 from evals.metrics.measure import figures
-from evals.metrics.stances import SIDES, stance_measures
 from evals.models import PairJudge, open_judge
 from evals.reports.records import NO_VERDICT, Record, Records
 from evals.reports.table import PAPERS, block, percent
@@ -41,10 +43,10 @@ _TITLES = {
 }
 
 
-class _Row(Shape):
-    claim: Text
-    text: Text
-    label: Text
+def _stance(said: object) -> str:
+    if (label := LABELS.get(str(said).strip().casefold())) is None:
+        raise ValueError(f"it is {said!r}; use support or oppose. Leave out texts without a stance")
+    return label
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,9 @@ class StanceItem:
     """A text with its gold stance on a claim."""
 
     key: str
-    claim: str
-    text: str
-    gold: str
+    claim: Text
+    text: Text
+    gold: Annotated[str, Field(validation_alias="label"), BeforeValidator(_stance)]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,12 +82,7 @@ def measure(args: argparse.Namespace) -> Record:
 
 def read_items(path: Path) -> list[StanceItem]:
     """Reads the rows of a file in order. Raises InputError with file, line and field."""
-    found = []
-    for row in json_rows(path):
-        read = row.read(_Row)
-        if (label := LABELS.get(read.label.strip().casefold())) is None:
-            raise row.wrong(f"'label' is {read.label!r}; use support or oppose. Leave out texts without a stance.")
-        found.append(StanceItem(f"stances {row.number}", read.claim, read.text, label))
+    found = [row.read(StanceItem, key=f"stances {row.number}") for row in json_rows(path)]
     if not found:
         raise InputError(f"{path} has no rows. Add some.")
     return found
@@ -109,7 +106,7 @@ def _said(judge: PairJudge, batch: Sequence[StanceItem]) -> list[Record]:
 def reported(items: Sequence[StanceItem], records: Sequence[Record], config: Record, seed: int) -> Record:
     """Returns metrics, intervals, items, failures and configuration."""
     scores = [record.get("support", (0.0, 0.0)) for record in records]
-    told = [SIDES[0] if p > q else SIDES[1] if q > p else "" for p, q in scores]
+    told = ["support" if p > q else "oppose" if q > p else "" for p, q in scores]
     found = figures(stance_measures([(i.claim, i.gold, t) for i, t in zip(items, told, strict=True)]), seed)
     failed = [f"{r['key'].replace(' ', ' line ')}: {r['failed']}" for r in records if "failed" in r]
     return {

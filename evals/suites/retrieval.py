@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evals.datasets.retrieval import GoldQuestion, RetrievalSet, load_sets
+from evals.datasets.retrieval import GoldQuestion, load_sets
 from evals.metrics.measure import Figure, figures_by
 from evals.metrics.perspective_coverage import DEEPEST, LEANINGS, TOP_FIVE, measures, require_ir_measures, union
+from evals.metrics.verdicts import macro_average
 from evals.models import encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
@@ -47,30 +48,38 @@ def measure(args: argparse.Namespace) -> Record:
     encoder, cache = encoder_and_cache()
     sample = None if args.limit is None else {"limit": args.limit, "seed": args.seed}
     # `Records` refuses a file with another configuration. A later run may add methods.
-    config: Record = {"sets": {s.name: s.digests for s in sets}, "sample": sample, "encoder": encoder.name}
-    config["depth"] = DEEPEST
+    digests = {s.name: s.digests for s in sets}
+    config: Record = {"sets": digests, "sample": sample, "encoder": encoder.name, "depth": DEEPEST}
     with Records(args.out, "retrieval", config) as records, Ranker(methods, encoder, cache, judge, records) as ranker:
         found = dict[str, Rankings]()
         for one in sorted(sets, key=lambda one: id(one.corpus)):
             corpora = Corpora(dict.fromkeys([q.qid for q in one.questions], one.corpus).__getitem__, shared=True)
             found[one.name] = ranker.rank(one.name, one.questions, corpora, DEEPEST)
-    result = scored(sets, found, args.k, args.seed)
-    config |= {"methods": list(methods)}
-    config |= {"judge": judge.name} if judge else {}
+    result: Record = {"suite": "retrieval"} | scored(args, {s.name: s.questions for s in sets}, found, judged=False)
+    config |= {"methods": list(methods)} | ({"judge": judge.name} if judge else {})
     config |= {"k": args.k, "seed": args.seed, "sizes": result.pop("sizes")}
+    for one in sets:
+        config["sizes"][one.name]["passages"] = len(one.corpus)
     return result | {"failed": ranker.failed, "config": config, "machine": {"peak_memory_mb": peak_memory()}}
 
 
-def scored(sets: Sequence[RetrievalSet], found: Mapping[str, Rankings], cutoffs: Sequence[int], seed: int) -> Record:
-    """Returns metrics, intervals, union and sizes. found: the results of `rank`, by set."""
+def scored(
+    args: argparse.Namespace, sets: Mapping[str, Sequence[GoldQuestion]], found: Mapping[str, Rankings], judged: bool
+) -> Record:
+    """Returns metrics, intervals, union and sizes. found: the results of `rank`, by set. judged: the gold is a judge's
+    verdicts: no α-nDCG, measures of the top 100 only for --deep, and the average of several sets."""
+    deep = not judged or args.deep
     figured: dict[str, dict[str, dict[str, Figure]]] = {}
-    ceiling, counts = dict[str, Record](), dict[str, Record]()
-    for one in sets:
-        ids = {name: [of[q.qid] for q in one.questions] for name, of in found[one.name].items()}
-        figured[one.name] = {name: measures(one.questions, of, cutoffs) for name, of in ids.items()}
-        ceiling[one.name] = union(one.questions, ids.values(), seed)
-        counts[one.name] = sizes(one.questions) | {"passages": len(one.corpus)}
-    return {"suite": "retrieval", **figures_by(figured, seed), "union": ceiling, "sizes": counts}
+    ceiling = dict[str, Record]()
+    for name, questions in sets.items():
+        ids = {method: [of[q.qid] for q in questions] for method, of in found[name].items()}
+        figured[name] = {method: measures(questions, of, args.k, not judged, deep) for method, of in ids.items()}
+        if deep:
+            ceiling[name] = union(questions, ids.values(), args.seed)
+    if judged and len(sets) > 1:
+        figured["macro-average"] = macro_average(list(figured.values()))
+    counts = {name: sizes(questions) for name, questions in sets.items()}
+    return {**figures_by(figured, args.seed), "union": ceiling, "sizes": counts}
 
 
 def sizes(questions: Sequence[GoldQuestion]) -> Record:

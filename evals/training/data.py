@@ -22,7 +22,6 @@ from tools.models.judges.judge import in_context, judged_text
 
 HELD_OUT = 0.1
 _HELD_DISPUTES = 1 / 6
-_SALT = "judge-1"
 _SENTENCE_WORDS = 45
 Target = tuple[float, float, float]  # probabilities of support, oppose and none
 HARD_TARGETS: dict[str, Target] = {"support": (1, 0, 0), "oppose": (0, 1, 0), "none": (0, 0, 1), "unrelated": (0, 0, 1)}
@@ -142,7 +141,7 @@ def load_corpus(data: Path, seed: int = 0) -> Corpus:
 
 
 def _is_training(e: Example) -> bool:
-    return fraction(e.group, _SALT) >= (_HELD_DISPUTES if e.dataset == "disputes" else HELD_OUT)
+    return fraction(e.group) >= (_HELD_DISPUTES if e.dataset == "disputes" else HELD_OUT)
 
 
 def _worded(e: Example, rows: Mapping[str, Row], asked: set[str]) -> Example:

@@ -31,7 +31,6 @@ _OPSET = 20
 _MASKED = -10_000.0
 _LARGE = 1 << 14  # constants of at least so many bytes move into the parts
 _RUNTIME = "com.microsoft"
-_OWN = ("MultiHeadAttention",)
 _EXACT, _FARTHEST = 8, 128  # below 8, each position has a bucket; beyond 128, all share the last
 
 
@@ -48,7 +47,7 @@ class _Graph:
         from onnx import helper
 
         names = [f"{kind}_{len(self.nodes)}_{i}" for i in range(outputs)]
-        domain = _RUNTIME if kind in _OWN else ""
+        domain = _RUNTIME if kind == "MultiHeadAttention" else ""
         self.nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
         return names[0] if outputs == 1 else names
 

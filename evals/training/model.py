@@ -5,8 +5,8 @@ Support and opposition have separate logits, so the support logit is an ordinary
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -126,20 +126,12 @@ def outputs(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], coarse
     )
     more = {} if encoder.config.model_type == "mpnet" else {"token_type_ids": types}
     half = device.type != "cpu" or torch.cpu._is_avx512_bf16_supported()
-    with torch.autocast(device.type, torch.bfloat16, enabled=half), _rounded_inputs(encoder, coarse):
+    dense = [part for part in encoder.encoder.modules() if coarse and isinstance(part, torch.nn.Linear)]
+    with torch.autocast(device.type, torch.bfloat16, enabled=half), ExitStack() as hooks:
+        for part in dense:
+            hooks.enter_context(part.register_forward_pre_hook(lambda _, given: (in_256_steps(given[0]),)))
         first = encoder(input_ids=ids, attention_mask=mask, **more).last_hidden_state[:, 0]
         return model["classifier"](first).float(), model["nearness"](first)[:, 0].float()
-
-
-@contextmanager
-def _rounded_inputs(encoder: Any, coarse: bool) -> Iterator[None]:
-    dense = [part for part in encoder.encoder.modules() if coarse and isinstance(part, torch.nn.Linear)]
-    hooks = [part.register_forward_pre_hook(lambda _, given: (in_256_steps(given[0]),)) for part in dense]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def in_256_steps(x: Any) -> Any:

@@ -12,12 +12,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from evals.datasets.pairs import contraries
 from evals.metrics import classification
@@ -26,7 +27,7 @@ from evals.training.data import Corpus, Example, hard, load_corpus
 from evals.training.graph import HEADS, REACH, Weights, build_bert, load_weights, unpacked, write_int8
 from evals.training.negation import negated
 from tools.errors import InputError
-from tools.models.int8 import Int8Model, load_model
+from tools.models.int8 import Int8Model, ModelFiles, load_model
 from tools.models.judges import embedded
 from tools.models.judges.judge import Pair, in_context, judged_text
 
@@ -55,15 +56,6 @@ _CLOSE_REFERENCE = (
         in_context("A keeper writes", "They say we do harm.", _SAVED, "I fed the last of them."),
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """A model's tokenizer, maximal tokens and attention heads."""
-
-    tokenizer: Path
-    max_length: int
-    heads: int = HEADS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,13 +102,12 @@ def read_trained(folders: Sequence[Path]) -> tuple[dict[str, Floats], Path]:
 def _pack_small(weights: dict[str, Floats], corpus: Corpus) -> Figures:
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch)
-        reader = Reader(embedded.judge_files().tokenizer, embedded.MAX_LENGTH)
-        held = held_out_pairs(corpus)
+        files, held = embedded.judge_files(made), held_out_pairs(corpus)
         watched = [(pair.statement, judged_text(pair.text)) for pair, _ in held[: _WATCHED[0]]]
-        _write(made, weights, reader, watched, _REFERENCE)
-        contrary = contraries(corpus.development)
+        _write(files, weights, watched, _REFERENCE)
+        contrary = contraries(p.side for p in corpus.development)
         developed = [(Pair(p.perspective, p.document, contrary.get(p.side, "")), p.label) for p in corpus.development]
-        model = load_model(embedded.judge_files(made), lambda _: True, "judge")
+        model = load_model(files, lambda _: True, "judge")
         calibration, figures = _calibrate_small(model, developed, held)
         _install(made, embedded.FOLDER, asdict(calibration))
     return figures
@@ -150,27 +141,21 @@ def held_out_pairs(corpus: Corpus) -> list[tuple[Pair, bool]]:
     """Returns labelled passages of held-out questions with both statements, and whether a passage supports the first
     statement."""
     held = corpus.held_out.get("read_labels", [])
-    statements: dict[str, set[str]] = {}
-    for e in held:
-        statements.setdefault(e.group, set()).add(e.statement)
-    two = {group: found for group, found in statements.items() if len(found) == 2}
-    return [
-        (Pair(e.statement, e.text, next(iter(two[e.group] - {e.statement}))), e.label == SUPPORT)
-        for e in held
-        if e.group in two
-    ]
+    other = contraries((e.group, e.statement) for e in held)
+    known = [(e, other[e.group, e.statement]) for e in held if (e.group, e.statement) in other]
+    return [(Pair(e.statement, e.text, contrary), e.label == SUPPORT) for e, contrary in known]
 
 
 def _pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> Figures:
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch)
+        files = embedded.larger_model_files(made)
         words = json.loads(tokenizer.read_text(encoding="utf-8")) | {"padding": None, "truncation": None}
-        (made / TOKENIZER).write_text(json.dumps(words, ensure_ascii=False) + "\n", encoding="utf-8")
-        reader = Reader(made / TOKENIZER, embedded.LARGER_LENGTH, weights["relative.weight"].shape[1])
+        files.tokenizer.write_text(json.dumps(words, ensure_ascii=False) + "\n", encoding="utf-8")
         seen = [*_sentences(corpus)][: _WATCHED[1]]
         watched = [(embedded.joint_statement(e.statement, e.contrary), e.placed or e.text) for e in seen]
-        _write(made, weights, reader, watched, _CLOSE_REFERENCE)
-        model = load_model(embedded.larger_model_files(made), lambda _: True, "close-judge")
+        _write(files, weights, watched, _CLOSE_REFERENCE)
+        model = load_model(files, lambda _: True, "close-judge")
         fitted, figures = _calibrate_close(corpus, model)
         _install(made, embedded.LARGER_FOLDER, fitted)
     return figures
@@ -284,26 +269,27 @@ def _cross_fitted(logits: Floats, labels: NDArray[np.int64], groups: Sequence[st
 
 
 def _write(
-    made: Path, weights: Weights, reader: Reader, watched: list[tuple[str, str]], reference: Sequence[tuple[str, str]]
+    files: ModelFiles, weights: Weights, watched: list[tuple[str, str]], reference: Sequence[tuple[str, str]]
 ) -> None:
     """Writes the int8 graph and the float model's probabilities. Every load compares its probabilities with the float
     model's."""
-    write_int8(build_bert({**weights, **reaches(weights, reader, watched)}, reader.heads, "classifier"), made)
-    session, tokenizer = as_float(weights, reader)
-    rows = embedded.sigmoid(Int8Model(session, tokenizer, reader.max_length).run(list(reference)))
+    tokenizer = Tokenizer.from_file(str(files.tokenizer))
+    exact = Int8Model(_as_float(weights), tokenizer, files.max_length)  # also sets the tokenizer's truncation
+    write_int8(_graph({**weights, **_reaches(weights, tokenizer, watched)}), files.folder)
+    rows = embedded.sigmoid(exact.run(list(reference)))
     stored = [
         {"statement": s, "text": t, "probabilities": [round(float(p), 4) for p in row]}
         for (s, t), row in zip(reference, rows, strict=True)
     ]
-    (made / "reference.json").write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    (files.folder / "reference.json").write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 
 
-def reaches(weights: Weights, reader: Reader, texts: Iterable[tuple[str, str]]) -> dict[str, Floats]:
+def _reaches(weights: Weights, tokenizer: Tokenizer, texts: Iterable[tuple[str, str]]) -> dict[str, Floats]:
     """Returns the largest input of each channel of the feed-forward layers, as `NAME.reach`, for layers that exceed
     REACH."""
     layers = sum(name.endswith("intermediate.dense.weight") for name in weights)
     names = [f"encoder.layer.{n}.{part}.dense" for n in range(layers) for part in ("intermediate", "output")]
-    session, tokenizer = as_float(weights, reader, names)
+    session = _as_float(weights, names)
     found: dict[str, Floats] = {}
     for statement, text in texts:
         one = tokenizer.encode(statement, text)
@@ -313,17 +299,16 @@ def reaches(weights: Weights, reader: Reader, texts: Iterable[tuple[str, str]]) 
     return {f"{name}.reach": reach for name, reach in found.items() if reach.max() > REACH}
 
 
-def as_float(weights: Weights, reader: Reader, shown_inputs: Sequence[str] = ()) -> tuple[Any, Any]:
-    """Returns the model in float32 as a session of ONNX Runtime, and the tokenizer."""
+def _as_float(weights: Weights, shown_inputs: Sequence[str] = ()) -> Any:
+    """Returns the model in float32 as a session of ONNX Runtime."""
     import onnxruntime
-    from tokenizers import Tokenizer
 
-    graph = build_bert(weights, reader.heads, "classifier", shown_inputs)
-    session = onnxruntime.InferenceSession(graph.SerializeToString())
-    tokenizer = Tokenizer.from_file(str(reader.tokenizer))
-    tokenizer.enable_truncation(reader.max_length, strategy="longest_first")
-    tokenizer.no_padding()
-    return session, tokenizer
+    return onnxruntime.InferenceSession(_graph(weights, shown_inputs).SerializeToString())
+
+
+def _graph(weights: Weights, shown_inputs: Sequence[str] = ()) -> Any:
+    heads = weights["relative.weight"].shape[1] if "relative.weight" in weights else HEADS
+    return build_bert(weights, heads, "classifier", shown_inputs)
 
 
 def _install(made: Path, folder: Path, fitted: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from evals.datasets.pairs import contraries
 from evals.training.negation import claim, negated
 from tools.models.judges.judge import judged_text
 
@@ -37,9 +38,9 @@ def digest(text: str) -> str:
     return hashlib.sha1(key(text).encode()).hexdigest()[:12]
 
 
-def fraction(text: str, salt: str) -> float:
-    """Returns a number in [0, 1) that depends on the words of the text and on the salt."""
-    return int(hashlib.sha1(f"{salt}|{key(text)}".encode()).hexdigest()[:8], 16) / 16**8
+def fraction(text: str) -> float:
+    """Returns a number in [0, 1) that depends on the words of the text."""
+    return int(hashlib.sha1(f"judge-1|{key(text)}".encode()).hexdigest()[:8], 16) / 16**8
 
 
 def shingles(text: str) -> Iterator[int]:
@@ -83,10 +84,8 @@ def questions(berds: Iterable[Row], procon: Iterable[Row], arc: Iterable[Row]) -
     for question in sorted({row["statement"] for row in procon}):
         if (statement := claim(judged_text(question))) != judged_text(question):
             found.setdefault(key(question), Asked(question, statement, negated(statement)))
-    sides: dict[str, set[str]] = {}
-    for row in arc:
-        sides.setdefault(row["group"], set()).add(judged_text(row["statement"]))
-    for question, statements in sides.items():
-        if len(statements) == 2:
-            found.setdefault(key(question), Asked(question, *sorted(statements)))
+    opposite = contraries((row["group"], judged_text(row["statement"])) for row in arc)
+    for (question, one), other in opposite.items():
+        if one < other:
+            found.setdefault(key(question), Asked(question, one, other))
     return list(found.values())

@@ -61,7 +61,6 @@ class TrainingRun:
     out: Path
     step: int = 0
     read: int = 0
-    queue: list[Batch] = field(default_factory=list)
     vectors: dict[str, NDArray[np.float32]] = field(default_factory=dict)
 
     @property
@@ -83,10 +82,8 @@ class TrainingRun:
 def _batches(run: TrainingRun) -> Iterator[Batch]:
     """Yields endless batches of about `plan.tokens` tokens."""
     while True:
-        if not run.queue:
-            sets, whole = run.plan.mixture(run.progress)
-            run.queue = _bucketed(run, run.sampler.draw(sets, _CHUNK, whole, run.plan.joint))
-        yield run.queue.pop()
+        sets, whole = run.plan.mixture(run.progress)
+        yield from _bucketed(run, run.sampler.draw(sets, _CHUNK, whole, run.plan.joint))
 
 
 def _bucketed(run: TrainingRun, drawn: list[Example]) -> list[Batch]:
@@ -99,7 +96,7 @@ def _bucketed(run: TrainingRun, drawn: list[Example]) -> list[Batch]:
         parts[-1].append(i)
     batches = [Batch([drawn[i] for i in p], cosines[p], lengths[p[-1]] * len(p)) for p in parts if len(p) > 4]
     random.Random(run.sampler.state["chunk"]).shuffle(batches)
-    return batches
+    return batches[::-1]
 
 
 def _cosines(run: TrainingRun, drawn: list[Example]) -> NDArray[np.float32]:
@@ -176,26 +173,21 @@ def start(plan: TrainingPlan, corpus: Corpus, out: Path) -> TrainingRun:
 
 def train(run: TrainingRun) -> None:
     """Trains to the end of the plan. Writes a checkpoint every ten minutes, at the end and on Ctrl-C."""
+    losses, saved, batches = list[float](), time.monotonic(), _batches(run)
     with progress(total=round(run.plan.millions * 1e6), initial=run.read, unit="token", unit_scale=True) as bar:
         try:
-            _train(run, bar)
+            while run.progress < 1:
+                batch = next(batches)
+                losses.append(train_step(run, batch))
+                bar.update(batch.tokens)
+                if run.step % 50 == 0 or run.progress >= 1:
+                    line = {"step": run.step, "done": round(run.progress, 4), "rate": round(run.rate, 7)}
+                    with (run.out / "train.jsonl").open("a", encoding="utf-8") as log:
+                        log.write(json.dumps(line | {"loss": round(float(np.mean(losses[-50:])), 4)}) + "\n")
+                if time.monotonic() - saved > _SECONDS and run.progress < 1:
+                    _export(run)
+                    saved = time.monotonic()
         except KeyboardInterrupt:
             _save(run)
             raise
     _export(run)
-
-
-def _train(run: TrainingRun, bar: Any) -> None:
-    losses, saved = list[float](), time.monotonic()
-    for batch in _batches(run):
-        if run.progress >= 1:
-            return
-        losses.append(train_step(run, batch))
-        bar.update(batch.tokens)
-        if run.step % 50 == 0 or run.progress >= 1:
-            line = {"step": run.step, "done": round(run.progress, 4), "rate": round(run.rate, 7)}
-            with (run.out / "train.jsonl").open("a", encoding="utf-8") as log:
-                log.write(json.dumps(line | {"loss": round(float(np.mean(losses[-50:])), 4)}) + "\n")
-        if time.monotonic() - saved > _SECONDS and run.progress < 1:
-            _export(run)
-            saved = time.monotonic()
