@@ -69,10 +69,9 @@ def _drop_all(root: Any, found: Iterator[Any]) -> int:
     """Removes elements. Returns their number; nested elements do not count."""
     dropped = set()
     for element in list(found):
-        if element is not root and not any(up in dropped for up in element.iterancestors()):
+        if element is not root and dropped.isdisjoint(element.iterancestors()):
             dropped.add(element)
-    for element in dropped:
-        drop_element(element)
+            drop_element(element)
     return len(dropped)
 
 

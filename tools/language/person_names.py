@@ -67,11 +67,8 @@ def fullest_form(name: str, text: str) -> str:
         title = run[0] if (run := pattern("TITLED").match(titled)) else ""
         before = titled[len(title) :].split()[:-1]
         words_before = form[0].split()[:-1] if form and len(words) == 1 and titled == words[-1] else []
-        if words_before and lexicon_tag(words_before[-1].lower())[:1] in (
-            "N",
-            "J",
-        ):  # 'Eva Roe': the first name is a word
-            found[words_before[-1]] = name
+        if words_before and lexicon_tag(words_before[-1].lower()).startswith(("N", "J")):
+            found[words_before[-1]] = name  # 'Eva Roe': the first name is a word
         first = before[: -len(words) + 1] if len(words) > 1 and before[-len(words) + 1 :] == words[:-1] else before
         if (
             _is_form_of(words[:-1], before)

@@ -10,8 +10,8 @@ id, so they must never use one server at once. After restoring a backup, run `py
 """
 
 import re
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -101,42 +101,38 @@ class DenseServer(ChromaIndex):
         if not response.is_success:
             raise status_error(f"the Chroma server at {self._shown}", response.status_code, response.content)
 
-    def _errors(self) -> AbstractContextManager[None]:
-        return _ServerErrors(self._shown)
-
-
-class _ServerErrors(AbstractContextManager[None]):
-    """Converts Chroma's errors to errors that name the server and advise."""
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: object) -> None:
-        if exc is None or isinstance(exc, SteelmanError):
-            return
-        if isinstance(exc.__cause__, SteelmanError):  # proxy or certificate settings
-            raise exc.__cause__ from None
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Converts Chroma's errors to errors that name the server and advise."""
         import httpx
         from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError, InternalError
 
-        server = f"the Chroma server at {self._address}"
-        if isinstance(exc, ChromaAuthError | AuthorizationError):
-            raise ProviderDownError(f"{server} refused the token. Check CHROMA_TOKEN.") from exc
-        if isinstance(exc, httpx.TimeoutException):
-            raise ProviderDownError(f"{server} did not answer in time. {_DATA_SAFE}") from exc
-        if isinstance(exc, httpx.TransportError | httpx.InvalidURL):
-            raise ProviderDownError(
-                f"{server} cannot be reached ({cause(exc, self._address)}). {_START}take CHROMA_URL out of "
-                f"the settings to use the embedded index. {_DATA_SAFE}",
-                hint=_START,
-            ) from exc
-        if isinstance(exc, InternalError) and any(words in str(exc) for words in _GRAPH_AT_FAULT):
-            raise damaged_error(ChromaIndex.name, f"on {server}", exc) from exc
-        # Chroma's client raises a bare `Exception` for an unknown reply.
-        if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):
-            said = " ".join(str(exc).split())[:200]
-            hint = "If it goes on, make the index again: `python -m agent rebuild`."
-            raise ProviderDownError(f"{server} failed ({said}). {hint} {_DATA_SAFE}", hint=hint) from exc
+        server = f"the Chroma server at {self._shown}"
+        try:
+            yield
+        except SteelmanError:
+            raise
+        except Exception as exc:
+            if isinstance(exc.__cause__, SteelmanError):  # proxy or certificate settings
+                raise exc.__cause__ from None
+            if isinstance(exc, ChromaAuthError | AuthorizationError):
+                raise ProviderDownError(f"{server} refused the token. Check CHROMA_TOKEN.") from exc
+            if isinstance(exc, httpx.TimeoutException):
+                raise ProviderDownError(f"{server} did not answer in time. {_DATA_SAFE}") from exc
+            if isinstance(exc, httpx.TransportError | httpx.InvalidURL):
+                raise ProviderDownError(
+                    f"{server} cannot be reached ({cause(exc, self._shown)}). {_START}take CHROMA_URL out of "
+                    f"the settings to use the embedded index. {_DATA_SAFE}",
+                    hint=_START,
+                ) from exc
+            if isinstance(exc, InternalError) and any(words in str(exc) for words in _GRAPH_AT_FAULT):
+                raise damaged_error(ChromaIndex.name, f"on {server}", exc) from exc
+            # Chroma's client raises a bare `Exception` for an unknown reply.
+            if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):
+                said = " ".join(str(exc).split())[:200]
+                hint = "If it goes on, make the index again: `python -m agent rebuild`."
+                raise ProviderDownError(f"{server} failed ({said}). {hint} {_DATA_SAFE}", hint=hint) from exc
+            raise
 
 
 def _address(url: str) -> str:

@@ -194,13 +194,9 @@ def compatible_class() -> Any:
 
 
 def _with_reasoning(made: Any, said: Any) -> Any:
-    for name, kept in (
-        ("reasoning_content", "reasoning_content"),
-        ("reasoning", "reasoning_content"),
-        ("refusal", "refusal"),
-    ):
+    for name in ("reasoning_content", "reasoning", "refusal"):
         if made is not None and said and isinstance(said.get(name), str) and said[name]:
-            made.message.additional_kwargs[kept] = said[name]
+            made.message.additional_kwargs["refusal" if name == "refusal" else "reasoning_content"] = said[name]
     return made
 
 
