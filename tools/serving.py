@@ -121,7 +121,7 @@ def fetch(source: str) -> Path:
         folder = Path(snapshot_download(source, allow_patterns=_READ, ignore_patterns=_UNREAD))
         if not any(folder.glob("*.safetensors")):
             snapshot_download(source, allow_patterns=["pytorch_model*"])
-    except (ValueError, *HfHubHTTPError.__bases__) as exc:
+    except (ValueError, *HfHubHTTPError.__bases__) as exc:  # type: ignore[misc]  # mypy knows no such tuple
         message = f"{source} could not be downloaded ({cause(exc)}). Check name and connection, then try again."
         raise ModelError(message) from exc
     return folder

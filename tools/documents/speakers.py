@@ -383,12 +383,6 @@ def _inline_label(labels: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<=[.!?”\"’]) ({'|'.join([*known, titled])}): (?=\S)")
 
 
-def _reports_somebody(text: str) -> bool:
-    """Whether a block begins with a report of somebody's words: 'Cllr Roe asked who pays.'"""
-    who = speaker_in_clause(_minutes_sentences(text)[0], "VERB_IN_MINUTES")
-    return bool(who and not pattern("PRONOUN").fullmatch(who))
-
-
 class _TurnTracker:
     """Assigns blocks to turns."""
 
@@ -444,10 +438,8 @@ class _TurnTracker:
 
     def _note_sides(self, text: str) -> None:
         sworn, examined = pattern("WITNESS").fullmatch(text), pattern("EXAMINER").fullmatch(text)
-        for side, found in (
-            ("Q", examined or pattern("ASKER").search(text)),
-            ("A", sworn or pattern("INTERVIEW").search(text)),
-        ):
+        told = {"Q": examined or pattern("ASKER").search(text), "A": sworn or pattern("INTERVIEW").search(text)}
+        for side, found in told.items():
             who = next(filter(None, found.groupdict().values()), "") if found else ""
             other = self._known["Q" if side == "A" else "A"]
             sure = self._known[side] or (other and is_person(who) and _is_among(self._names.full(who), [other]))
@@ -498,7 +490,8 @@ class _TurnTracker:
         other = self._initialled and pattern("INITIALS").fullmatch(text.partition(" ")[0])
         told = about or other or pattern("LABEL").match(text) or pattern("NARRATION").search(text)
         others = bool(self._shape == "asked" and pattern("OTHERS").search(text))
-        others |= self._reports and _reports_somebody(text)
+        reported = speaker_in_clause(_minutes_sentences(text)[0], "VERB_IN_MINUTES") if self._reports else ""
+        others |= bool(reported and not pattern("PRONOUN").fullmatch(reported))  # 'Cllr Roe asked who pays.'
         narrated = loose and bool(told or others or self._far > _MOST_SILENT_BLOCKS)
         ended = not self._silent and (block.form == "heading" or narrated or about)
         aside = pattern("ASIDE").fullmatch(text)

@@ -13,12 +13,11 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.limits import CHROMA_SECONDS, CONNECT_SECONDS
-from tools.net.http import is_local, status_error, without_login
+from tools.net.http import is_address, is_local, status_error, without_login
 from tools.net.route import PROXY, cause, environment_proxy, tls_context
 from tools.store.dense import DAMAGED_IDS, ChromaIndex
 from tools.store.index import damaged_error
@@ -138,12 +137,7 @@ class DenseServer(ChromaIndex):
 def _address(url: str) -> str:
     """Raises SettingsError for an invalid address."""
     full = url if "//" in url else f"http://{url}"
-    try:
-        split = urlsplit(full)
-        usable = split.scheme in ("http", "https") and bool(split.hostname) and split.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
+    if not is_address(full) or not full.lower().startswith(("http://", "https://")):
         raise SettingsError(f"'{url}' is no address of a Chroma server. It looks like http://HOST:PORT.")
     return full.rstrip("/").removesuffix("/api/v2")
 

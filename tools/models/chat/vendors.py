@@ -159,9 +159,8 @@ def client_transport(client: "httpx.AsyncClient", library: ModuleType) -> Any:
     class Through(library.AsyncBaseTransport):  # type: ignore[misc, name-defined]
         async def handle_async_request(self, request: Any) -> Any:
             headers = [(name, value) for name, value in request.headers.raw if name.lower() not in _OWN_HEADERS]
-            sent = client.build_request(
-                request.method, str(request.url), headers=headers, content=await request.aread() or None
-            )
+            content = await request.aread() or None
+            sent = client.build_request(request.method, str(request.url), headers=headers, content=content)
             sent.extensions = request.extensions  # shared object: a mark on one request appears on both
             response = await client.send(sent, stream=True)
             return library.Response(response.status_code, headers=response.headers.raw, stream=Body(response))
