@@ -67,7 +67,7 @@ def drop_element(element: Any) -> None:
 
 def _drop_all(root: Any, found: Iterator[Any]) -> int:
     """Removes elements. Returns their number; nested elements do not count."""
-    dropped = set()
+    dropped = set[Any]()
     for element in list(found):
         if element is not root and dropped.isdisjoint(element.iterancestors()):
             dropped.add(element)

@@ -399,7 +399,7 @@ class _TurnTracker:
         self._silent, self._aside, self._far = True, False, 0  # the turn has no text yet; blocks since speech
         self._reports = reports  # in minutes, a block without a label may report another person
         self._known, self._sides = sides, {**sides}  # who asks or examines, and who answers
-        answers = [tag.said for tag in tags if tag and tag.who == "A"]  # of an interview, unlike those of a FAQ:
+        answers = [tag.said for tag in tags if tag and tag.who == "A"]  # in a FAQ, few say 'I'
         self._personal = 3 * sum(bool(pattern("OF_SELF").search(said)) for said in answers) >= len(answers) > 0
         self._inline = _inline_label(self._labels)
 
