@@ -128,7 +128,6 @@ class Keys:
         if not found:
             raise InputError(f"there is no key '{which}'.", hint="List them: `python -m api keys list`.")
         with self._db.write() as db:
-            db.execute(
-                "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (utc_now(), found[0].id)
-            )
+            query = "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
+            db.execute(query, (utc_now(), found[0].id))
         return next(k for k in self.all() if k.id == found[0].id)

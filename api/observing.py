@@ -134,10 +134,9 @@ class Exchange:
         route = str(getattr(self._scope.get("route"), "path_format", "(none)"))  # the path itself may quote a question
         status = self._status or _CLIENT_GONE
         self._scope["app"].state.metrics.seconds.labels(method, route, str(status)).observe(seconds)
-        about = {"key": state["caller"], "problem": state.get("problem")}
-        if address := _ADDRESS.search(self._address):
-            about[address[1]] = address[2]
         facts = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
-        facts |= {name: value for name, value in about.items() if value is not None}
+        facts |= {name: state[key] for name, key in (("key", "caller"), ("problem", "problem")) if key in state}
+        if address := _ADDRESS.search(self._address):
+            facts[address[1]] = address[2]
         line = " ".join(map(str, facts.values()))
         REQUESTS.log(logging.WARNING if status >= 500 else logging.INFO, line, extra=facts | {"request_id": self._id})

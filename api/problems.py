@@ -21,7 +21,6 @@ _URN = "urn:steelman:problem:"
 _OPENAI = ("/v1/chat/", "/v1/models", "/v1/completions", "/v1/responses", "/v1/embeddings")
 _OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _OPENAI_CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded", "unknown-model": "model_not_found"}
-_WORTH_RETRYING = (429, 503, 504)
 _Headers = Mapping[str, str] | None
 BASE: ContextVar[str] = ContextVar("base", default="")
 """The public address (`STEELMAN_PUBLIC_URL`). The guard sets it for each request."""
@@ -77,7 +76,7 @@ class ProblemError(HTTPException):
         if scope["path"].startswith(_OPENAI):
             status = 400 if status == 422 else status
             document |= {"status": status, "error": self.openai_error()}
-            if status not in _WORTH_RETRYING:
+            if status not in (429, 503, 504):
                 headers["x-should-retry"] = "false"
         return JSONResponse(document, status, headers, MEDIA_TYPE)
 
@@ -151,7 +150,6 @@ LOCATED: dict[str, Any] = {
 }
 """The description of the reply 202."""
 
-_JSON, _FORM = "application/json", "multipart/form-data"
 _LIST = "GET /openapi.json lists the calls."
 
 
@@ -178,28 +176,20 @@ def _refused(request: Request, exc: HTTPException) -> ProblemError:
         detail = f"{request.url.path} does not support {request.method}. It supports {allowed}. {_LIST}"
         return ProblemError(405, "method-not-allowed", detail, headers={"Allow": allowed})
     # FastAPI raises this error for a body that it cannot parse.
-    return _unreadable(f"cannot be read: {str(exc.__cause__ or exc.detail).partition(';')[0].rstrip('.')}")
+    why = str(exc.__cause__ or exc.detail).partition(";")[0].rstrip(".")
+    return ProblemError(400, "unreadable-body", f"The body cannot be read: {why}.")
 
 
 def _invalid(request: Request, wrong: Sequence[Mapping[str, Any]]) -> ProblemError:
     if wrong[0]["type"] == "json_invalid":
-        return _unreadable(f"is not JSON: {wrong[0]['ctx']['error']} at character {wrong[0]['loc'][-1]}")
-    if any(error["loc"][0] == "body" for error in wrong) and (other := _wrong_type(request)):
-        return other
+        where = f"{wrong[0]['ctx']['error']} at character {wrong[0]['loc'][-1]}"
+        return ProblemError(400, "unreadable-body", f"The body is not JSON: {where}.")
+    wanted = "multipart/form-data" if request.url.path.rstrip("/").endswith("/files") else "application/json"
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    suits = given == wanted or (wanted == "application/json" and given.endswith("+json"))
+    if not suits and any(error["loc"][0] == "body" for error in wrong):
+        detail = f"The Content-Type is {given or 'missing'}. Send 'Content-Type: {wanted}'."
+        return ProblemError(415, "unsupported-media-type", detail, headers={"Accept": wanted})
     fields = [FieldProblem(field=".".join(map(str, e["loc"])), message=f"{e['msg']}.") for e in wrong]
     detail = " ".join(f"{w.field}: {w.message}" for w in fields[:3])
     return ProblemError(422, "invalid-request", detail, fields=fields)
-
-
-def _unreadable(why: str) -> ProblemError:
-    return ProblemError(400, "unreadable-body", f"The body {why}.")
-
-
-def _wrong_type(request: Request) -> ProblemError | None:
-    """Returns the problem of a body whose media type the call does not read."""
-    wanted = _FORM if request.url.path.rstrip("/").endswith("/files") else _JSON
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given == wanted or (wanted == _JSON and given.endswith("+json")):
-        return None
-    detail = f"The Content-Type is {given or 'missing'}. Send 'Content-Type: {wanted}'."
-    return ProblemError(415, "unsupported-media-type", detail, headers={"Accept": wanted})

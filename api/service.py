@@ -66,20 +66,19 @@ class ApiService:
     ) -> str:
         """Starts a run, or finds the run that the caller started with the same idempotency key. Returns the run's id.
         Raises ProblemError beyond a limit, and errors of `Runs.start`."""
-        key = caller
         async with self._beginning:
-            known = idempotency_key and await self._in_thread(self._caller_runs.started_with, key, idempotency_key)
+            known = idempotency_key and await self._in_thread(self._caller_runs.started_with, caller, idempotency_key)
             if not known:
                 self._check_room(caller)
                 run_id = await self.runs.start(question, options, thread)
-                self._begun_by[run_id] = key
-                if await self._in_thread(self._caller_runs.record, run_id, key, idempotency_key):
+                self._begun_by[run_id] = caller
+                if await self._in_thread(self._caller_runs.record, run_id, caller, idempotency_key):
                     if self.settings.api_log_questions:
                         _LOG.info("run %s started", run_id, extra={"run": run_id, "question": question})
                     return run_id
                 await self.runs.cancel(run_id)  # another process has used the idempotency key meanwhile
                 await self.runs.delete(run_id)
-                known = await self._in_thread(self._caller_runs.started_with, key, idempotency_key or "")
+                known = await self._in_thread(self._caller_runs.started_with, caller, idempotency_key or "")
             row = await self.runs.run(known or "")
         if (row.question, row.options, row.thread) == (" ".join(question.split()), options.to_dict(), thread or row.id):
             return row.id

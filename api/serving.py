@@ -46,9 +46,7 @@ def create_app(settings: Settings, opening: OpenRuns) -> FastAPI:
         "(RFC 9457).",
         lifespan=lifespan,
         telemetry={"logs": False, "metrics": False},  # a log record would contain the text of an error
-        openapi_url=None,  # the route is in api/routes/server.py
-        docs_url=None,
-        redoc_url=None,
+        openapi_url=None,  # without FastAPI's own documents and pages: the routes are in api/routes/server.py
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
         responses=RESPONSES,

@@ -9,8 +9,7 @@ import argparse
 import contextlib
 import json
 import os
-import re
-import shutil
+import shlex
 import socket
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from tools.errors import InputError, ModelError, SettingsError, SteelmanError
 from tools.net.route import cause
@@ -81,13 +80,11 @@ def _sampling(folder: Path) -> dict[str, float]:
 
 def env_lines(model: LocalModel, port: int) -> str:
     address = f"http://{HOST}:{port}/v1"
-    lines = {"STEELMAN_JUDGE": "score"}  # this judge has no fallback
-    if model.kind == "chat":  # with a dummy key, so that OpenAI's is not sent there
-        lines = {"OPENAI_BASE_URL": address, "STEELMAN_MODEL": model.name, "OPENAI_API_KEY": "no-key"}
-        lines["STEELMAN_JUDGE"] = "auto"
-    lines |= {"STEELMAN_JUDGE_URL": address, "STEELMAN_JUDGE_MODEL": model.name}
-    quoted = {n: v if re.fullmatch(r"[\w./:@+-]+", v) else f"'{v}'" for n, v in lines.items()}  # folder names
-    return "\n".join(f"{name}={value}" for name, value in quoted.items())
+    lines = {"STEELMAN_JUDGE": "score", "STEELMAN_JUDGE_URL": address, "STEELMAN_JUDGE_MODEL": model.name}
+    if model.kind == "chat":  # the dummy key keeps OpenAI's from being sent; the judge 'score' has no fallback
+        chat = {"OPENAI_BASE_URL": address, "STEELMAN_MODEL": model.name, "OPENAI_API_KEY": "no-key"}
+        lines |= chat | {"STEELMAN_JUDGE": "auto"}
+    return "\n".join(f"{name}={shlex.quote(value)}" for name, value in lines.items())  # folder names may have spaces
 
 
 def prepare(named: str, *, gpu: bool, download: bool) -> LocalModel:
@@ -95,8 +92,6 @@ def prepare(named: str, *, gpu: bool, download: bool) -> LocalModel:
     source = named or (GPU_MODEL if gpu else CPU_MODEL)
     if (folder := Path(source).expanduser()).is_dir():
         return read_model(folder)
-    if source.startswith(("/", ".", "~")) or source.count("/") > 1:
-        raise SettingsError(f"there is no model folder {source}. Check MODEL.")
     if find_spec("huggingface_hub") is None:
         raise SettingsError("models of the hub need huggingface-hub, which `make local-models` installs.")
     from huggingface_hub import constants, try_to_load_from_cache
@@ -122,12 +117,11 @@ def fetch(source: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
 
-    raised = cast("tuple[type[Exception], ...]", (ValueError, *HfHubHTTPError.__bases__))
     try:
         folder = Path(snapshot_download(source, allow_patterns=_READ, ignore_patterns=_UNREAD))
         if not any(folder.glob("*.safetensors")):
             snapshot_download(source, allow_patterns=["pytorch_model*"])
-    except raised as exc:
+    except (ValueError, *HfHubHTTPError.__bases__) as exc:  # type: ignore[misc]  # mypy knows no such tuple
         message = f"{source} could not be downloaded ({cause(exc)}). Check name and connection, then try again."
         raise ModelError(message) from exc
     return folder
@@ -135,8 +129,9 @@ def fetch(source: str) -> Path:
 
 def has_gpu() -> bool:
     """Whether an NVIDIA GPU is available."""
-    found = shutil.which("nvidia-smi")
-    return found is not None and subprocess.run([found, "-L"], capture_output=True, check=False).returncode == 0
+    with contextlib.suppress(OSError):
+        return subprocess.run(["nvidia-smi", "-L"], capture_output=True, check=False).returncode == 0
+    return False
 
 
 def build_command(model: LocalModel, port: int, *, python: str, gpu: bool, options: Sequence[str] = ()) -> list[str]:
@@ -194,9 +189,8 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     print(env_lines(model, args.port), flush=True)
-    message = (
-        f"Starting vLLM on the {'GPU' if gpu else 'CPU'}; while it runs, the lines above are for .env. Ctrl-C ends it."
-    )
+    where = "GPU" if gpu else "CPU"
+    message = f"Starting vLLM on the {where}; while it runs, the lines above are for .env. Ctrl-C ends it."
     print(message, file=sys.stderr, flush=True)
     command = build_command(model, args.port, python=sys.executable, gpu=gpu, options=args.options)
     return os.execve(sys.executable, command, build_environment(os.environ, sys.executable))

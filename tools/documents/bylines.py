@@ -228,9 +228,8 @@ def _author_of_line(line: str, heading: bool) -> str:
     found = [_person_name(name, heading) for name in several] if re.search(r" (?:and|&) ", told) else [""]
     if all(found):
         return ", ".join(found)
-    return (
-        "" if re.search(r" (?:and|&) ", first) else _person_name(first, heading)
-    )  # 'A. Name, Transport and Food Workers'
+    joined = re.search(r" (?:and|&) ", first)  # 'A. Name, Transport and Food Workers'
+    return "" if joined else _person_name(first, heading)
 
 
 def _person_name(text: str, strict: bool) -> str:

@@ -372,9 +372,8 @@ def title_unless_junk(title: str, name: str = "") -> str:
     of a file that was exported from another file, such as a PDF. In such a file a number and the file's own name are no
     titles, either."""
     title = " ".join(title.split())
-    of_file = bool(name) and (
-        file_title(title).casefold() == file_title(Path(name).name).casefold() or _JUNK_OF_FILE.fullmatch(title)
-    )
+    same = file_title(title).casefold() == file_title(Path(name).name).casefold()
+    of_file = bool(name) and (same or _JUNK_OF_FILE.fullmatch(title))
     return "" if of_file or _JUNK_TITLE.fullmatch(title) or "\ufffd" in title else title
 
 

@@ -138,39 +138,28 @@ def _abridged(value: Any, depth: int = 0) -> Any:
     return [_abridged(v, depth + 1) for v in value] if isinstance(value, list) else value
 
 
-def html_blocks(root: Any) -> Iterator[Block]:
-    """Yields the blocks under an element. Text outside of any paragraph makes a paragraph."""
-    yield from _inner_blocks(root, "paragraph")
-
-
-def _inner_blocks(element: Any, form: BlockForm) -> Iterator[Block]:
+def html_blocks(element: Any, form: BlockForm = "paragraph") -> Iterator[Block]:
     """Yields the blocks of an element that may contain other block elements. Text between these elements becomes a
-    block of this form."""
+    block of this form. A child's speaker counts for its blocks, unless an inner element names another."""
     inline: list[str] = [element.text or ""]
     for child in element:
         tag = _tag_name(child)
         if tag in _BLOCKS or (tag not in _ALL_SILENT and len(child) and next(child.iter(*_BLOCKS), None) is not None):
             yield from _text_blocks("".join(inline), form)
             inline = []
-            yield from _spoken_blocks(child, tag, form)
+            who = child.get(SPEAKER_ATTRIBUTE, "")
+            yield from (replace(b, speaker=b.speaker or who) for b in _element_blocks(child, tag, form))
         else:
             inline.append(_marked_text(child))
         inline.append(child.tail or "")
     yield from _text_blocks("".join(inline), form)
 
 
-def _spoken_blocks(element: Any, tag: str, outer: BlockForm) -> Iterator[Block]:
-    """Yields the blocks of an element with its speaker. If an inner element names a speaker, the inner speaker
-    counts."""
-    who = element.get(SPEAKER_ATTRIBUTE, "")
-    yield from (replace(b, speaker=b.speaker or who) for b in _element_blocks(element, tag, outer))
-
-
 def _element_blocks(element: Any, tag: str, outer: BlockForm) -> Iterator[Block]:
     told = f"{element.get('role') or ''} {element.get('{http://www.idpf.org/2007/ops}type') or ''}"
     if not _NOTES.isdisjoint(told.split()):
         yield from (
-            Block(b.text, "note") if b.form in ("item", "paragraph") else b for b in _inner_blocks(element, "note")
+            Block(b.text, "note") if b.form in ("item", "paragraph") else b for b in html_blocks(element, "note")
         )
     elif tag in _HEADINGS:
         yield from _text_blocks(_marked_text(element), "heading", _HEADINGS[tag])
@@ -181,7 +170,7 @@ def _element_blocks(element: Any, tag: str, outer: BlockForm) -> Iterator[Block]
         yield from (Block(b.text, outer) if b.form == "paragraph" else b for b in typed)
     else:
         inherits = tag in _INHERITING or tag not in _BLOCKS
-        yield from _inner_blocks(element, _FORMS.get(tag, outer if inherits else "paragraph"))
+        yield from html_blocks(element, _FORMS.get(tag, outer if inherits else "paragraph"))
 
 
 def _table_blocks(table: Any) -> Iterator[Block]:
@@ -192,7 +181,7 @@ def _table_blocks(table: Any) -> Iterator[Block]:
     cells = [list(row.iterchildren("td", "th")) for row in rows]
     if max(map(len, cells), default=0) <= 1 or any(_is_layout_cell(cell) for row in cells for cell in row):
         for cell in (cell for row in cells for cell in row):
-            yield from _inner_blocks(cell, "paragraph")
+            yield from html_blocks(cell)
         return
     lines = [" | ".join(_plain_line(_marked_text(cell, tables=False)) for cell in row) for row in cells]
     if said := [line for line in lines if line.strip(" |")]:

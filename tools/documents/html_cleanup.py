@@ -67,12 +67,11 @@ def drop_element(element: Any) -> None:
 
 def _drop_all(root: Any, found: Iterator[Any]) -> int:
     """Removes elements. Returns their number; nested elements do not count."""
-    dropped = set()
+    dropped = set[Any]()
     for element in list(found):
-        if element is not root and not any(up in dropped for up in element.iterancestors()):
+        if element is not root and dropped.isdisjoint(element.iterancestors()):
             dropped.add(element)
-    for element in dropped:
-        drop_element(element)
+            drop_element(element)
     return len(dropped)
 
 
@@ -119,9 +118,8 @@ def is_note_mark(link: Any) -> bool:
         return False
     names = " ".join((e.get("class") or "") + " " + (e.get("role") or "") for e in (link, link.getparent()))
     named = re.search(r"foot-?note|end-?note|noteref|cite|reference|\bfn\b", names, re.IGNORECASE)
-    return bool(
-        named or text[0] in "[(*†‡" or _is_superscript_mark(link.getparent()) or link.find(".//sup") is not None
-    )
+    raised = _is_superscript_mark(link.getparent()) or link.find(".//sup") is not None
+    return bool(named or raised or text[0] in "[(*†‡")
 
 
 def _is_superscript_mark(element: Any) -> bool:
@@ -174,10 +172,6 @@ def superscript_text(text: str, before: str, after: str = "") -> str | None:
     return None if before.strip() and NOTE_MARK.fullmatch(said) else text
 
 
-def mark_superscript(text: str) -> str:
-    return f"{SUPERSCRIPT}{text}{SUPERSCRIPT_END}" if text.strip() else text
-
-
 def write_superscripts(text: str) -> tuple[str, int]:
     """Returns the text with all marked superscripts as plain text, and the number of removed note marks."""
     if SUPERSCRIPT not in text:
@@ -198,9 +192,8 @@ def write_superscript_elements(root: Any) -> int:
     marks = 0
     for element in list(root.iter("sup")):
         text = "".join(element.itertext())
-        if len(text) > _LONGEST_SUPERSCRIPT or next(element.iter("a"), None) is not None:
-            continue
-        if next(element.iterancestors("a"), None) is not None:
+        linked = next(element.iter("a"), None) is not None or next(element.iterancestors("a"), None) is not None
+        if linked or len(text) > _LONGEST_SUPERSCRIPT:
             continue
         shown = superscript_text(text, _text_before(element), (element.tail or "")[:1])
         if shown is None:

@@ -136,20 +136,12 @@ def _clean_post(post: Any, name: str, lines: list[Any]) -> None:
         _drop_in([line, *takewhile(lambda up: _META.search(_class_tag(up)) or _only_name(name, up), ups)][-1], post)
     left = len(_text(post))
     for each in list(post.iter("*")):
-        said = _text(each) if each.tag == "time" or not len(each) or _META.search(_class_tag(each)) else ""
-        told = (
-            each.tag == "time"
-            or _META.search(_class_tag(each))
-            or _LINE.fullmatch(said)
-            or pattern("STAMP").fullmatch(said)
-        )
+        meta = each.tag == "time" or _META.search(_class_tag(each))
+        said = _text(each) if meta or not len(each) else ""
+        told = meta or _LINE.fullmatch(said) or pattern("STAMP").fullmatch(said)
         first = each.getprevious() is None and not (each.getparent().text or "").strip()
-        if (
-            0 < len(said) < left
-            and told
-            and _is_short_line(each)
-            and (first or next(each.iterancestors("p"), None) is None)
-        ):
+        apart = first or next(each.iterancestors("p"), None) is None
+        if told and apart and 0 < len(said) < left and _is_short_line(each):
             left -= len(said) + 1
             _drop_in(each, post)
     mark_quotation_speakers(post)

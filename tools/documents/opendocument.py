@@ -98,11 +98,8 @@ class _OdtText:
             each.tag = "sup"
         elif name in ("p", "h"):
             names = [(attribute(style, "display-name") or attribute(style, "name")).lower() for style in chain]
-            level = (
-                min(max(parse_number(attribute(each, "outline-level"), 1), 1), 6)
-                if name == "h"
-                else int("title" in names)
-            )
+            outline = min(max(parse_number(attribute(each, "outline-level"), 1), 1), 6)
+            level = outline if name == "h" else int("title" in names)
             each.tag = f"h{level}" if level else "figcaption" if "caption" in names else "p"
         else:
             each.tag = _TAGS.get(name, "span")

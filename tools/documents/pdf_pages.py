@@ -13,7 +13,7 @@ from statistics import median
 from string import punctuation
 from typing import Any, NamedTuple
 
-from tools.documents.html_cleanup import NOTE_MARK, SUPERSCRIPT, SUPERSCRIPT_END, mark_superscript, write_superscripts
+from tools.documents.html_cleanup import NOTE_MARK, SUPERSCRIPT, SUPERSCRIPT_END, write_superscripts
 from tools.errors import SourceError
 from tools.language.identification import language_of
 from tools.language.lexicon import is_word
@@ -221,9 +221,8 @@ def _pdf_line(run: Sequence[_Glyph]) -> PdfLine:
         if last is not None and glyph.before:
             text += CELL_GAP if _gap(last, glyph) > _WIDE_GAP * size else " "
         char = "-" if glyph.char in _HYPHENS else glyph.char
-        text += (
-            mark_superscript(char) if glyph.size <= _RAISED_SIZE * size and base - glyph.base > 0.12 * size else char
-        )
+        raised = glyph.size <= _RAISED_SIZE * size and base - glyph.base > 0.12 * size
+        text += f"{SUPERSCRIPT}{char}{SUPERSCRIPT_END}" if raised else char
     note = text.startswith(SUPERSCRIPT) and bool(NOTE_MARK.match(text[1:]))
     text, marks = write_superscripts(text.partition(SUPERSCRIPT_END)[2] if note else text)
     left, right = min(glyph.left for glyph in run), max(glyph.right for glyph in run)

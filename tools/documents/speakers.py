@@ -44,16 +44,18 @@ class SpeakerTag(NamedTuple):
     shape: str
 
 
-def find_speaker_tags(
-    blocks: Sequence[Block], sides: Mapping[str, str], names: SpeakerNames
-) -> Sequence[SpeakerTag | None]:
+Tags = Sequence[SpeakerTag | None]
+"""Each block's tag, or None."""
+
+
+def find_speaker_tags(blocks: Sequence[Block], sides: Mapping[str, str], names: SpeakerNames) -> Tags:
     """Returns each block's tag or None. A tag without a name ends the previous turn. sides: the output of
     `_interview_sides`."""
     signed = below_closing(blocks)
     letter = len(blocks) - (0 if any(has_sentence(b.text) for b in signed) else len(signed))
     read = [_candidate_tag(block, after, names) for block, after in zip_longest(blocks[:letter], blocks[1:letter])]
     read += [None] * (len(blocks) - letter)
-    return _interview_tags(blocks, read, _confirmed(blocks, read, names), sides, names)
+    return _interview_tags(blocks, read, _confirmed(blocks, read, names), sides)
 
 
 def transcript_turns(block: Block, left_out: Counter[str]) -> Iterator[Block]:
@@ -95,17 +97,13 @@ def _numbered_lines(rows: Sequence[Sequence[str]]) -> list[str]:
             found.append(said)
         else:
             found[-1] += f" {said}"
-    return (
-        found
-        if len(found) < len(rows) and sum(bool(pattern("CAPITALS").match(turn)) for turn in found) * 2 > len(found)
-        else []
-    )
+    named = sum(bool(pattern("CAPITALS").match(turn)) for turn in found)
+    return found if len(found) < len(rows) and named * 2 > len(found) else []
 
 
 def _names_somebody(cell: str) -> bool:
-    return bool(re.search(r"[^\W\d_]", cell)) and (
-        may_be_name(who := _label(cell)) or is_handle(who) or is_numbered(who)
-    )
+    who = _label(cell)
+    return any(map(str.isalpha, cell)) and (may_be_name(who) or is_handle(who) or is_numbered(who))
 
 
 def _candidate_tag(block: Block, after: Block | None, names: SpeakerNames) -> SpeakerTag | None:
@@ -175,11 +173,8 @@ def _label_fits_shape(tag: SpeakerTag, count: int, names: SpeakerNames) -> bool:
         return False  # 'Cold War. It began'
     recurs = who.isupper() and (count > 1 or who.startswith("THE "))
     above = shape != "alone" or who.isupper()
-    named = (
-        shape == "timed"
-        or (may_be_name(who) and above)
-        or (not above and count > 1 and bool(pattern("HANDLE").fullmatch(who)))
-    )
+    handle = not above and count > 1 and bool(pattern("HANDLE").fullmatch(who))
+    named = shape == "timed" or (may_be_name(who) and above) or handle
     odd = count == 1 and pattern("INITIALS").fullmatch(who)
     return not pattern("NO_SPEAKER").fullmatch(who) and (_is_known(who, names) or (not odd and (named or recurs)))
 
@@ -195,9 +190,7 @@ def _is_explained(who: str, names: SpeakerNames) -> bool:
     return not pattern("TITLE").fullmatch(ordinary_case(who)) and (odd or is_person(full))
 
 
-def _confirmed(
-    blocks: Sequence[Block], tags: Sequence[SpeakerTag | None], names: SpeakerNames
-) -> list[SpeakerTag | None]:
+def _confirmed(blocks: Sequence[Block], tags: Tags, names: SpeakerNames) -> list[SpeakerTag | None]:
     """Returns the tags whose shape is confirmed by their labels and the text after them."""
     counts = Counter(tag._replace(said="") for tag in tags if tag)
     fit = {tag for tag, count in counts.items() if _label_fits_shape(tag, count, names)}
@@ -250,13 +243,7 @@ def _is_confirmed(shape: str, turns: Sequence[tuple[str, str]], text: str, names
     return len(labels) > 1 and known and personal >= 0.2 and not telling
 
 
-def _interview_tags(
-    blocks: Sequence[Block],
-    read: Sequence[SpeakerTag | None],
-    tags: Sequence[SpeakerTag | None],
-    known: Mapping[str, str],
-    names: SpeakerNames,
-) -> Sequence[SpeakerTag | None]:
+def _interview_tags(blocks: Sequence[Block], read: Tags, tags: Tags, known: Mapping[str, str]) -> Tags:
     """Adds tags for the bold questions of an interview and for their answers. read: the tags before confirmation. A
     label that occurs once names the speaker of its side (questions or answers). known: the output of
     `_interview_sides`."""
@@ -389,12 +376,6 @@ def _speakers_of_signed_posts(blocks: list[Block]) -> list[Block]:
     ]
 
 
-def _is_personal(tags: Sequence[SpeakerTag | None]) -> bool:
-    """Whether a third of the answers are in the first person. This tells an interview from a FAQ."""
-    answers = [tag.said for tag in tags if tag and tag.who == "A"]
-    return bool(answers) and 3 * sum(bool(pattern("OF_SELF").search(said)) for said in answers) >= len(answers)
-
-
 def _inline_label(labels: Iterable[str]) -> re.Pattern[str]:
     """Returns the pattern of a known or titled label after a sentence: 'We pay. Cllr Roe: We do.'"""
     known = [re.escape(label) for label in sorted(labels, key=len, reverse=True)[:_MOST_NAMES]]
@@ -402,22 +383,11 @@ def _inline_label(labels: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<=[.!?”\"’]) ({'|'.join([*known, titled])}): (?=\S)")
 
 
-def _reports_somebody(text: str) -> bool:
-    """Whether a block begins with a report of somebody's words: 'Cllr Roe asked who pays.'"""
-    who = speaker_in_clause(_minutes_sentences(text)[0], "VERB_IN_MINUTES")
-    return bool(who and not pattern("PRONOUN").fullmatch(who))
-
-
 class _TurnTracker:
     """Assigns blocks to turns."""
 
     def __init__(
-        self,
-        tags: Sequence[SpeakerTag | None],
-        sides: Mapping[str, str],
-        names: SpeakerNames,
-        left_out: Counter[str],
-        reports: bool,
+        self, tags: Tags, sides: Mapping[str, str], names: SpeakerNames, left_out: Counter[str], reports: bool
     ) -> None:
         self._tags, self._names, self._left_out = tags, names, left_out
         self._last = max((i for i, tag in enumerate(tags) if tag), default=-1)
@@ -429,7 +399,8 @@ class _TurnTracker:
         self._silent, self._aside, self._far = True, False, 0  # the turn has no text yet; blocks since speech
         self._reports = reports  # in minutes, a block without a label may report another person
         self._known, self._sides = sides, {**sides}  # who asks or examines, and who answers
-        self._personal = _is_personal(tags)
+        answers = [tag.said for tag in tags if tag and tag.who == "A"]  # in a FAQ, few say 'I'
+        self._personal = 3 * sum(bool(pattern("OF_SELF").search(said)) for said in answers) >= len(answers) > 0
         self._inline = _inline_label(self._labels)
 
     def spoken(self, blocks: Sequence[Block]) -> Iterator[Block]:
@@ -467,10 +438,8 @@ class _TurnTracker:
 
     def _note_sides(self, text: str) -> None:
         sworn, examined = pattern("WITNESS").fullmatch(text), pattern("EXAMINER").fullmatch(text)
-        for side, found in (
-            ("Q", examined or pattern("ASKER").search(text)),
-            ("A", sworn or pattern("INTERVIEW").search(text)),
-        ):
+        told = {"Q": examined or pattern("ASKER").search(text), "A": sworn or pattern("INTERVIEW").search(text)}
+        for side, found in told.items():
             who = next(filter(None, found.groupdict().values()), "") if found else ""
             other = self._known["Q" if side == "A" else "A"]
             sure = self._known[side] or (other and is_person(who) and _is_among(self._names.full(who), [other]))
@@ -521,7 +490,8 @@ class _TurnTracker:
         other = self._initialled and pattern("INITIALS").fullmatch(text.partition(" ")[0])
         told = about or other or pattern("LABEL").match(text) or pattern("NARRATION").search(text)
         others = bool(self._shape == "asked" and pattern("OTHERS").search(text))
-        others |= self._reports and _reports_somebody(text)
+        reported = speaker_in_clause(_minutes_sentences(text)[0], "VERB_IN_MINUTES") if self._reports else ""
+        others |= bool(reported and not pattern("PRONOUN").fullmatch(reported))  # 'Cllr Roe asked who pays.'
         narrated = loose and bool(told or others or self._far > _MOST_SILENT_BLOCKS)
         ended = not self._silent and (block.form == "heading" or narrated or about)
         aside = pattern("ASIDE").fullmatch(text)
@@ -581,9 +551,8 @@ def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
     writer."""
     named = [pattern("HEADED").search(b.text) if b.form == "heading" else None for b in blocks]
     whose = [who if m and (is_surely_person(who := m["who"]) or is_handle(who)) else "" for m in named]
-    level, count = next(
-        iter(Counter(b.level for b, who in zip(blocks, whose, strict=True) if who).most_common(1)), (0, 0)
-    )
+    levels = Counter(b.level for b, who in zip(blocks, whose, strict=True) if who)
+    [(level, count)] = levels.most_common(1) or [(0, 0)]
     found, speaker = list(blocks), ""
     for i, (block, who) in enumerate(zip(blocks, whose, strict=True) if count >= _LEAST_SIGNED else ()):
         if block.form == "heading":
@@ -603,14 +572,10 @@ def _speakers_of_quotations(blocks: Sequence[Block]) -> list[Block]:
         below = pattern("BELOW").fullmatch(f"— {after.text}" if item else after.text)
         quoted = block.text[0] in '“"«„' and block.text[-1] in '”"»“'
         lead = pattern("LEADING").search(block.text) if block.text.endswith(":") else None
+        led = lead and is_person(lead["who"]) and pattern("OF_US").search(after.text)
         if below and (quoted or is_surely_person(below["who"])):
             found[i] = replace(block, speaker=below["who"])
-        elif (
-            lead
-            and is_person(lead["who"])
-            and pattern("OF_US").search(after.text)
-            and not speaker_in_clause(after.text)
-        ):
+        elif lead and led and not speaker_in_clause(after.text):
             found[i + 1] = replace(after, speaker=PROBABLY + lead["who"])
     return found
 

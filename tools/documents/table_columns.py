@@ -203,10 +203,9 @@ def _text_columns(file: str, columns: ColumnValues, taken: set[str], given: Colu
     are questions or kinds of text."""
     free = [name for name, values in columns.items() if name not in taken and values]
     worded = [name for name in free if _mostly(columns[name], _has_words)]
-    worded = [
-        n for n in worded if len(columns[n]) < 3 or len(set(columns[n])) > 1
-    ] or worded  # a constant column is no text
-    other, prose = (_columns_named(list(ALL_NAMES), free), [n for n in worded if _mostly(columns[n], _has_many_words)])
+    varied = [n for n in worded if len(columns[n]) < 3 or len(set(columns[n])) > 1]
+    worded = varied or worded  # a constant column is no text
+    other, prose = _columns_named(list(ALL_NAMES), free), [n for n in worded if _mostly(columns[n], _has_many_words)]
     called, own = _columns_named(_TEXT_NAMES, worded), [n for n in prose if n not in other]
     own = [n for n in own if _mostly(columns[n], _ENDS.search)] or own  # rather than names
     found = called or own or prose

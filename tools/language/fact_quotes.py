@@ -83,10 +83,8 @@ _HAS_FIGURE = re.compile(
 
 def words_held(typed: str, parts: Sequence[FactQuote]) -> NDArray[np.float64]:
     """The share of the question's words in each part, (n,), weighted by idf."""
-    wanted, texts = (
-        _content_stems(typed),
-        [{*stems(f"{p.with_question} {p.passage.section} {p.passage.said_by}")} for p in parts],
-    )
+    wanted = _content_stems(typed)
+    texts = [{*stems(f"{p.with_question} {p.passage.section} {p.passage.said_by}")} for p in parts]
     weight = {word: np.log((len(texts) + 1) / (1 + sum(word in own for own in texts))) for word in wanted}
     whole = sum(weight.values()) or 1.0
     return np.array([sum(weight[word] for word in wanted & own) / whole for own in texts])
@@ -94,12 +92,8 @@ def words_held(typed: str, parts: Sequence[FactQuote]) -> NDArray[np.float64]:
 
 def share_known(typed: str, passages: Iterable[Passage]) -> float:
     """The share of the question's content words in any of the passages; 1 without content words."""
-    wanted = _content_stems(typed)
-    return (
-        len(wanted & {*stems(" ".join(f"{p.title} {p.section} {p.text}" for p in passages))}) / len(wanted)
-        if wanted
-        else 1.0
-    )
+    wanted, known = _content_stems(typed), stems(" ".join(f"{p.title} {p.section} {p.text}" for p in passages))
+    return len(wanted.intersection(known)) / len(wanted) if wanted else 1.0
 
 
 def _content_stems(typed: str) -> set[str]:

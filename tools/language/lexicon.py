@@ -149,11 +149,8 @@ def is_name(text: str) -> bool:
     """Whether a capitalised word keeps its capital within a sentence: a name, an acronym, 'I'."""
     core = text.strip(_OUTER_MARKS)
     stem = re.sub(r"(?:'s|’s)$", "", core)
-    if (
-        stem in ("I", "I'm", "I've", "I'd", "God")
-        or sum(c.isupper() for c in stem) > 1
-        or any(c.isdigit() for c in stem)
-    ):
+    several = sum(c.isupper() for c in stem) > 1
+    if several or stem in ("I", "I'm", "I've", "I'd", "God") or any(c.isdigit() for c in stem):
         return True
     lower = stem.lower()
     if stem == lower or lower in _DETERMINERS or lexicon_tag(lower):

@@ -67,17 +67,11 @@ def fullest_form(name: str, text: str) -> str:
         title = run[0] if (run := pattern("TITLED").match(titled)) else ""
         before = titled[len(title) :].split()[:-1]
         words_before = form[0].split()[:-1] if form and len(words) == 1 and titled == words[-1] else []
-        if words_before and lexicon_tag(words_before[-1].lower())[:1] in (
-            "N",
-            "J",
-        ):  # 'Eva Roe': the first name is a word
-            found[words_before[-1]] = name
+        if words_before and lexicon_tag(words_before[-1].lower()).startswith(("N", "J")):
+            found[words_before[-1]] = name  # 'Eva Roe': the first name is a word
         first = before[: -len(words) + 1] if len(words) > 1 and before[-len(words) + 1 :] == words[:-1] else before
-        if (
-            _is_form_of(words[:-1], before)
-            and _titles_agree(own, title)
-            and not all(map(pattern("PARTICLE").fullmatch, first))
-        ):
+        named = not all(map(pattern("PARTICLE").fullmatch, first))
+        if named and _is_form_of(words[:-1], before) and _titles_agree(own, title):
             full = " ".join([*title.split(), *before, words[-1]])
             found[before[0][0]] = max(found.get(before[0][0], ""), full, key=len)
     if len(found) == 1:
@@ -141,14 +135,10 @@ def is_organisation(name: str) -> bool:
     """Whether a line is an organisation's name: 'Harnley Students' Union', 'University of Leeds'."""
     name = ordinary_case(name) if name.isupper() else name
     words = [bare for word in re.sub(r"(?i)^the ", "", name).split() if (bare := word.strip("'’(),"))]
-    if not 1 < len(words) < 9 or not all(
-        word[0].isupper() or pattern("JOINING").fullmatch(word.lower()) for word in words
-    ):
+    joining = [i for i, word in enumerate(words) if pattern("JOINING").fullmatch(word.lower())]
+    if not 1 < len(words) < 9 or not all(word[0].isupper() or i in joining for i, word in enumerate(words)):
         return False
-    joined = next(
-        (i for i, word in enumerate(words) if pattern("JOINING").fullmatch(word.lower()) and word.lower() != "and"),
-        None,
-    )
+    joined = next((i for i in joining if words[i].lower() != "and"), None)
     return bool(words[:joined] and pattern("BODY_NOUN").fullmatch(words[:joined][-1]))
 
 

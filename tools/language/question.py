@@ -133,11 +133,8 @@ def _options_of_clause(parts: list[str]) -> tuple[str, ...]:
     head, last = names[0], names[-1]
     opens = opens_yes_no_question(head.split()[0])
     if opens_yes_no_question(last.split()[0]):  # a second question, which may only doubt the first
-        return (
-            _distinct_options([f"{head}{'?' * opens}", f"{last}?"])
-            if len(names) == 2 and not _DOUBT.match(last)
-            else ()
-        )
+        both = len(names) == 2 and not _DOUBT.match(last)
+        return _distinct_options([f"{head}{'?' * opens}", f"{last}?"]) if both else ()
     if opens:
         whole = head.partition(" ")[2]
         rest = _PRONOUN.sub("", whole)

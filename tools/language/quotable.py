@@ -88,11 +88,8 @@ def is_self_contained(sentence: str) -> bool:
     """Whether a sentence is understandable alone and a general statement. Decides by form. Refuses fragments,
     questions, page furniture, and sentences that depend on other sentences or mention their writer. Sentences that
     serve as a side must pass; quotations need not."""
-    if (
-        len(sentence.split()) < _SHORTEST_ALONE
-        or not _has_quotable_form(sentence, _LONGEST_ALONE)
-        or is_no_prose(sentence)
-    ):
+    short = len(sentence.split()) < _SHORTEST_ALONE
+    if short or is_no_prose(sentence) or not _has_quotable_form(sentence, _LONGEST_ALONE):
         return False
     refused = (_LEANING, *_POINTING, _MIDWAY, _REFERENCE, _FIRST_PERSON)
     return not needs_context(sentence) and not any(p.search(sentence) for p in refused)

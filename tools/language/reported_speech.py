@@ -151,9 +151,8 @@ def _speaker_of_quotation(text: str, quotations: list[tuple[int, int]], index: i
     if not who and (leading := _person_in_lead(text[:place])):
         return PROBABLY + fullest_form(leading, text)
     alone = not who and text[end - 1 : end] != ","
-    return (
-        _resolved_name(who, place, text, quotations) or (alone and _person_of_sentence_before(text, start)) or UNNAMED
-    )
+    named = _resolved_name(who, place, text, quotations)
+    return named or (alone and _person_of_sentence_before(text, start)) or UNNAMED
 
 
 def _person_in_lead(text: str) -> str:

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.budget import batches
+
 _A_DAY = 86_400.0  # seconds
 _LARGEST = 400_000  # rows; opening the cache deletes the oldest rows beyond this number
 
@@ -36,8 +38,7 @@ class CacheFile:
         with self._lock:
             try:
                 db = self._open()
-                for start in range(0, len(names), 500):
-                    part = names[start : start + 500]
+                for part in batches(names, 500):
                     query = f"SELECT key, value FROM rows WHERE key IN ({','.join('?' * len(part))}) AND made >= ?"
                     found |= dict(db.execute(query, (*part, int(since))))
             except (sqlite3.Error, OSError) as exc:

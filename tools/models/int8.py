@@ -73,7 +73,8 @@ class Int8Model:
         self._tokenizer = tokenizer
         self._tokenizer.enable_truncation(max_length, strategy="longest_first")
         self._tokenizer.no_padding()
-        self._threads = ThreadPoolExecutor(_processors(), "steelman-onnx", lower_priority)
+        processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        self._threads = ThreadPoolExecutor(processors, "steelman-onnx", lower_priority)
 
     def run(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """The outputs, float32, shape (n, width): a row for each text or text pair, in order."""
@@ -147,7 +148,3 @@ def _has_vnni() -> bool:
     except OSError:
         return False
     return bool({"avx512_vnni", "avx_vnni"} & set(said.split()))
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

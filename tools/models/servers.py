@@ -20,13 +20,7 @@ from urllib.parse import urlsplit
 from tools.budget import current_budget, current_log
 from tools.errors import PromptTooLongError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.models.chat.vendors import COMPATIBLE, Vendor, vendor_of
-from tools.net.http import (
-    check_address,
-    fetch_json,
-    is_local,
-    open_client,
-    without_login,
-)
+from tools.net.http import check_address, fetch_json, is_local, open_client, without_login
 
 if TYPE_CHECKING:
     import httpx
@@ -71,13 +65,8 @@ def refuse_truncated_prompts(needed: bool = True) -> Iterator[None]:
 def check_prompt_truncation(name: str, characters: int, tokens: int) -> None:
     """Notes in the answer that the model's server truncated a prompt. Raises PromptTooLongError inside
     `refuse_truncated_prompts`."""
-    a_token = (
-        _CHARACTERS_AT_CONTEXT
-        if tokens in _USUAL_CONTEXTS
-        else _CHARACTERS_NEAR_CONTEXT
-        if tokens % 512 in (0, 1, 2, 511)
-        else _CHARACTERS_CERTAIN
-    )
+    a_token = _CHARACTERS_NEAR_CONTEXT if tokens % 512 in (0, 1, 2, 511) else _CHARACTERS_CERTAIN
+    a_token = _CHARACTERS_AT_CONTEXT if tokens in _USUAL_CONTEXTS else a_token
     if tokens < _FEWEST_TOKENS or characters <= a_token * tokens:
         return
     message = (

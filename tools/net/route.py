@@ -196,9 +196,8 @@ def cause(exc: BaseException, url: str = "", proxy: Proxy | None = None) -> str:
     said = spoken.splitlines()[0].rpartition(" > ")[2].rstrip("').")[:200]
     if type(exc).__name__ == "UnsupportedProtocol":  # never sent; the text says why
         return said
-    if proxy is not None and (
-        refused := re.search(r"(?:ProxyError:|CONNECT failed: HTTP/\S+) (\d{3}[^\r\n\\]*)", raised)
-    ):
+    refused = re.search(r"(?:ProxyError:|CONNECT failed: HTTP/\S+) (\d{3}[^\r\n\\]*)", raised)
+    if proxy is not None and refused:
         return _refusal(proxy, refused[1].strip())
     if words := _first(_CERTIFICATES, raised, url, said):
         return words if proxy is None else f"{words}; the request went through {proxy}"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,12 +149,11 @@ class Database:
                 self.close()
                 raise
 
-    @contextmanager
-    def connection(self) -> Iterator[sqlite3.Connection]:
+    def connection(self) -> sqlite3.Connection:
         """This thread's connection, opened if needed. The connection closes at the thread's end at the latest."""
         if (mine := getattr(self._local, "opened", None)) is None:
             mine = self._local.opened = self._opened()
-        yield mine
+        return cast(sqlite3.Connection, mine)
 
     def _opened(self) -> sqlite3.Connection:
         fresh = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
@@ -171,8 +170,8 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        with database_errors(self.path), self.connection() as connection:
-            yield connection
+        with database_errors(self.path):
+            yield self.connection()
 
     def rows(self, query: str, values: Sequence[object] | dict[str, Any] = ()) -> list[sqlite3.Row]:
         """All rows of a query."""
@@ -192,7 +191,8 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """A transaction that takes the write lock at its start, so that no other writer makes it fail half-way."""
-        with database_errors(self.path), self.connection() as connection:
+        with database_errors(self.path):
+            connection = self.connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -213,9 +213,8 @@ class Database:
             self._local.opened = None
 
     def _check_schema(self) -> None:
-        with self.connection() as connection:
-            if _version(connection) == SCHEMA_VERSION:
-                return
+        if _version(self.connection()) == SCHEMA_VERSION:
+            return
         with self.write() as connection:
             version = _version(connection)  # another process may have created it
             fresh = version == 0 and not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]

@@ -10,15 +10,14 @@ id, so they must never use one server at once. After restoring a backup, run `py
 """
 
 import re
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.limits import CHROMA_SECONDS, CONNECT_SECONDS
-from tools.net.http import is_local, status_error, without_login
+from tools.net.http import is_address, is_local, status_error, without_login
 from tools.net.route import PROXY, cause, environment_proxy, tls_context
 from tools.store.dense import DAMAGED_IDS, ChromaIndex
 from tools.store.index import damaged_error
@@ -101,53 +100,44 @@ class DenseServer(ChromaIndex):
         if not response.is_success:
             raise status_error(f"the Chroma server at {self._shown}", response.status_code, response.content)
 
-    def _errors(self) -> AbstractContextManager[None]:
-        return _ServerErrors(self._shown)
-
-
-class _ServerErrors(AbstractContextManager[None]):
-    """Converts Chroma's errors to errors that name the server and advise."""
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: object) -> None:
-        if exc is None or isinstance(exc, SteelmanError):
-            return
-        if isinstance(exc.__cause__, SteelmanError):  # proxy or certificate settings
-            raise exc.__cause__ from None
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Converts Chroma's errors to errors that name the server and advise."""
         import httpx
         from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError, InternalError
 
-        server = f"the Chroma server at {self._address}"
-        if isinstance(exc, ChromaAuthError | AuthorizationError):
-            raise ProviderDownError(f"{server} refused the token. Check CHROMA_TOKEN.") from exc
-        if isinstance(exc, httpx.TimeoutException):
-            raise ProviderDownError(f"{server} did not answer in time. {_DATA_SAFE}") from exc
-        if isinstance(exc, httpx.TransportError | httpx.InvalidURL):
-            raise ProviderDownError(
-                f"{server} cannot be reached ({cause(exc, self._address)}). {_START}take CHROMA_URL out of "
-                f"the settings to use the embedded index. {_DATA_SAFE}",
-                hint=_START,
-            ) from exc
-        if isinstance(exc, InternalError) and any(words in str(exc) for words in _GRAPH_AT_FAULT):
-            raise damaged_error(ChromaIndex.name, f"on {server}", exc) from exc
-        # Chroma's client raises a bare `Exception` for an unknown reply.
-        if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):
-            said = " ".join(str(exc).split())[:200]
-            hint = "If it goes on, make the index again: `python -m agent rebuild`."
-            raise ProviderDownError(f"{server} failed ({said}). {hint} {_DATA_SAFE}", hint=hint) from exc
+        server = f"the Chroma server at {self._shown}"
+        try:
+            yield
+        except SteelmanError:
+            raise
+        except Exception as exc:
+            if isinstance(exc.__cause__, SteelmanError):  # proxy or certificate settings
+                raise exc.__cause__ from None
+            if isinstance(exc, ChromaAuthError | AuthorizationError):
+                raise ProviderDownError(f"{server} refused the token. Check CHROMA_TOKEN.") from exc
+            if isinstance(exc, httpx.TimeoutException):
+                raise ProviderDownError(f"{server} did not answer in time. {_DATA_SAFE}") from exc
+            if isinstance(exc, httpx.TransportError | httpx.InvalidURL):
+                raise ProviderDownError(
+                    f"{server} cannot be reached ({cause(exc, self._shown)}). {_START}take CHROMA_URL out of "
+                    f"the settings to use the embedded index. {_DATA_SAFE}",
+                    hint=_START,
+                ) from exc
+            if isinstance(exc, InternalError) and any(words in str(exc) for words in _GRAPH_AT_FAULT):
+                raise damaged_error(ChromaIndex.name, f"on {server}", exc) from exc
+            # Chroma's client raises a bare `Exception` for an unknown reply.
+            if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):
+                said = " ".join(str(exc).split())[:200]
+                hint = "If it goes on, make the index again: `python -m agent rebuild`."
+                raise ProviderDownError(f"{server} failed ({said}). {hint} {_DATA_SAFE}", hint=hint) from exc
+            raise
 
 
 def _address(url: str) -> str:
     """Raises SettingsError for an invalid address."""
     full = url if "//" in url else f"http://{url}"
-    try:
-        split = urlsplit(full)
-        usable = split.scheme in ("http", "https") and bool(split.hostname) and split.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
+    if not is_address(full) or not full.lower().startswith(("http://", "https://")):
         raise SettingsError(f"'{url}' is no address of a Chroma server. It looks like http://HOST:PORT.")
     return full.rstrip("/").removesuffix("/api/v2")
 

@@ -76,9 +76,8 @@ class FolderIndex(Index):
 
     def number(self) -> str:
         with disk_errors(self.folder):
-            return (
-                self._number_file.read_text(encoding="utf-8", errors="replace") if self._number_file.is_file() else ""
-            )
+            exists = self._number_file.is_file()
+            return self._number_file.read_text(encoding="utf-8", errors="replace") if exists else ""
 
     def set_number(self, number: str) -> None:
         """Writes the number in place, so that a full disk does not prevent it. If the process dies meanwhile, the mark

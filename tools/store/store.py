@@ -44,10 +44,6 @@ class PreparedDocument:
     vectors: NDArray[np.float32]
     sentences: tuple[NDArray[np.float32], ...] = ()
 
-    @property
-    def content_hash(self) -> str:
-        return content_hash(self.source)
-
 
 def content_hash(source: SourceDocument) -> str:
     """A hash that changes with any stored part of the document, and with READERS_VERSION."""
@@ -254,9 +250,8 @@ class Store:
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         wanted = list(ids)
-        rows = self._db.rows_of(
-            "SELECT passage_id, vector FROM vectors WHERE passage_id IN", [i for i in wanted if i > 0]
-        )
+        query = "SELECT passage_id, vector FROM vectors WHERE passage_id IN"
+        rows = self._db.rows_of(query, [i for i in wanted if i > 0])
         return self.web.vectors(i for i in wanted if i < 0) | {row[0]: from_float16(row[1]) for row in rows}
 
     def sentence_vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
@@ -324,9 +319,8 @@ def check_encoder(collection: str, made_by: str, encoder: str) -> None:
 
 def remove_document(db: sqlite3.Connection, collection_id: int, external_id: str) -> int:
     """Removes the document of this identity with its passages. Returns the number of passages."""
-    row = db.execute(
-        "SELECT id FROM documents WHERE collection_id = ? AND external_id = ?", (collection_id, external_id)
-    ).fetchone()
+    query = "SELECT id FROM documents WHERE collection_id = ? AND external_id = ?"
+    row = db.execute(query, (collection_id, external_id)).fetchone()
     if row is None:
         return 0
     ids = [r[0] for r in db.execute("SELECT id FROM passages WHERE document_id = ?", (row["id"],))]
@@ -364,7 +358,7 @@ def insert_document(db: sqlite3.Connection, collection_id: int, document: Prepar
         " (collection_id, content_hash, title, url, publisher, kind, date, author, provenance, ingested_at, readers,"
         " external_id, shown_id, origin, language)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (collection_id, document.content_hash, *described, now, READERS_VERSION, *known_as),
+        (collection_id, content_hash(source), *described, now, READERS_VERSION, *known_as),
     )
     ids: list[int] = []
     for position, passage in enumerate(document.passages):

@@ -189,7 +189,7 @@ async def checked_addresses(host: str, permit: Permit, resolver: Resolver) -> li
 
 
 def guarded_backend(permit: Permit = is_public, resolver: Resolver = system_resolver) -> "httpcore.AsyncNetworkBackend":
-    """The network layer of a connection pool. It connects to checked addresses only.
+    """The network layer of a connection pool. It connects to checked addresses only, and to no socket of this machine.
 
     TLS and the Host header keep the host's name, so certificates are verified against the name.
     """
@@ -215,12 +215,6 @@ def guarded_backend(permit: Permit = is_public, resolver: Resolver = system_reso
                 except (httpcore.ConnectError, httpcore.ConnectTimeout):
                     continue  # the next address may answer, such as IPv4 if there is no IPv6 route
             return await self._inner.connect_tcp(addresses[-1], port, seconds, local_address, socket_options)
-
-        async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
-            raise AddressError("pages are not fetched from sockets of this machine.")
-
-        async def sleep(self, seconds: float) -> None:
-            await asyncio.sleep(seconds)
 
     return Guarded()
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Protocol, Self, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 
@@ -36,7 +35,7 @@ _RANKS_UP = 3
 relevance."""
 _UNIVERSITY = re.compile(r"(^|\.)(uni|univ|hs|fh|tu)-[a-z-]+\.[a-z]{2}$")  # uni-mannheim.de, univ-lyon2.fr
 _FORUM_HOST = re.compile(r"^(forum|forums|community|discuss|boards?)\.")
-_FORUM_PATH = re.compile(r"/(forums?|threads?|viewtopic\.php|showthread\.php|discussions?|questions)(/|\?|$)")
+_FORUM_PATH = re.compile(r"/(forums?|threads?|viewtopic\.php|showthread\.php|discussions?|questions)(/|\?|#|$)")
 _NO_NAMES = frozenset("home homepage website blog index untitled news welcome site start".split())
 _LONGEST_NAME = 60
 
@@ -94,7 +93,7 @@ class DomainLists:
             return "academic"
         if "wikipedia" in host or host.startswith("wiki."):
             return "reference"
-        return "forum" if _FORUM_HOST.search(host) or _FORUM_PATH.search(_path(url)) else "unknown"
+        return "forum" if _FORUM_HOST.search(host) or _FORUM_PATH.search(url.casefold()) else "unknown"
 
     def publisher_of(self, url: str, site_name: str = "") -> str:
         """The publisher's name for display: from the list, else the page's site name and domain ('Daily Hill,
@@ -133,14 +132,6 @@ def _is_sane(name: str) -> bool:
 
 def _best(patterns: Iterable[str], host: str) -> str | None:
     return max((p for p in patterns if covers(p, host)), key=len, default=None) if host else None
-
-
-def _path(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
-    return f"{parts.path}?{parts.query}".casefold()
 
 
 def _pattern(entry: str) -> str:

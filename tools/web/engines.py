@@ -273,12 +273,7 @@ class Tavily(SearchEngine):
             raise ProviderDownError("Tavily did not answer in time.") from exc
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
             raise ProviderDownError(f"Tavily cannot be reached ({cause(exc, self.address)}).") from exc
-        except (
-            ValueError,
-            AttributeError,
-            TypeError,
-            RecursionError,
-        ) as exc:
+        except (ValueError, AttributeError, TypeError, RecursionError) as exc:
             raise ProviderReplyError("Tavily answered with unexpected data.") from exc
         found = reply["results"] if reply["results"] or "query" in reply else None  # the library adds an empty list
         return read_results("Tavily", found, url="url", title="title", snippet="content", date="published_date")

@@ -241,11 +241,8 @@ def _check_type(address: str, declared: str) -> None:
     """Refuses unreadable media types before the download."""
     if declared in READABLE or declared in _UNDECLARED:
         return
-    family = declared.partition("/")[0]
-    what = {"video": "a video", "audio": "a sound recording", "image": "an image"}.get(
-        family, f"no page but {declared}"
-    )
-    raise _failure(address, f"is {what}")
+    kinds = {"video": "a video", "audio": "a sound recording", "image": "an image"}
+    raise _failure(address, f"is {kinds.get(declared.partition('/')[0], f'no page but {declared}')}")
 
 
 def _real_type(address: str, declared: str, data: bytes | bytearray) -> str:

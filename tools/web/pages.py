@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from tools.documents.document import decode_text, truncate_document
+from tools.documents.document import decode_text, file_title, truncate_document
 from tools.documents.html import html_document
 from tools.documents.html_blocks import limit_tree, parse_html
 from tools.documents.markdown import markdown_document
@@ -70,11 +70,12 @@ def read_page(page: FetchedPage) -> SourceDocument:
         found = _read_html(page, url)
     if len(found.text.split(maxsplit=FEWEST_PAGE_WORDS)) < FEWEST_PAGE_WORDS:
         raise SourceError(f"{url}: too little text (under {FEWEST_PAGE_WORDS} words).")
+    address = urlsplit(url)
     return replace(
         truncate_document(found, LONGEST_PAGE),
         external_id=url,
         url=url,
-        title=" ".join(found.title.split())[:300] or _last_part(url),
+        title=" ".join(found.title.split())[:300] or file_title(address.path) or address.netloc,
         publisher=" ".join(found.publisher.split())[:100] or host_of(url),
     )
 
@@ -119,12 +120,6 @@ def _wall(text: str, title: str) -> str:
 def _paid(items: list[dict[str, Any]]) -> str:
     closed = any(str(item.get("isAccessibleForFree", "")).lower() == "false" for item in items)
     return "a subscription is asked for" if closed else ""
-
-
-def _last_part(url: str) -> str:
-    parts = urlsplit(url)
-    name = parts.path.rstrip("/").rpartition("/")[2]
-    return re.sub(r"[_-]+", " ", name.rpartition(".")[0] or name).strip() or parts.netloc
 
 
 def decode_page(page: FetchedPage) -> str:

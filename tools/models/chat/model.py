@@ -216,9 +216,8 @@ class ChatModel:
             self._http = self._http or open_client(seconds=self._silence, around=refusal_transport)
             self._http.event_hooks = {"request": [self._strip_client_headers], "response": [restore_marker]}
             heat = self._temperature if temperature else None
-            self._clients[temperature] = self._vendor.build(
-                ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
-            )
+            options = ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
+            self._clients[temperature] = self._vendor.build(options)
         return self._clients[temperature]
 
     async def _strip_client_headers(self, request: "httpx.Request") -> None:
@@ -268,10 +267,8 @@ class ChatModel:
         """The error for a refusal that no other form of the request avoids."""
         status, here = refusal.status, f"{self.name} at {self.address}"
         if is_too_long(refusal):
-            message = (
-                f"{self.name} refused the request, which is longer than it reads ({said.rstrip('.')}). Give its server"
-            )
-            return PromptTooLongError(f"{message} a longer context, or set a model that reads more.")
+            message = f"{self.name} refused the request, which is longer than it reads ({said.rstrip('.')})."
+            return PromptTooLongError(f"{message} Give its server a longer context, or set a model that reads more.")
         if not status:
             return ProviderReplyError(f"the server reported an error in its reply ({said.rstrip('.')}).")
         if status in _REQUEST_STATUSES or (status == 403 and is_about_content(refusal)):

@@ -189,9 +189,8 @@ def _as_chat_response(data: bytes, request: "httpx.Request", response: "httpx.Re
         status = code if isinstance(code, int) and 400 <= code < 600 else 400
         return httpx.Response(status, stream=httpx.ByteStream(data), request=request)
     if isinstance(body, dict) and body.get("choices") and b'"stream":true' in request.content.replace(b" ", b""):
-        return httpx.Response(
-            400, json={"error": {"message": "It does not stream.", "param": "stream"}}, request=request
-        )
+        unable = {"error": {"message": "It does not stream.", "param": "stream"}}
+        return httpx.Response(400, json=unable, request=request)
     begin = data.lstrip()
     if body is None and begin[:1].isascii() and begin and not begin.startswith(_BEGINNINGS):
         title = _TITLE.search(data[:20_000])

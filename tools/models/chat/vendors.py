@@ -159,9 +159,8 @@ def client_transport(client: "httpx.AsyncClient", library: ModuleType) -> Any:
     class Through(library.AsyncBaseTransport):  # type: ignore[misc, name-defined]
         async def handle_async_request(self, request: Any) -> Any:
             headers = [(name, value) for name, value in request.headers.raw if name.lower() not in _OWN_HEADERS]
-            sent = client.build_request(
-                request.method, str(request.url), headers=headers, content=await request.aread() or None
-            )
+            content = await request.aread() or None
+            sent = client.build_request(request.method, str(request.url), headers=headers, content=content)
             sent.extensions = request.extensions  # shared object: a mark on one request appears on both
             response = await client.send(sent, stream=True)
             return library.Response(response.status_code, headers=response.headers.raw, stream=Body(response))
@@ -194,13 +193,9 @@ def compatible_class() -> Any:
 
 
 def _with_reasoning(made: Any, said: Any) -> Any:
-    for name, kept in (
-        ("reasoning_content", "reasoning_content"),
-        ("reasoning", "reasoning_content"),
-        ("refusal", "refusal"),
-    ):
+    for name in ("reasoning_content", "reasoning", "refusal"):
         if made is not None and said and isinstance(said.get(name), str) and said[name]:
-            made.message.additional_kwargs[kept] = said[name]
+            made.message.additional_kwargs["refusal" if name == "refusal" else "reasoning_content"] = said[name]
     return made
 
 

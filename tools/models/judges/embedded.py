@@ -85,11 +85,8 @@ class EmbeddedJudge(LocalJudge):
         logits = self._read((p.query, p.text) for p in parts)
         scores = self._without_contrary(parts, np.stack([logits[p.query, p.text] for p in parts]))[:, 0].copy()
         scores[[p.text == p.statement for p in parts]] = 1.0
-        doubted = [
-            i
-            for i, p in enumerate(parts)
-            if p.contrary and p.form == "statement" and _LEAST_SUPPORT <= scores[i] < _SURE
-        ]
+        unsure = (scores >= _LEAST_SUPPORT) & (scores < _SURE)
+        doubted = [i for i, p in enumerate(parts) if p.contrary and p.form == "statement" and unsure[i]]
         asked = ((parts[i].contrary, parts[i].text) for i in doubted)
         logits |= self._read(one for one in asked if one not in logits)
         scores[doubted] = [self._with_contrary(logits, parts[i]) for i in doubted]
@@ -101,9 +98,8 @@ class EmbeddedJudge(LocalJudge):
         if closely and self._closer is not None and pairs:
             return self._closely(pairs, self._closer())
         parts, places = split_into_windows(pairs)
-        return best_window_scores(
-            self._without_contrary(parts, self.logits([(p.query, p.text) for p in parts])), places, len(pairs)
-        )
+        logits = self.logits([(p.query, p.text) for p in parts])
+        return best_window_scores(self._without_contrary(parts, logits), places, len(pairs))
 
     def _closely(self, pairs: Sequence[Pair], larger_model: Int8Model) -> NDArray[np.float32]:
         """The closer reading: a regression on both models' logits for a side. The larger model gets the text in its
@@ -148,7 +144,8 @@ class EmbeddedJudge(LocalJudge):
 
     def _with_contrary(self, logits: _Logits, pair: Pair) -> float:
         both = np.concatenate([logits[pair.statement, pair.text], logits[pair.contrary, pair.text]])
-        return logistic(both, self._calibration.told)
+        *weights, offset = self._calibration.told
+        return float(sigmoid(np.asarray(both @ np.array(weights, np.float32) + offset, np.float32)))
 
 
 def _in_side_order(scores: NDArray[np.float32], pairs: Sequence[Pair]) -> NDArray[np.float32]:
@@ -160,11 +157,6 @@ def _in_side_order(scores: NDArray[np.float32], pairs: Sequence[Pair]) -> NDArra
 
 def _normalised_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
-
-
-def logistic(values: NDArray[np.float32], weights: Sequence[float]) -> float:
-    """1 / (1 + exp(-(values · weights + offset))). The last weight is the offset."""
-    return float(sigmoid(np.asarray(values @ np.array(weights[:-1], np.float32) + weights[-1], np.float32)))
 
 
 def judge_files(folder: Path | None = None) -> ModelFiles:
