@@ -107,6 +107,8 @@ CLEAR_PASSAGES, FILLED_PASSAGES = 32, 12
 """The most passages clearly for a side. If fewer than the second number are clear, weaker passages fill up to it."""
 OPPOSING_PASSAGES, OBJECTING_PASSAGES = 6, 4
 """Passages against a side that the writer gets: if the side has an opposing side, and if it has none."""
+ANSWERED_PASSAGES = 3
+"""Among them, the passages of people whom the side's own passages name. Half of them remain for other sources."""
 SIDE_CLAIMS, ANSWER_CLAIMS, OTHER_CLAIMS = 12, 8, 6
 """Claims for a side of a dispute, for an answer to an open question, and for a side beside yes and no."""
 CITED_PASSAGES = 3

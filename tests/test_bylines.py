@@ -41,6 +41,7 @@ TEXT = "The council has let the ferry drift into its last summer, and nobody has
         ("## 3 May 2024\n\nRain.\n\n## 4 May 2024", "", ""),
         ("Letter from Ann Lee\n\nWe agree.\n\nLetter from Bo Lind", "", ""),
         ("San Remo, 3 May 2024", "", "2024-05-03"),
+        ("Hill Council, Highways Department. Report of the engineer, Ann Lee. 3 May 2024", "", "2024-05-03"),
     ],
 )
 def test_the_first_lines(tmp_path: Path, lines: str, author: str, date: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from conftest import ROOT
 
-from tools.language.grounding import claim_intrusions, is_denied, missing_facts, word_hints
+from tools.language.grounding import best_evidence, claim_intrusions, is_denied, missing_facts, word_hints
 from tools.language.sentences import split_sentences
 
 SAID_OTHERWISE = """
@@ -121,3 +121,15 @@ def test_a_number_without_end_is_looked_up_too() -> None:
 )
 def test_what_has_no_place_in_a_claim(claim: str, kinds: list[str]) -> None:
     assert claim_intrusions(claim) == kinds
+
+
+def test_evidence_is_what_the_claim_says_not_who_says_it() -> None:
+    passage = (
+        "Some say that the stones are dangerous. For years the gas and water companies filled their holes with tarmac, "
+        "and at these patches people trip. Mend the patches and the danger goes with them.\nMargit Halloran"
+    )
+    claim = (
+        "Margit Halloran says that people trip at patches of tarmac of the gas and water companies, and that mending "
+        "the patches would end the danger."
+    )
+    assert best_evidence(claim, passage) == " ".join(split_sentences(passage)[1:3])

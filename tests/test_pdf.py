@@ -127,6 +127,7 @@ def test_odd_texts_have_a_meaning(tmp_path: Path, text: str) -> None:
     [
         ("The harbour", 20, ("Ann Lee", "2024-05-03", "date: PDF metadata; author: PDF metadata")),
         ("By Bo Lind, 1 May 2024", 10, ("Bo Lind", "2024-05-01", "date: byline; author: byline")),
+        ("On 1 May 2024 they met in the hall of the old", 20, ("Ann Lee", "", "author: PDF metadata")),
         ("Report for 2019", 20, ("Ann Lee", "", "author: PDF metadata")),
     ],
 )

@@ -501,6 +501,26 @@ def test_a_message_without_a_title_is_its_authors_word() -> None:
     assert [p.speaker for d in (message, replace(message, title="Tolls")) for p in cut_document(d)] == ["Una Marsh", ""]
 
 
+def test_an_author_who_also_quotes_is_the_speaker_of_both_parts() -> None:
+    reply, own = "Mrs Halloran writes that people trip at the patches.", "We treated 61 people last year."
+    passage = f"{reply} Our records say otherwise. {own}"
+    assert reported_speaker(reply, passage)
+    assert reported_speaker(f"{reply} … {own}", passage) == ""
+
+
+def test_a_number_is_no_respondent(tmp_path: Path) -> None:
+    rows = (
+        "id,name,role,comment",
+        "1,,Resident,Keep the old stones for ever.",
+        "2,Una Roe,Visitor,Lay flat slabs now please.",
+    )
+    (tmp_path / "s.csv").write_text("\n".join(rows))
+    assert [d.author for d in read_file(tmp_path / "s.csv", "s.csv") if isinstance(d, SourceDocument)] == [
+        "Resident",
+        "Una Roe, Visitor",
+    ]
+
+
 def test_a_pronoun_that_two_people_could_be_leaves_a_doubt() -> None:
     passage = 'Cllr Roe met Dr Vane at the lock with Ms Loy. Boats waited. "I will not pay," he said.'
     assert reported_speaker('"I will not pay," he said.', passage).startswith("probably ")

@@ -5,6 +5,7 @@ and most similar to the question. Similar responses form a group (`tools.selecti
 """
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -21,6 +22,8 @@ from agent.state import Claim, RunState, ScoredResponse, contrary_statements, qu
 from tools.limits import CLEAR
 from tools.passages import Passage
 from tools.selection import group_theses, independent_first
+
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 async def briefs_of(providers: Providers, state: RunState, limit: int) -> list[Brief]:
@@ -64,8 +67,9 @@ async def _with_opposing_passages(
 
 
 def _against(state: RunState, brief: Brief, passages: Mapping[int, Passage]) -> list[int]:
-    """Returns the passages that only argue against the perspective, strongest first. Every source comes once before a
-    source comes again.
+    """Returns the passages that only argue against the perspective. First come passages of people whom the
+    perspective's own passages name, because those passages often answer them. Then the strongest come first, and every
+    source comes once before a source comes again.
 
     Among equally strong passages, sources that do not support the perspective come first.
     """
@@ -73,7 +77,9 @@ def _against(state: RunState, brief: Brief, passages: Mapping[int, Passage]) -> 
     found = state.get("opposition", {}).get(own, {})
     ids = [i for i, s in found.items() if s >= state["threshold"] and i in passages and i not in mine]
     ranked = sorted(ids, key=lambda i: (-found[i], passages[i].source in mine.values(), i))
-    return independent_first([passages[i] for i in ranked])
+    words = {word for p in brief.passages for word in _WORD.findall(p.text)}
+    named = [i for i in ranked if passages[i].said_by.rpartition(" ")[2] in words][: limits.ANSWERED_PASSAGES]
+    return list(dict.fromkeys([*named, *independent_first([passages[i] for i in ranked])]))
 
 
 def _each_text_once(

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tools.language.lexicon import LIGHT_WORDS, NEGATORS, analyzer, is_name, lexicon_tag
-from tools.language.sentences import SENTENCE_GAP, clean_text, split_sentences
+from tools.language.sentences import SENTENCE_GAP, clean_text, is_no_prose, split_sentences
 
 # Numbers in digits or words, as comparable values
 
@@ -298,7 +298,8 @@ def best_evidence(claim: str, passage: str) -> str:
     sentences, asked = split_sentences(passage), _content_stems(claim) - _SAYING
     if not sentences:
         return ""
-    words = [asked & _content_stems(s) for s in sentences]
+    # A signature or a heading may hold the claim's words, but says nothing.
+    words = [frozenset() if is_no_prose(s) else asked & _content_stems(s) for s in sentences]
     best = max(range(len(words)), key=lambda i: len(words[i]))
     added = [w - words[best] for w in words]
     more = max(range(len(added)), key=lambda i: len(added[i]))
