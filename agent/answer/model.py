@@ -308,7 +308,7 @@ class Answer(AnswerModel):
     @model_validator(mode="before")
     @classmethod
     def _upgrade(cls, stored: Any) -> Any:
-        """Returns an answer of an earlier schema in this one. Its claims that only leaned to a side move to `also`."""
+        """Converts an answer of an earlier schema to this schema. Claims that only leaned to a side move to `also`."""
         if not isinstance(stored, dict) or stored.get("schema_version") not in _EARLIER:
             return stored
         unsure = [c for side in stored["perspectives"] for c in side["claims"] if c.get("tier") == "leaning"]
@@ -325,8 +325,8 @@ class Answer(AnswerModel):
 
 
 def side_strength(sources: int, shown: int) -> Strength:
-    """Returns the word for a side's evidence: 'weak' with one source, 'strong' from STRONG_SOURCES independent
-    sources and STRONG_CLAIMS claims, otherwise 'some'."""
+    """Returns the word for a side's evidence: 'none' without claims, 'weak' with one source, 'strong' with at least
+    STRONG_SOURCES independent sources and at least STRONG_CLAIMS claims, otherwise 'some'."""
     if not (sources and shown):
         return "none"
     if sources == 1:
