@@ -4,8 +4,9 @@ The cited passages must contain a quoted claim word for word, and the judge deci
 side. A chat model checks all written claims in one call. A second call repeats the check for doubtful claims: claims
 that the first call refused, and claims that word rules (`tools.language.grounding`) or the embedded judge contradict.
 Every call contains one planted claim that cites a wrong passage. If the model accepts the planted claim, doubtful
-claims are dropped. Dropped claims are counted. If no written claim of a perspective holds, quotations replace them. The
-crux is written from the claims that hold, and is checked too. No later stage changes a text.
+claims are dropped. Dropped claims are counted. If no written claim of a perspective holds, quotations replace them. A
+model writes the crux (the point on which the dispute depends) from the claims that hold; verify checks the crux too. No
+later stage changes a text.
 """
 
 import asyncio
@@ -146,7 +147,7 @@ class _Draft:
 
     @property
     def is_at_fault(self) -> bool:
-        """Whether no verdict can save the claim."""
+        """Whether the claim fails whatever the verdict: it cites nothing, or contains forbidden text such as markup."""
         return not self.passages or bool(claim_intrusions(self.claim["text"]))
 
     @property
