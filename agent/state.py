@@ -275,8 +275,8 @@ def uncovered_perspectives(state: RunState) -> list[Perspective]:
 
 
 def contrary_statements(state: RunState) -> dict[str, str]:
-    """Maps each perspective id to the statement that the perspective opposes: the statement of its contrary, otherwise
-    of the counter-argument's target, otherwise an empty text."""
+    """Maps each perspective id to the statement that the perspective opposes: the statement of its opposing
+    perspective, otherwise the statement of the counter-argument's target, otherwise an empty text."""
     statements = {p["id"]: p["statement"] for p in state.get("perspectives", [])}
     against = state["against"]["statement"] if "against" in state else ""
     return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}

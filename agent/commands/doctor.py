@@ -196,7 +196,7 @@ class _Checks:
         """Asks the judge for one verdict. If the judge is a chat model, lists the server's models instead, because a
         verdict costs money."""
         judge = build_judge(self.settings)
-        assert judge is not None  # this check runs only with one
+        assert judge is not None  # this check runs only with a remote judge
         where, name = without_login(judge.address), provider_name(judge.name)
         instead = _instead(insisted=self.settings.judge != "auto", what="judge")
         if judge.chat:
@@ -216,7 +216,7 @@ class _Checks:
 
     def web(self) -> str:
         engine = build_engine(self.settings)
-        assert engine is not None  # this check runs only with one
+        assert engine is not None  # this check runs only with a search engine
         return f"{engine.title} at {engine.address}, not asked"
 
     def checkpoints(self) -> str:

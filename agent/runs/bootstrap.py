@@ -130,8 +130,9 @@ def default_places(opened: "Runs | AgentParts", person: str = "", before: RunRow
     collections.
 
     The samples are a demo. They are searched only if the user has no own collection. person: the person whose private
-    collections count as own, as everybody's collections do. Collections of another encoder are left out if there are
-    other collections. Otherwise they are returned, so that the run refuses them and names the remedy.
+    collections count as own; collections that everybody may search always count. Collections of another encoder are
+    left out if there are other collections. Otherwise they are returned, so that the run refuses them and names the
+    remedy.
     """
     if before:
         options = RunOptions.from_dict(before.options)

@@ -70,7 +70,8 @@ def build_providers(settings: Settings, store: Store) -> Providers:
 
 
 def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, required: bool) -> Providers:
-    """Returns the providers with chat models; embedded ones replace them on failure, unless models are required."""
+    """Returns the providers with chat models; embedded providers replace models that fail, unless the user requires the
+    models."""
     planner, queries, write = (chats[stage] for stage in STAGES)
 
     def falling_back(stage: str, model: ChatModel) -> ModelFallback:

@@ -41,7 +41,7 @@ from tools.passages import Passage, Sentence
 @stage("expand")
 async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     framing, options = state["framing"], run_options(runtime)
-    # A counter-argument needs only the contrary perspective, if the answer has one.
+    # Counter-arguments need only the opposing perspective, if the earlier answer has one.
     contrary = state["against"]["contrary"] if "against" in state else None
     perspectives = [contrary] if contrary else state.get("perspectives")
     ids = state.get("question_results", [])
@@ -64,7 +64,8 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
 
 async def expand_by_rules(models: Models, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-    """Returns the answers that the question names. For an open question it returns those that passages propose."""
+    """Returns the answers that the question names. For an open question it returns the answers that passages
+    propose."""
     if framing["form"] == "counter":
         name = ANSWERS["polar"][1]
         statement = f"{name}: {framing.get('claim', '')}"

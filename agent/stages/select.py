@@ -1,4 +1,4 @@
-"""Select: chooses the passages from which each case is written."""
+"""Select: chooses the passages from which each perspective's claims are written."""
 
 import asyncio
 from collections.abc import Sequence

@@ -378,7 +378,8 @@ def _covered(state: RunState, side: str) -> bool:
 
 
 async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
-    """Returns the crux if two opposing sides have a case and the crux holds in time; otherwise an empty list."""
+    """Returns the crux if two opposing sides have a case and the check accepts the crux in time; otherwise an empty
+    list."""
     write, framing, sides = checks.providers.crux, checks.state["framing"], opposed_sides(checks.state, claims)
     if not sides or write is None or checks.failed:
         return []
@@ -389,10 +390,11 @@ async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def opposed_sides(state: RunState, claims: Sequence[Claim]) -> list[tuple[Perspective, list[Claim]]]:
-    """Returns the two strongest opposing perspectives with their claims. Returns none unless both have a case.
+    """Returns the two strongest opposing perspectives with their claims. Returns an empty list if fewer than two have
+    a case.
 
-    A perspective and its contrary are preferred. An open question has no such pair: then the two perspectives with the
-    most independent sources are returned.
+    A perspective and its opposing perspective are preferred. An open question has no opposing perspectives: then the
+    two perspectives with the most independent sources are returned.
     """
     planned = (p for p in state.get("perspectives", []) if p["id"] != OTHER_WAYS)
     known, coverage = {p["id"]: p for p in planned}, state.get("coverage", {})

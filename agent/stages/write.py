@@ -109,7 +109,8 @@ async def _also(providers: Providers, state: RunState, briefs: Sequence[Brief], 
 async def _read_and_write(
     providers: Providers, state: RunState, options: RunOptions
 ) -> tuple[list[Brief], list[list[Claim] | BaseException]]:
-    """Returns the briefs, and for each brief its case or a DeadlineError. The briefs have scores that came in time.
+    """Returns the briefs, and for each brief its claims or a DeadlineError. The briefs include the scores that came in
+    time.
 
     Raises DeadlineError, JudgeError.
     """
