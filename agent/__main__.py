@@ -21,7 +21,8 @@ def discard_output() -> None:
 
 
 class _WarningHandler(logging.Handler):
-    """Prints Steelman's own warnings, one line each, without a traceback. Errors of a run reach its caller."""
+    """Prints Steelman's own warnings, one line each, without a traceback. A run raises its errors, so they are not
+    printed here."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno == logging.WARNING:
@@ -156,7 +157,7 @@ def _open_closed_streams() -> None:
         with contextlib.suppress(OSError):
             os.fstat(number)
             continue
-        os.open(os.devnull, os.O_RDWR)  # a closed stream's number is the lowest free one: no other file may get it
+        os.open(os.devnull, os.O_RDWR)  # takes the closed stream's number, the lowest free one, before a file can
         setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 

@@ -82,8 +82,8 @@ def to_branches(state: RunState) -> list[Send]:
 
 
 def _searched(state: RunState) -> dict[str, list[int]]:
-    """Returns the question's query with its results. A counter-argument gets nothing, because the question lacks the
-    point of the claim."""
+    """Returns the question's query with its results. Returns nothing for a counter-argument, because the question does
+    not contain the claim's point."""
     if "against" in state or not state.get("question_results"):
         return {}
     return {asked_query(state["framing"]): state["question_results"]}

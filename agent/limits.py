@@ -14,7 +14,8 @@ SEARCH_BEFORE_PLAN = 0.45
 SENTENCE_READING_SHARE = 0.8
 """Share of `write`'s time for judging sentences. Sentences that are not judged by then are not quoted."""
 RESCORING_SHARE = 0.5
-"""Share of the remaining time for the judge's closer reading."""
+"""Share of the remaining time for the closer reading, in which the judge's larger model scores likely quotations
+again."""
 CHECK_SHARE = 0.5
 """Share of the remaining time for one call that checks claims, because a second call may follow."""
 VERIFY_GRACE_SECONDS = 1.0
@@ -36,7 +37,7 @@ MOST_MINED_ANSWERS, MINED_PASSAGES = 4, 24
 SAME_SIDE = 0.9
 """Cosine from which two statements of the same polarity count as the same side."""
 ANSWERS_QUESTION = 0.6
-"""Least cosine of the question and a planned yes or no to it."""
+"""Least cosine of a planned yes or no to the question."""
 
 # Retrieval and judging
 
@@ -45,7 +46,8 @@ WHOLE_COLLECTION = 150
 TOO_FAR = 0.25
 """Least cosine of a passage to the statement. A passage below this cosine is off topic and is not judged."""
 OFF_QUESTION = 0.35
-"""Least cosine of a passage to the question. If the judge gives no verdict, a passage below is off the question."""
+"""Least cosine of a passage to the question. If the judge gives no verdict, a passage below this cosine is off the
+question."""
 FIRST_ROUND_PAGES = 2 / 3
 """Share of the web pages for the first round if a second one may follow."""
 REQUERY_PASSAGES, REQUERY_WORDS = 3, 6
@@ -55,7 +57,8 @@ MOST_QUERIES, LONGEST_QUERY = 4, 200
 ENOUGH_PASSAGES, ENOUGH_SOURCES = 2, 2
 """Passages and independent sources of a 'supported' side: one witness is not enough."""
 EXTRA_PASSAGES = 16
-"""Passages selected beyond the number of claims: not every passage has a sentence that is understandable alone."""
+"""Passages selected beyond the number of claims, because some passages have no sentence that is clear without
+context."""
 FOCUSED_PASSAGES = 10
 """Passages of a side in a follow-up with a focus: the passages most similar to the focus."""
 UNJUDGED_SUPPORT = 0.3
@@ -76,12 +79,13 @@ LEAST_SUPPORT = 0.03
 MOST_RESCORED = 20
 """Sentences of a run that get the judge's closer reading, which is slow."""
 UNCLEAR_FACTOR = 0.7
-"""Factor on the score of a sentence that is not understandable alone."""
+"""Factor on the score of a sentence that is not clear without context."""
 REPEATS = 0.72
 """Cosine from which two sentences say the same."""
 QUOTES_PER_PASSAGE = 2
 SAME_RESPONSE = 0.4
-"""Mean cosine of two documents' responses in one group, after the question's direction is removed."""
+"""Mean cosine from which documents' responses form one group. The question's direction is removed from the vectors
+first."""
 RESPONSE_EVIDENCE = 3
 """Sentences of evidence for one thesis."""
 
@@ -104,7 +108,8 @@ measures these values."""
 READ_PASSAGES = 14
 """Passages for a side if no judge of documents chose them. More passages only dilute the request."""
 CLEAR_PASSAGES, FILLED_PASSAGES = 32, 12
-"""The most passages clearly for a side. If fewer than the second number are clear, weaker passages fill up to it."""
+"""The most passages for a side that the writer gets if all are clearly for it. If fewer than the second number are
+clear, weaker passages fill up to that number."""
 OPPOSING_PASSAGES, OBJECTING_PASSAGES = 6, 4
 """Passages against a side that the writer gets: if the side has an opposing side, and if it has none."""
 ANSWERED_PASSAGES = 3
@@ -114,7 +119,8 @@ SIDE_CLAIMS, ANSWER_CLAIMS, OTHER_CLAIMS = 12, 8, 6
 CITED_PASSAGES = 3
 """Passages that one claim cites."""
 CRUX_CLAIMS, CRUX_PASSAGES = 6, 2
-"""First claims of each side that the crux is written from, and passages of each side that the crux cites."""
+"""For the crux (the point on which the dispute depends): the first claims of each side that the model reads, and the
+passages of each side that the crux cites."""
 LONGEST_CLAIM = 500
 """Characters of a claim."""
 ACCEPTED = 0.5
@@ -137,7 +143,7 @@ FIRST_ALSO = 5
 UNBALANCED = 2
 """The reader is warned if one side has more than this many times the claims of the other side."""
 FEW_UNJUDGED = 5
-"""Up to this number, passages that were not judged are not reported to the reader."""
+"""The answer reports unjudged passages only if there are more than this number."""
 
 # Lookup: questions of fact, and follow-ups without sides
 

@@ -33,7 +33,7 @@ _DEPTHS: dict[Depth, dict[str, int | float]] = {
 }
 
 REMOTE_PATIENCE = 2.0
-"""Factor of the usual deadline if servers are used: they are slower than the embedded providers."""
+"""Factor on the usual deadline if servers are used, because servers are slower than the embedded providers."""
 
 _LISTS = ("collections", "domains", "earlier")
 
@@ -42,14 +42,14 @@ _LISTS = ("collections", "domains", "earlier")
 class RunOptions:
     """The options of one run.
 
-    collections: searched as one. web: also search the live web. built_in: only the
-    built-in models serve. review: wait after the perspectives are planned, so
-    that a person can edit them. writing: False ends the run with the selected passages. earlier: questions of a
-    conversation stored elsewhere, oldest first. max_rounds: further searches for uncovered perspectives.
-    max_passages: passages judged. pool: passages kept for a perspective and search. deadline_seconds: after it the
-    run answers from what it has; deadline_at: that moment in seconds since the epoch, set at each start or resume
-    (0: none). pages: web pages read. domains: search the web only there. max_calls, max_tokens, max_cost: budget of
-    calls to models and searches, of model tokens and of US dollars; beyond it embedded providers take over.
+    collections: searched together. web: also search the live web. built_in: use only the built-in models. review: wait
+    after the perspectives are planned, so that a person can edit them. writing: False ends the run with the selected
+    passages. earlier: questions of a conversation stored elsewhere, oldest first. max_rounds: further searches for
+    uncovered perspectives. max_passages: passages judged. pool: passages kept for each perspective and search.
+    deadline_seconds: time after which the run answers from what it has. deadline_at: the same deadline in seconds since
+    the epoch, set at each start or resume (0: none). pages: web pages read. domains: limit the web search to these.
+    max_calls, max_tokens, max_cost: budget of calls to models and searches, of model tokens and of US dollars. When a
+    budget is used up, embedded providers take over.
     """
 
     collections: tuple[str, ...] = field(default=(SAMPLES,))
@@ -73,7 +73,7 @@ class RunOptions:
 
     @classmethod
     def of(cls, depth: Depth = "normal", **changes: Any) -> "RunOptions":
-        """Returns a depth's options with changes. Raises SettingsError for invalid ones."""
+        """Returns the options of a depth with the changes. Raises SettingsError for invalid options."""
         if depth not in _DEPTHS:
             raise SettingsError(f"depth has to be one of {', '.join(_DEPTHS)}, not '{depth}'.")
         check_names(changes, [f.name for f in fields(cls)])
@@ -100,7 +100,7 @@ class RunOptions:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "RunOptions":
-        """Returns stored options without fields of other versions."""
+        """Returns stored options. Ignores fields that only other versions of Steelman know."""
         known = {f.name for f in fields(cls)}
         values = {k: v for k, v in stored.items() if k in known}
         return cls(**values | {name: tuple(values[name]) for name in _LISTS if name in values})
@@ -112,7 +112,7 @@ def check_names(given: Iterable[str], known: Sequence[str]) -> None:
         raise SettingsError(f"there is no option '{unknown[0]}'. There are: {', '.join(known)}.")
 
 
-_FEWEST_TO_TELL = 3  # words; fewer do not identify a rare language
+_FEWEST_TO_TELL = 3  # words; so few do not identify a rare language
 EXAMPLE = "Should schools ban smartphones?"
 """A question that the samples answer."""
 _EXAMPLE = f"Ask something that people disagree on, such as: {EXAMPLE}"
@@ -163,7 +163,7 @@ def _short(question: str) -> str:
 
 
 def run_options(runtime: "Runtime[RunOptions]") -> RunOptions:
-    """Returns the options from the graph's context, or the defaults if a caller of the bare graph gave none."""
+    """Returns the options from the graph's context, or the defaults if the graph's caller gave none."""
     return runtime.context or RunOptions.of()
 
 
@@ -178,8 +178,8 @@ RESERVED: dict[StageName, float] = {
     "lookup": 0.05,
     "verify": 0.0,
 }
-"""By stage: the share of a run's usual time that is kept for the stages after it. A deadline later than the usual one
-adds to every stage, because a slow model may use all the time that the run has."""
+"""By stage: the share of a run's usual time that is kept for the stages after it. If the deadline is later than the
+usual one, every stage gets the additional time, because a slow model may use all the time that the run has."""
 
 
 def stage_deadline(options: RunOptions, stage: StageName) -> float:

@@ -24,14 +24,15 @@ from tools.store.store import SAMPLES, Store
 FOLDER = Path(__file__).parent.parent / "samples"
 VECTORS = FOLDER / "vectors.npz"
 """Vectors of the samples' passages and sentences, made by `python -m evals.training.artifacts samples`."""
-_SIDES = FOLDER.parent / "evals" / "gold" / "samples"  # each sample's side, by its writer
+_SIDES = FOLDER.parent / "evals" / "gold" / "samples"  # each sample's side, labelled by its writer
 _NEAREST = 3
 _RELATED = 0.25  # least cosine of related questions
 _SAME_TOPIC, _SAME_PLAIN = 0.38, 0.6
-"""Least cosine of two questions on one topic; and of a short plain one, whose words are literal."""
-_PLAIN = 10  # words of a short question
-_LOOKED_AT, _OF_TOPIC = 10, 4  # passages retrieved, and the least number on the topic
-_SENTENCES, _ON_TOPIC = 5, 0.44  # nearest sentences of these, and their least mean cosine to the question
+"""Least cosine of two questions on one topic. The second value is for short yes/no questions, whose words are
+literal."""
+_PLAIN = 10  # the most words of a short question
+_LOOKED_AT, _OF_TOPIC = 10, 4  # passages retrieved, and the least number of them on the topic
+_SENTENCES, _ON_TOPIC = 5, 0.44  # nearest sentences in these passages, and their least mean cosine to the question
 _SIGNATURE = "samples"
 
 
@@ -72,7 +73,7 @@ def calibration_pairs() -> list[tuple[Pair, bool]]:
 
 
 class SampleEncoder:
-    """An encoder with stored vectors of the samples. It encodes other texts."""
+    """An encoder that has stored vectors for the samples' texts. It encodes all other texts."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -106,7 +107,7 @@ def index_samples(store: Store, search: HybridSearch) -> None:
         return
     documents = sample_documents()
     if store.has_collection(SAMPLES) and store.collection(SAMPLES)[1] != encoder:
-        store.delete_collection(SAMPLES)  # of another encoder; indexing takes seconds
+        store.delete_collection(SAMPLES)  # indexed with another encoder; indexing takes seconds
     Ingester(store, search, SampleEncoder(search.encoder)).ingest(documents, SAMPLES)
     kept = {d.external_id for d in documents}
     for row in store.documents(SAMPLES):
@@ -123,7 +124,8 @@ async def nearest_questions(question: str, models: Models) -> list[str]:
 async def sample_question_for(models: Models, search: HybridSearch, store: Store, question: str) -> str:
     """Returns the sample question on the same topic, or an empty string.
 
-    The question must be near in meaning, and retrieve passages of the topic with near sentences.
+    The given question must be similar to the sample question. It must also retrieve passages of the sample question's
+    topic, and these must have sentences similar to the given question.
     """
     (nearest, nearness), *_ = await _by_nearness(question, models)
     words = question.split()

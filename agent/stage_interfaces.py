@@ -1,6 +1,7 @@
-"""The interfaces between stages and their implementations, and their data.
+"""The interfaces between stages and their implementations, and the data that they exchange.
 
-An implementation is a function of the stage's type. A new one needs a function and a line in `agent/runs/build.py`.
+An implementation is a function of the stage's type. A new implementation needs a function and a line in
+`agent/runs/build.py`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
 class SentenceScores:
     """The n quotable sentences of a perspective's passages, in order, with their scores.
 
-    confidence: probability that each is on the dispute and argues for the perspective, (n,), NaN if unknown. on_topic,
-    case: whether it is on the topic, and in the case, (n,). quality: rank as a quotation, (n,). vectors: unit, (n,
-    dimensions). question_vector: (dimensions,).
+    confidence: probability that each sentence is on the dispute and argues for the perspective, (n,), NaN if unknown.
+    on_topic: whether the sentence is on the topic, (n,). case: whether the sentence argues for the perspective clearly
+    enough to be quoted, (n,). quality: score as a quotation, (n,). vectors: unit vectors, (n, dimensions).
+    question_vector: (dimensions,).
 
     For training: features: log odds of each part, its passage and its document, (n, 3). grounds: relevance features,
-    (n, RELEVANCE_FEATURES), as in `tools.models.judges.quoting`. rescored: whether the larger judge read it, (n,).
+    (n, RELEVANCE_FEATURES), as in `tools.models.judges.quoting`. rescored: whether the judge's larger model scored the
+    sentence, (n,).
     """
 
     units: list[QuotablePart]
@@ -56,15 +59,15 @@ class SentenceScores:
 class Brief:
     """The input of a writer for one perspective.
 
-    passages: best first. contrary: the statement of the contrary perspective, or empty. support, opposing: the judge's
-    probabilities by passage id, for the perspective and for its contrary. limit: number of quotations wanted.
-    sentence_scores: the scored sentences of both perspectives' passages. responses: what the perspective's documents
-    answer; groups with the most independent sources come first.
+    passages: best first. contrary: the statement of the opposing perspective, or empty. support, opposing: by passage
+    id, the judge's probabilities that the passage argues for and against the perspective. limit: number of quotations
+    wanted. sentence_scores: the scored sentences of both perspectives' passages. responses: the documents' responses
+    (thesis and evidence); groups with the most independent sources come first.
 
-    passage_scores_trusted: the scores come from a judge that reads passages better than `judge` reads sentences.
-    Then only passages that it found for the perspective are in `passages`, nothing else is quoted, and its verdicts
-    give the context of a sentence its stance. against: passages that it found against the perspective, strongest
-    first.
+    passage_scores_trusted: the scores come from a judge that reads passages better than `judge` reads sentences. Then
+    `passages` has only passages that this judge found for the perspective, and only these are quoted. This judge's
+    verdicts on passages and documents give a sentence's context its stance. against: passages that this judge found
+    against the perspective, strongest first.
     """
 
     perspective: Perspective
@@ -90,21 +93,22 @@ Framer = Callable[[str, Sequence[str]], Awaitable[FramingState]]
 Expander = Callable[[FramingState, Sequence[Passage]], Awaitable[list[Perspective]]]
 """Returns the perspectives. Inputs: framing, retrieved passages, best first."""
 QueryWriter = Callable[[Perspective, FramingState, Sequence[str], Sequence[str]], Awaitable[list[str]]]
-"""Returns untried queries. Inputs: perspective, framing, tried queries, texts of its best passages."""
+"""Returns untried queries. Inputs: perspective, framing, tried queries, texts of the perspective's best passages."""
 Writer = Callable[[Brief], Awaitable[list[Claim]]]
-"""Returns a perspective's claims, best first, and objections if it has no contrary."""
+"""Returns a perspective's claims, best first, and, if no side opposes it, objections."""
 Picker = Callable[[FramingState, Sequence[Passage]], Awaitable[list[int] | None]]
 """Returns the positions of answering sentences, best first; None if no model chose."""
 CruxWriter = Callable[[FramingState, Sequence[tuple[Perspective, Sequence[Claim]]]], Awaitable[Claim | None]]
-"""Returns the crux of two perspectives from their verified claims, citing both; None if they share no point."""
+"""Returns the crux (the point on which the dispute depends), written from two perspectives' verified claims and citing
+both perspectives. None if they share no point."""
 
 
 @dataclass
 class WebResults:
     """One perspective's web results. ids: best first. unread: pages that could not be read, and why.
 
-    answered: queries with a reply. pages: those with passages of this perspective. new: pages first read by this
-    search.
+    answered: number of queries with a reply. pages: number of pages with passages for this perspective. new: number of
+    pages that this search was the first to read.
     """
 
     ids: list[int] = field(default_factory=list)
@@ -117,8 +121,8 @@ class WebResults:
 
 @dataclass(frozen=True)
 class RemoteService:
-    """A service outside this process. what: its part. local: on this machine. required: a run fails without it.
-    setting: its variable."""
+    """A service outside this process. what: its part, such as 'judge'. local: on this machine. required: a run fails
+    without the service. setting: the variable that selects the service."""
 
     what: str
     address: str
@@ -141,8 +145,8 @@ class Providers:
     names: dict[str, str]
     sample_question: Callable[[str], Awaitable[str]] | None = None  # the sample question on the same topic, or empty
     plan: Planner | None = None  # frames and expands in one request; `frame` and `expand` replace it on failure
-    quote: Writer | None = None  # quotes for a perspective without a written claim that holds
-    crux: CruxWriter | None = None  # needs a judge that can check it
+    quote: Writer | None = None  # quotes for a perspective if none of its written claims holds
+    crux: CruxWriter | None = None  # needs a model that can check the crux
     pick: Picker | None = None  # needs a chat model
     web: "WebSearch | None" = None
     remotes: tuple[RemoteService, ...] = ()
@@ -150,7 +154,7 @@ class Providers:
 
     @property
     def english_only(self) -> bool:
-        """Whether rules read the question, which know English only."""
+        """Whether rules read the question. The rules know only English."""
         return self.plan is None
 
     def check_offline(self) -> None:
@@ -164,7 +168,8 @@ class Providers:
                 )
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
-        """Returns the passages by id; deleted ones come from those that runs keep. Unknown ids are left out."""
+        """Returns the passages by id. Deleted passages come from the copies that runs keep. Unknown ids are left
+        out."""
         found = self.store.passages(wanted := list(ids))
         return found | self.store.kept.passages(i for i in wanted if i not in found)
 
@@ -174,7 +179,7 @@ class Providers:
         return found | self.store.kept.vectors(i for i in wanted if i not in found)
 
     def searched_elsewhere(self) -> str:
-        """Returns the servers that a search needs; empty if all is in this process."""
+        """Returns the servers that a search needs; empty if the whole search is in this process."""
         needed = [f"the {r.what} at {r.address}" for r in self.remotes if r.what in ("dense index", "encoder")]
         return " or ".join(needed)
 

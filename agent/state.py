@@ -111,7 +111,8 @@ QuotedStance = tuple[Perspective, str]
 class FramingState(TypedDict):
     """The question as it was understood. question: the typed question, or the thread's question. alternatives: the
     options of a choice. focus: the topic that a follow-up asks about. claim: only for the form 'counter', the statement
-    that the answer contradicts; the best counter-arguments are near the focus."""
+    that the answer contradicts. Then the focus is the claim's text, and the best counter-arguments are similar to
+    it."""
 
     form: QuestionForm
     question: str
@@ -252,7 +253,7 @@ class RunState(TypedDict, total=False):
     drafts: list[Claim]  # write, lookup
     quotations: list[Claim]  # write: quotations that can replace a model's claims
     claims: list[Claim]  # verify
-    duplicate_of: dict[int, int]  # verify: maps a passage to the first with the same content
+    duplicate_of: dict[int, int]  # verify: maps a passage to the first passage with the same content
     dropped: list[DroppedClaim]  # verify
     notes: Annotated[list[StageNote], operator.add]  # any node
     intervals: Annotated[dict[str, list[tuple[float, float]]], merge_intervals]  # every node: start and end, by stage
@@ -274,8 +275,8 @@ def uncovered_perspectives(state: RunState) -> list[Perspective]:
 
 
 def contrary_statements(state: RunState) -> dict[str, str]:
-    """Maps each perspective id to the statement that the perspective opposes: the statement of its contrary, otherwise
-    of the counter-argument's target, otherwise an empty text."""
+    """Maps each perspective id to the statement that the perspective opposes: the statement of its opposing
+    perspective, otherwise the statement of the counter-argument's target, otherwise an empty text."""
     statements = {p["id"]: p["statement"] for p in state.get("perspectives", [])}
     against = state["against"]["statement"] if "against" in state else ""
     return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}

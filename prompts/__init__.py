@@ -1,9 +1,9 @@
 """Reads and fills prompt files.
 
-A prompt is a text file with up to two parts, `[system]` and `[user]`; a file without these lines is all user.
+A prompt is a text file with up to two parts, `[system]` and `[user]`; a file without these lines is one user part.
 `{{name}}` is a variable. A missing or unused variable is an error that names it. Text from outside (questions,
-passages, replies) goes through `as_data`, which escapes it, so that the model cannot take it for instructions'
-markup.
+passages, replies) goes through `as_data`, which escapes it, so that the model cannot mistake it for the markup of the
+instructions.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ _PART = re.compile(r"^\[(system|user)\][ \t]*\n", re.MULTILINE)
 
 
 class PromptError(ValueError):
-    """A prompt file is invalid, or its variables are."""
+    """A prompt file or the values for its variables are invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt. digest: changes with its words."""
+    """A prompt. digest: hash of the text, so it changes with the text."""
 
     name: str
     system: str
@@ -43,19 +43,19 @@ class Prompt:
             raise PromptError(f"the prompt '{self.name}' needs a value for '{missing[0]}'.")
         if unused := sorted(values.keys() - self.variables):
             raise PromptError(f"the prompt '{self.name}' has no place for '{unused[0]}'.")
-        # In one pass: a value that reads like a variable is not filled in again.
+        # In one pass, so that '{{name}}' within a value is not filled in.
         system, user = (_VARIABLE.sub(lambda m: values[m[1]], part) for part in (self.system, self.user))
         return system, user
 
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """Returns the prompt of this folder by name."""
+    """Returns the prompt with this name from this folder."""
     return read_prompt(FOLDER / f"{name}.md")
 
 
 def read_prompt(path: Path) -> Prompt:
-    """Returns a prompt from any file. Raises PromptError for an unreadable or empty one."""
+    """Returns a prompt from any file. Raises PromptError for an unreadable or empty file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
@@ -79,14 +79,14 @@ def as_data(tag: str, text: str, **attributes: object) -> str:
 
 def one_line(text: str) -> str:
     """Returns the visible text on one line."""
-    # Most text is printable; a check by letter takes seconds on long texts.
+    # Most text is printable; a check letter by letter takes seconds on long texts.
     spaced = " ".join(text.split())
     return spaced if spaced.isprintable() else " ".join(seen(spaced).split())
 
 
 def seen(text: str) -> str:
-    """Returns the text without control, direction and other invisible characters; newlines, tabs and joiners of
-    scripts stay."""
+    """Returns the text without control, direction and other invisible characters. Newlines, tabs, and the joiners that
+    some scripts need stay."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(c for before, c in zip(f"\n{lines}", lines, strict=False) if _is_seen(c, before))
 

@@ -65,10 +65,11 @@ class CitationNumbering:
         return [c["text"] for c in replying if self.answers(c)]
 
     def _answered(self, claim: Claim) -> Claim | None:
-        """Returns the opposing claim that this claim answers: a claim that cites the passage named by the model.
+        """Returns the opposing claim that this claim answers. The model names an opposing passage; the answered claim
+        is a claim that cites this passage.
 
-        Claims with the same reason are preferred, then claims that cite the passage first, then claims that share
-        words. Returns None if the answered claim was dropped.
+        Claims with the same reason are preferred, then claims whose first citation is the passage, then claims that
+        share words. Returns None if verification dropped the answered claim.
         """
         place, passage, reason = _place(claim), claim.get("answers"), reason_key(claim.get("reason", ""))
 
@@ -167,7 +168,8 @@ def assemble(
 def _numbered(
     state: RunState, claims: Sequence[Claim], numbering: CitationNumbering
 ) -> tuple[list[AnswerPerspective], list[AnswerClaim], list[AnswerClaim]]:
-    """Returns the sides with their claims, the sentences of no side, and the crux."""
+    """Returns the sides with their claims, the sentences of no side, and the crux (the point on which the dispute
+    depends)."""
     order = [*(p["id"] for p in state["perspectives"]), ""]
     for claim in sorted(claims, key=lambda c: (order.index(c["perspective"]), c.get("objection", False))):
         numbering.cite(claim)  # every claim has numbers before a claim refers to another
@@ -208,7 +210,8 @@ def _perspective(
 
 
 def _groups(side: AnswerPerspective, state: RunState, numbering: CitationNumbering) -> list[ResponseGroup]:
-    """Returns the responses of a side, without sentences that verification refused; empty if the side has no claim."""
+    """Returns the side's responses (a document's thesis and evidence) by group, without sentences that verification
+    refused. Returns an empty list if the side has no claim."""
     refused = {d["text"] for d in state.get("dropped", []) if d["perspective"] == side.id}
 
     def holds(quote: ScoredQuote) -> bool:

@@ -89,8 +89,8 @@ def _in_one_line(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
 
 
 def _speaker(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
-    """Returns the source's speaker. Models cite some texts that do not say the written claim. The speaker of a written
-    claim is therefore returned only if the quotation shares words with the claim that the question lacks."""
+    """Returns the source's speaker. A model sometimes cites a text that does not say the claim. For a written claim the
+    speaker is therefore returned only if the quotation and the claim share words that are not in the question."""
     added = {*stems(claim.text)} - {*stems(answer.neutral_question)}
     held = [len(added & {*stems(quote)}) for quote in quotes_behind(claim, source)]
     says = claim.quoted or max(held, default=0) >= BARELY_SAYS_CLAIM * len(added)
@@ -100,7 +100,7 @@ def _speaker(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
 def _where_said(source: Citation, who: str) -> list[str]:
     """Returns publisher or title. For minutes and other records it returns 'in the minutes of Hill Council'.
 
-    Otherwise a reader may think that the publisher employs the speaker.
+    'A. Moen, Hill Council' would suggest that the council employs the speaker.
     """
     if not (who and source.title and _RECORD.search(f"{source.title} {source.kind}")):
         return [_published(source)]

@@ -1,4 +1,5 @@
-"""The debate sheet: one page with the question, the crux, each side's strongest claims, and the gaps."""
+"""The debate sheet: one page with the question, the crux (the point on which the dispute depends), each side's
+strongest claims, and the gaps in the evidence."""
 
 import re
 from collections.abc import Sequence
@@ -17,9 +18,9 @@ from tools.errors import as_sentence
 SHEET_TITLE = "Debate sheet"
 WHAT_IT_HOLDS = "Three arguments for each side"
 SHEET_ENDINGS = (".md", ".docx")
-_MOST, _MOST_OF_MANY, _MOST_OTHER = 3, 2, 1  # arguments: of a side, of each of many, of a side beside yes and no
+_MOST, _MOST_OF_MANY, _MOST_OTHER = 3, 2, 1  # arguments for Yes or No, for each of many answers, for another side
 _NUMBER = re.compile(r"^\[\d+\] | \[\d+\](?=,|$)")
-_NAMED = 3  # documents named
+_NAMED = 3  # documents that a gap names
 
 
 def sheet_blocks(answer: Answer) -> list[OutlineBlock]:
@@ -45,7 +46,7 @@ def sheet_file(answer: Answer, ending: str, asked: str = "") -> bytes:
 
 
 def strongest_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
-    """Returns the side's heading and first claims. A side beside yes and no without claims is left out."""
+    """Returns the side's heading and first claims. Returns nothing for a side with the stance 'other' and no claims."""
     if not side.claims and side.stance == "other":
         return []
     head, strength, *rest = side_blocks(answer, side)
@@ -57,7 +58,7 @@ def strongest_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlo
 
 
 def _diverse(claims: Sequence[OutlineBlock], most: int) -> list[OutlineBlock]:
-    """Returns up to `most` claims in order. Claims with new reasons and sources are preferred."""
+    """Returns up to `most` claims in order. Claims whose reason and sources have not occurred yet are preferred."""
     seen, new = set[str](), list[int]()
     for place, claim in enumerate(claims):
         known = {claim.label.casefold(), *claim.said_by} - {""}
@@ -87,7 +88,7 @@ def _unnumbered(block: OutlineBlock) -> OutlineBlock:
 
 
 def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
-    """Returns the gaps in sentences: sides with at most one source, unread or unclear documents, and failures."""
+    """Returns a sentence for each gap: sides with at most one source, unread or unclear documents, and failures."""
     texts = [line for side in answer.perspectives for line in _gaps(answer, side)]
     unclear = [d for d in answer.documents if was_read(d) and stance_label(answer, d) == NO_CLEAR_SIDE]
     unread = [d for d in answer.documents if not was_read(d)]
@@ -102,7 +103,7 @@ def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
 
 
 def _gaps(answer: Answer, side: AnswerPerspective) -> list[str]:
-    """Returns the gap of a side with at most one source, and the queries that were tried."""
+    """Returns sentences on a side with at most one source: how much was found, and the queries that were tried."""
     name, line = wording.side_name(answer, side), wording.coverage_line(answer, side)
     if side.claims and line.sources != 1:
         return []

@@ -55,7 +55,7 @@ def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     kind = "" if kind == TABLE_ROW else kind  # the title names the row
     on, stance = date_unless_in_title(document.title, document.date), stance_label(answer, document)
     if not document.quoted and stance == NO_CLEAR_SIDE and document.not_quoted != "unread":
-        stance = ""  # the reason says it
+        stance = ""  # the reason for not quoting says it
     quoted = "quoted" if document.quoted else f"not quoted: {_why_not_quoted(answer, document)}"
     return list(filter(None, (author, document.publisher, kind, on, stance, quoted)))
 
@@ -71,7 +71,8 @@ def _why_not_quoted(answer: Answer, document: AnswerDocument) -> str:
 
 
 def stance_label(answer: Answer, document: AnswerDocument) -> str:
-    """Returns 'read as Yes', 'read as both' or 'no clear side'; empty without sides or if `not_quoted` says enough."""
+    """Returns 'read as Yes', 'read as both' or 'no clear side'; empty if the answer has no sides or `not_quoted` says
+    enough."""
     sides = {side.id: side for side in answer.perspectives}
     parts = [(s.argues, sides[s.perspective]) for s in document.stances if s.perspective in sides]
     if not parts:
@@ -91,7 +92,7 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
 
 
 def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
-    """Returns 'survey.csv · 12 rows, 3 quoted'; a mailbox has 'messages'."""
+    """Returns 'survey.csv · 12 rows, 3 quoted'; for a mailbox 'messages' replaces 'rows'."""
     part = file_and_name(rows[0], rows[0].id)[1].partition(" ")[0]
     return f"{name} · {count(len(rows), part)}, {sum(bool(d.quoted) for d in rows):,} quoted"
 
@@ -99,8 +100,8 @@ def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
 def surest_passage(
     answer: Answer, document: AnswerDocument, judged: Callable[[], Sequence[JudgedPassage]]
 ) -> tuple[int, str]:
-    """Returns id and text of the document's surest quotation. Without a quotation it returns the surest judged passage,
-    otherwise (0, '')."""
+    """Returns id and text of the document's quotation with the highest support. Without a quotation it returns the
+    judged passage with the highest support, and without a judged passage (0, '')."""
     cited = [c for c in answer.citations if c.number in document.quoted]
     found = [(q.support or 0, q.passage_id, q.quote) for c in cited for q in c.quotations]
     if not found:
@@ -111,6 +112,7 @@ def surest_passage(
 
 
 def document_title(source: Citation | AnswerDocument, own: str, *, filed: bool = True) -> str:
-    """Returns the title, 'survey.csv, row 3', or the file's name. own: the document's id. filed: name a row's file."""
+    """Returns the title, 'survey.csv, row 3', or the file's name. own: the document's id. filed: also names a row's
+    file."""
     file, name = file_and_name(source, own)
     return source.title or ", ".join(filter(None, (file if filed else "", name)))

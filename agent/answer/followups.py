@@ -132,8 +132,8 @@ def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: s
 
 
 def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective | None:
-    """Returns the opposing perspective: the linked perspective, otherwise the target of a counter-argument, otherwise
-    the first perspective with the opposite stance."""
+    """Returns the opposing perspective: the perspective that `contrary` names, otherwise the target of the
+    counter-arguments, otherwise the first perspective with the opposite stance."""
     facing = {"supports": "opposes", "opposes": "supports"}.get(perspective.stance)
     perspectives = list(answer.perspectives)
     linked = next((s for s in perspectives if perspective.contrary and s.id == perspective.contrary), None)
@@ -165,7 +165,7 @@ def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -
 
 
 def suggested_followups(answer: Answer) -> list[str]:
-    """Returns up to two questions, each against the first claim of a perspective whose opposing side has a case."""
+    """Returns up to two questions, each against the first claim of a perspective whose opposing side has claims too."""
     offered: list[str] = []
     for perspective in answer.perspectives:
         facing = contrary_of(answer, perspective)
@@ -181,12 +181,12 @@ def counter_question(claim: AnswerClaim) -> str:
 
 
 _CLAIMS = 2  # claims of each side in a summary
-_ALSO = 3  # sentences of no side in a summary without a case
+_ALSO = 3  # sentences of no side in a summary, if no side has a claim
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """A reply from the answer itself. lines: text with citation numbers."""
+    """A reply that needs no search, because the answer contains it. lines: text with citation numbers."""
 
     heading: str
     lines: list[tuple[str, list[int]]] = field(default_factory=list)
@@ -217,7 +217,8 @@ def run_slash_command(typed: str, answer: Answer) -> CommandReply | CommandSearc
 
 
 def repeated_question(answer: Answer) -> str:
-    """Returns the answer's question for another run in the thread, where claims may have other numbers."""
+    """Returns the answer's question for another run in the thread. A request for counter-arguments then names the side
+    instead of a number, because claims may have other numbers."""
     return f"What speaks against ‘{answer.against.side}’?" if answer.against else answer.question
 
 

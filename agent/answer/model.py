@@ -11,7 +11,8 @@ from agent.limits import STRONG_CLAIMS, STRONG_SOURCES
 SCHEMA_VERSION: Literal["4.1"] = "4.1"
 
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
-"""'answered': a side has a case. 'no_sides': only `also` has sentences. 'retrieved': only passages were wanted."""
+"""'answered': a side has a case (claims that clearly argue for the side). 'no_sides': only `also` has sentences.
+'retrieved': only passages were wanted."""
 Status = Literal["supported", "thin", "not_found"]
 Strength = Literal["strong", "some", "weak", "none"]
 NotQuoted = Literal["", "no_claim", "repeats", "no_side", "off_question", "unread"]
@@ -61,8 +62,8 @@ class AnswerClaim(AnswerModel):
     quotes support it. `shown`: the text with changes in square brackets; empty if nothing was changed. `speaker`: the
     person who is quoted; empty for a model's sentence. `reason`: a word or two that name the claim's reason, or empty.
     `answers`: numbers of the opposing citations that the claim replies to. `answered_by`: texts of the claims that
-    reply to this claim. `evidence`: the quotations that support a model's sentence. The JSON omits the last two if they
-    are empty.
+    reply to this claim. `evidence`: the quotations that support a model's sentence. The JSON omits `answered_by` and
+    `evidence` if they are empty.
     """
 
     text: str
@@ -115,7 +116,8 @@ class ResponseGroup(AnswerModel):
 
 
 class AnswerPerspective(AnswerModel):
-    """One side with its case. `status` says how much evidence the side has. `contrary` is the opposing side's id.
+    """One side with its case (the claims that clearly argue for the side). `status` says how much evidence the side
+    has. `contrary` is the opposing side's id.
 
     `groups` are the answers of the side's documents; the group with the most sources comes first. A side without an
     opposing side can have `objections`, which argue against the side. `claims` does not include them.
@@ -308,7 +310,7 @@ class Answer(AnswerModel):
     @model_validator(mode="before")
     @classmethod
     def _upgrade(cls, stored: Any) -> Any:
-        """Returns an answer of an earlier schema in this one. Its claims that only leaned to a side move to `also`."""
+        """Converts an answer of an earlier schema to this schema. Claims that only leaned to a side move to `also`."""
         if not isinstance(stored, dict) or stored.get("schema_version") not in _EARLIER:
             return stored
         unsure = [c for side in stored["perspectives"] for c in side["claims"] if c.get("tier") == "leaning"]
@@ -325,8 +327,8 @@ class Answer(AnswerModel):
 
 
 def side_strength(sources: int, shown: int) -> Strength:
-    """Returns the word for a side's evidence: 'weak' with one source, 'strong' from STRONG_SOURCES independent
-    sources and STRONG_CLAIMS claims, otherwise 'some'."""
+    """Returns the word for a side's evidence: 'none' without claims, 'weak' with one source, 'strong' with at least
+    STRONG_SOURCES independent sources and at least STRONG_CLAIMS claims, otherwise 'some'."""
     if not (sources and shown):
         return "none"
     if sources == 1:

@@ -23,9 +23,9 @@ _OMITTED_IF_EMPTY = ("read_as", "how_to", "looked_for", "note")
 class OutlineBlock:
     """A heading, paragraph or list item.
 
-    citations: numbers after the text; None if the block cannot have citations. quoted: the text is a source's own
-    words and gets quotation marks. label: stands before a statement or replaces it; for a claim its reason. source: the
-    citation that the text describes. speaker: the speaker in short. said_by: attribution lines below the text. answers:
+    citations: numbers after the text; None if the block cannot have citations. quoted: the text is a source's own words
+    and gets quotation marks. label: stands before a statement or replaces it; for a claim its reason. source: the
+    citation that the text describes. speaker: a short attribution. said_by: attribution lines below the text. answers:
     numbers of the citations that a claim answers. answered: names of the sources that answer the claim.
     """
 
@@ -206,7 +206,8 @@ class _Page:
 
 
 def _body(page: _Page, blocks: Sequence[OutlineBlock]) -> None:
-    """Adds the sides and the sentences of no side. A side's label stands left of its statement, or of its strength."""
+    """Adds the sides and the sentences of no side. A side's label stands left of its statement; if the statement is
+    empty, left of its strength."""
     tag = _INDENT
     for block in blocks:
         text = _terminal_text(block)

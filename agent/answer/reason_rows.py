@@ -17,7 +17,8 @@ class ReasonRow(NamedTuple):
 
 
 def rows_by_reason(sides: Sequence[AnswerPerspective]) -> list[ReasonRow]:
-    """Groups the claims of two sides by reason. Returns no rows unless both sides name reasons; quotations have none.
+    """Groups the claims of two sides by reason. Returns rows only if both sides name reasons. Quotations have no
+    reasons.
 
     Shared reasons come first and claims without a reason last. The other rows follow the order of their first claim.
     """

@@ -173,9 +173,9 @@ def answer_documents(
 ) -> list[AnswerDocument]:
     """Returns each document once: quoted documents by number, then documents with a side, then the others.
 
-    same: maps each passage to the first passage with the same content. by_verdicts: the judge's verdicts on passages
-    are the document's stances; otherwise the stances come from its sentences. In a follow-up with a focus and in a
-    lookup, the selected passages count as read. With a focus, a document's stances come only from its quotations.
+    same: maps each passage to the first passage with the same content. by_verdicts: a document's stances come from the
+    judge's verdicts on its passages; otherwise from its sentences. In a follow-up with a focus and in a lookup, the
+    selected passages count as read. With a focus, a document's stances come only from its quotations.
     """
     texts = {i: same.get(i, i) for i in sorted(found_passages(state)) if i in passages}
     judged, chosen = judged_passages(state), cited_passages(state).union(*state.get("selected", {}).values())

@@ -18,7 +18,7 @@ from tools.passages import Passage
 SEARCH_INCOMPLETE = "though not all could be searched and read; the notes say what failed"
 """This text follows 'nothing was found' if something failed."""
 _ROW = re.compile(r"(.+), row [^/]+")  # id of a table's row
-_NAMED = 4  # the summary names up to so many answers
+_NAMED = 4  # the most answers that the summary names
 _NOT_DONE = ("failed", "degraded", "late")
 
 
@@ -77,7 +77,7 @@ def _what_was_not_done(state: RunState) -> str:
 def _stance_counts(state: RunState, documents: Sequence[AnswerDocument]) -> str:
     """Returns 'Of 14 documents on this, 5 argue yes and 4 no; for 5 Steelman could not tell.'
 
-    Copies count once. With a focus only quoted documents count.
+    Copies count once. In a follow-up with a focus, only quoted documents count.
     """
     left_out = ("repeats", "off_question", "unread", *(["no_claim"] if state["framing"]["focus"] else []))
     on_question = [d for d in documents if d.not_quoted not in left_out]

@@ -73,7 +73,7 @@ strip_control_characters = one_line
 def side_label(answer: Answer, side: AnswerPerspective) -> str:
     """Returns the label above a side: its stance, or 'Answer 2' for an open question. Commands accept the label.
 
-    The side against a claim keeps its own name, because 'No' would seem to answer the thread's question.
+    A side of counter-arguments keeps its own name, because 'No' would seem to answer the thread's question.
     """
     named = answer.against is not None and not side.statement.startswith(side.name.removesuffix(" …"))
     if named or side.id == OTHER_WAYS or is_answer(side.name, side.statement):
@@ -90,15 +90,15 @@ def side_name(answer: Answer, side: AnswerPerspective) -> str:
 
 
 def side_heading(answer: Answer, side: AnswerPerspective) -> str:
-    """Returns the side's statement, preceded by its name if the statement lacks the name; empty if the statement only
-    repeats the question, and for other ways."""
+    """Returns the side's statement, preceded by the side's name if the statement lacks the name. Returns an empty text
+    if the statement only repeats the question, and for the side of all other proposals (OTHER_WAYS)."""
     if is_answer(side.name, side.statement):
         statement = side.statement.removeprefix(f"{side.name}: ")
         return "" if statement == answer.neutral_question else statement
     if side.id == OTHER_WAYS:
         return ""
     if side.statement.endswith("?") and side.statement.startswith(f"{side.name}: "):
-        return side.name  # an alternative: the page shows the question only above all sides
+        return side.name  # an alternative of a choice: the page shows the question once, above all sides
     includes_name = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
     return side.statement if includes_name else f"{side.name}: {side.statement}"
 
@@ -198,8 +198,8 @@ def coverage_line(answer: Answer, side: AnswerPerspective) -> CoverageLine:
 
 
 def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
-    """Returns '5 quotations from 4 sources'. A single source is named. Without claims it says that nothing is sure
-    enough or was found."""
+    """Returns '5 quotations from 4 sources'. A single source is named. Without claims the text says that nothing was
+    found, or nothing sure enough to quote."""
     line, shown = coverage_line(answer, side), side.claims
     if answer.outcome == "retrieved":
         return f"{count(line.passages, 'passage')} from {count(line.sources, 'source')}"

@@ -28,7 +28,7 @@ from tools.web.addresses import host_of
 
 
 def options_from_args(args: argparse.Namespace, runs: Runs, depth: Depth | None = None) -> RunOptions:
-    """Returns the run's options. depth: overrides the command line's."""
+    """Returns the run's options. depth: replaces the depth of the command line."""
     changes: dict[str, Any] = {"web": not args.no_web, "domains": _domains(args)}
     if args.collection:
         changes["collections"] = tuple(args.collection)
@@ -38,7 +38,7 @@ def options_from_args(args: argparse.Namespace, runs: Runs, depth: Depth | None 
 
 
 def _domains(args: argparse.Namespace) -> tuple[str, ...]:
-    """Returns the domains of the given domains and addresses. Raises InputError for anything else."""
+    """Returns the domains that `--only` names directly or by a web address. Raises InputError for anything else."""
     if args.only and args.no_web:
         raise InputError("--only says where to search the web, and --no-web not to. Leave one out.")
     hosts = [host_of(given if "//" in given else f"https://{given}") for given in args.only or ()]
@@ -67,8 +67,8 @@ class TerminalProgress:
 
 
 def ask(args: argparse.Namespace) -> int:
-    """Prints the answer. Returns 3 if nothing was found, 4 if a provider was replaced or an empty search was
-    incomplete."""
+    """Prints the answer. Returns 4 if an embedded provider replaced a failed one, or if an incomplete search found
+    nothing for any side. Otherwise returns 3 if nothing was found."""
     if (args.question is None) == (args.resume is None):
         raise InputError("give a question in quotation marks, or --resume RUN_ID.")
     if args.out:

@@ -1,4 +1,4 @@
-"""`batch`: answers many questions of a file in parallel; a second call continues."""
+"""`batch`: answers the questions of a file in parallel; a second call asks the questions that have no answer yet."""
 
 import argparse
 import asyncio
@@ -92,7 +92,7 @@ def _question(line: str, where: str) -> str:
 def _read_done(path: Path) -> set[str]:
     """Returns the answered questions. Failures and a truncated last line are asked again.
 
-    Raises InputError if the file has other content, which would be lost.
+    Raises InputError if the file has other content than answers, because rewriting the file would delete that content.
     """
     if not path.exists():
         return set()

@@ -1,8 +1,8 @@
 """Checks of every configured part, for `doctor` and the page's settings.
 
-`doctor_checks` lists them; `run_check` runs one, in a thread without a running event loop. Models and stores come
-from the service that is open in the process, if there is one. Clients of servers are made anew, because each belongs
-to one event loop. No message contains a key or a password.
+`doctor_checks` lists them; `run_check` runs one, in a thread without a running event loop. Models and stores come from
+the service that is open in the process, if there is one. Each check builds its own clients of servers, because a client
+belongs to one event loop. No message contains a key or a password.
 """
 
 import asyncio
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CheckState = Literal["ok", "fails", "off"]
 _SECONDS = 20.0
-_SHORTEST_SECRET = 4  # characters; a shorter one is not a key and occurs in any word
+_SHORTEST_SECRET = 4  # characters; a shorter text is no key and may occur in any word
 _PAIR = Pair(
     "Voting should be compulsory.", "Every citizen ought to be obliged to vote.", "Voting should not be compulsory."
 )
-"""The pair that tries a judge."""
+"""A statement, a text and the opposing statement, to test a judge with."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """A part to check. check: returns a description or raises; None for a part that is off. turned_on: how to turn
-    it on."""
+    """A part to check. check: returns a description or raises; None for a part that is off. turned_on: how to turn the
+    part on."""
 
     name: str
     check: Callable[[], str] | None = None
@@ -70,7 +70,7 @@ class DoctorFinding:
 
 
 def doctor_checks(settings: Settings, *, opened: Providers | None = None) -> list[DoctorCheck]:
-    """Returns the checks of parts that are on, then those that are off.
+    """Returns the checks of the parts that are on, then the checks of the parts that are off.
 
     opened: the providers of a service that runs in this process. The checks use these providers and load no others.
     No check sends a request that costs something. Raises SettingsError for an unusable judge or search engine.
@@ -81,7 +81,7 @@ def doctor_checks(settings: Settings, *, opened: Providers | None = None) -> lis
 
 
 def run_check(part: DoctorCheck) -> DoctorFinding:
-    """Runs a check, which takes up to half a minute with a silent server."""
+    """Runs a check. This takes up to half a minute if a server does not answer."""
     if part.check is None:
         return DoctorFinding(part.name, "off", part.turned_on)
     began = time.monotonic()
@@ -108,7 +108,7 @@ def _secrets(settings: Settings) -> tuple[str, ...]:
 
 
 def _passwords(address: str) -> set[str]:
-    """Returns an address's logins, as written and decoded; of a database only the password."""
+    """Returns the secrets in an address, as written and URL-decoded: passwords, and for http(s) the whole login."""
     scheme, _, rest = address.partition("://")
     login = rest.partition("?")[0].rpartition("@")[0]
     written = {login.partition(":")[2], *parse_qs(address.partition("?")[2]).get("password", [])}
@@ -171,7 +171,7 @@ class _Checks:
         settings, encoder = self.settings, self._encoder()
         with self._store() as store, ExitStack() as closing_last:
             search = self._opened.search if self._opened else build_search(settings, store, encoder)
-            if self._opened is None:  # searches update an open one
+            if self._opened is None:  # an open service's indexes are updated by searches
                 closing_last.callback(search.close)
                 search.refresh()
             for collection in store.collections():
@@ -193,9 +193,10 @@ class _Checks:
         return f"{name}, accepts a passage from {judge.threshold:.2f} on, in this process"
 
     def served_judge(self) -> str:
-        """Asks the judge; of a chat model only the list of models, because a request costs."""
+        """Asks the judge for one verdict. If the judge is a chat model, lists the server's models instead, because a
+        verdict costs money."""
         judge = build_judge(self.settings)
-        assert judge is not None  # this check runs only with one
+        assert judge is not None  # this check runs only with a remote judge
         where, name = without_login(judge.address), provider_name(judge.name)
         instead = _instead(insisted=self.settings.judge != "auto", what="judge")
         if judge.chat:
@@ -215,7 +216,7 @@ class _Checks:
 
     def web(self) -> str:
         engine = build_engine(self.settings)
-        assert engine is not None  # this check runs only with one
+        assert engine is not None  # this check runs only with a search engine
         return f"{engine.title} at {engine.address}, not asked"
 
     def checkpoints(self) -> str:
@@ -236,7 +237,7 @@ class _Checks:
             yield Store(database)
 
     def _encoder(self) -> "Encoder":
-        """Returns the collections' encoder; a remote one anew, so that its server is asked."""
+        """Returns the collections' encoder. Builds a remote encoder anew, so that the check asks its server."""
         from tools.models.encoders import load_encoder
 
         if self._opened is not None and not self.settings.embeddings_url:
@@ -257,7 +258,8 @@ def _wait(work: Coroutine[Any, Any, T], what: str) -> T:
 
 
 def _offered(models: "Iterable[ChatModel]") -> str:
-    """Returns which models are offered where. Raises ProviderDownError, ProviderReplyError for a missing one."""
+    """Returns the models with the addresses that offer them. Raises ProviderDownError, and ProviderReplyError for a
+    missing model."""
     served: dict[str, list[str]] = {}
     listed: dict[str, list[str]] = {}
     for model in models:

@@ -24,7 +24,7 @@ _NAME_WIDTH = 48
 
 
 def ingest(args: argparse.Namespace) -> int:
-    """Prints what was stored and what could not be read. Returns 1 if something could not."""
+    """Prints what was stored and what could not be read. Returns 1 if something could not be read."""
     if args.collection == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is. Use another name.")
     if not args.paths:
@@ -106,7 +106,8 @@ def _synchronise(
 
 
 def _is_gone(origin: str) -> bool:
-    """Whether no file has this path. Unreadable paths and inexact names count as present."""
+    """Whether no file has this path. Paths that cannot be read, and names that are stored with escapes, count as
+    present."""
     try:
         os.lstat(origin)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""The graph that LangGraph's own server serves, which brings its own checkpointer: a question in, its answer out.
+"""The graph for LangGraph's own server: a question in, its answer out. The server brings its own checkpointer.
 
     check ─▶ stages (the agent's graph, drawn as a subgraph) ─▶ answer
 
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 _KINDS = {name: kind for name, kind in get_type_hints(RunOptions).items() if name != "deadline_at"}
-Options = TypedDict("Options", _KINDS, total=False)  # type: ignore[misc]  # the server makes Studio's form of it
+Options = TypedDict("Options", _KINDS, total=False)  # type: ignore[misc]  # the server builds Studio's form from it
 
 
 class ServedQuestion(TypedDict, total=False):
     """The input. earlier: questions of the same conversation, oldest first.
 
-    A further run in a server's thread is a follow-up without them: it reads the thread's last answer.
+    A further run in a thread of the server is a follow-up even without `earlier`: it reads the thread's last answer.
     """
 
     question: str
@@ -74,7 +74,7 @@ Node = Callable[..., Awaitable[ServedState]]
 
 
 class RefusedError(ValueError):
-    """Carries an error's text to the client. The server hides the text of other types."""
+    """Carries an error's text to the client. The server hides the text of other exception types."""
 
 
 class GraphHost:
@@ -128,7 +128,7 @@ app = Starlette(lifespan=_lifespan)
 
 
 def read_options(make: Callable[..., RunOptions], context: Mapping[str, Any] | None) -> RunOptions:
-    """Returns the options of a JSON context, built by `make`. Raises SettingsError that names an invalid one."""
+    """Returns the options of a JSON context, built by `make`. Raises SettingsError, which names an invalid option."""
     own = ("thread_id", "run_id", "graph_id", "assistant_id")  # added by the server
     given = {
         name: value
@@ -176,11 +176,11 @@ async def _check(parts: AgentParts, state: ServedState, runtime: Runtime[Any]) -
 
 
 def _stages(parts: AgentParts, agent: "Graph") -> Node:
-    """Returns a node with the agent's graph. LangGraph finds it in the closure to draw, stream and resume it as a
-    subgraph."""
+    """Returns a node with the agent's graph. LangGraph finds the agent's graph in the node's closure, and so can draw,
+    stream and resume it as a subgraph."""
 
     async def stages(state: ServedState, runtime: Runtime[Any]) -> ServedState:
-        began, options = time.time(), RunOptions.from_dict(state["options"])  # a resume has none
+        began, options = time.time(), RunOptions.from_dict(state["options"])  # the context of a resumed run has none
         options = replace(options, deadline_at=began + options.deadline_seconds)
         try:
             with _refusing():

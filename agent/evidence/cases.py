@@ -1,7 +1,8 @@
-"""The case of each perspective: the writer's input, the quotations, and the responses of documents.
+"""Builds the case of each perspective (its clear claims): the writer's input, the quotations, and the documents'
+responses.
 
-A document's response has a thesis and evidence for the thesis. The thesis is the sentence of the case that is surest
-and most similar to the question. Similar responses form a group (`tools.selection`).
+A document's response has a thesis and evidence for the thesis. The thesis is the sentence of the case with the highest
+sum of confidence and cosine to the question. Similar responses form a group (`tools.selection`).
 """
 
 import asyncio
@@ -29,7 +30,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 async def briefs_of(providers: Providers, state: RunState, limit: int) -> list[Brief]:
     """Returns the writer's input for each perspective. limit: quotations wanted.
 
-    The embedded judge judges the sentences if a chat model writes or the run's judge is a judge of documents.
+    The embedded judge judges the sentences if a chat model writes, or if the run's judge is a judge of documents (its
+    verdicts on passages are final).
     """
     models, chosen, support = providers.models, state.get("selected", {}), state.get("support", {})
     judge, contrary = models.judge(state.get("judge", "")), contrary_statements(state)
@@ -167,16 +169,16 @@ NOT_WRITTEN = "The answer was not written"
 def document_responses(brief: Brief, reading: SentenceScores) -> list[ScoredResponse]:
     """Returns one response for each speaker of a document with a sentence for the case.
 
-    Groups with more independent sources come first; among these, groups with the surer thesis. Within a group the
-    response most similar to the others comes first.
+    Groups with more independent sources come first; with equally many sources, groups with the surer thesis. Within a
+    group the response most similar to the others comes first.
     """
     speeches = speeches_of(reading.units).values()  # thesis and evidence have the same speaker
     return _grouped(brief, reading, [r for here in speeches if (r := _thesis_and_evidence(reading, np.array(here)))])
 
 
 def under_one_perspective(responses: Sequence[ScoredResponse], drafts: Sequence[Claim]) -> list[ScoredResponse]:
-    """Leaves every sentence under one perspective: the perspective of an equal draft, otherwise the perspective that it
-    supports most.
+    """Leaves every sentence under one perspective: the perspective of a draft with the same text, otherwise the
+    perspective that the sentence supports most.
 
     A response that loses its thesis is dropped.
     """

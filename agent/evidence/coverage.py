@@ -31,7 +31,8 @@ from tools.store.hybrid import fuse
 
 
 class FilteredPassages(NamedTuple):
-    """ids: passages that may be cited, in order. foreign: titles left out for their language, with ISO 639-1 codes."""
+    """ids: passages that may be cited, in order. foreign: maps the titles of documents left out because of their
+    language to ISO 639-1 codes."""
 
     ids: list[int]
     foreign: dict[str, str]
@@ -210,7 +211,8 @@ def counter_rank(support: float, nearness: float) -> float:
 
 
 async def _word_scores(providers: Providers, question: str, options: RunOptions) -> dict[int, float]:
-    """Returns BM25 scores by passage. If the index is not read in time, there are no scores and only vectors count."""
+    """Returns BM25 scores by passage. If the index does not answer in time, there are no scores, so only vectors
+    count."""
     with suppress(SteelmanError):
         return await in_time(asyncio.to_thread(providers.search.word_scores, question, options.collections))
     current_log().note("failed", "Passages were chosen without their word scores.")

@@ -1,8 +1,9 @@
-"""Scores the sentences of two opposing perspectives' passages: which sentences may be quoted, and how surely.
+"""Scores the sentences of two opposing perspectives' passages: which sentences may be quoted, and how surely they argue
+for a perspective.
 
-A sentence is judged once for both perspectives, together with its passage and document
-(`tools.models.judges.quoting`). If the judge has a larger model, that model judges the likeliest sentences again. Then
-only these sentences can be quoted.
+A sentence is judged once for both perspectives, together with its passage and document (`tools.models.judges.quoting`).
+If the judge has a larger model, that model judges the likeliest sentences again (the closer reading). Then only these
+sentences can be quoted.
 """
 
 from collections.abc import Sequence
@@ -39,9 +40,9 @@ from tools.passages import Passage, Sentence
 def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, str]:
     """Returns a perspective and its opposing statement in the form that the judge reads.
 
-    For a side that a person added, or a side without an opposing side, the pair is 'Yes: …' and 'No: …'. Otherwise the
-    judge often confuses two wishes such as 'Keep it' and 'Move it'. If 'Yes: …?' has lost its opposing side, it is
-    still judged against 'No: …?'.
+    For a side that a person added, or a side without an opposing side, returns 'Yes: STATEMENT' and 'No: STATEMENT'.
+    Without Yes and No the judge often confuses two wishes such as 'Keep it' and 'Move it'. A side 'Yes: …?' without its
+    opposing side is still judged against 'No: …?'.
     """
     statement, other = perspective["statement"], "No" if perspective["name"] in AFFIRMING else "Yes"
     answers = judge_form(perspective) == "answer"
@@ -57,7 +58,8 @@ async def closer_stances(
     contrary: str,
     parts: Sequence[tuple[str, str, Passage]],
 ) -> NDArray[np.float64]:
-    """Calls `stances_to` with the judge's closer reading of each text in context. parts: text, shown text, passage."""
+    """Calls `stances_to` so that the judge's larger model reads each text in context. parts: text, shown text,
+    passage."""
     placed = [_text_in_context(*part) for part in parts]
     texts = [shown for _, shown, _ in parts]
     return await stances_to(judge, perspective, contrary, texts, closely=True, placed=placed)
@@ -82,8 +84,9 @@ async def stances_to(
 ) -> NDArray[np.float64]:
     """Returns the probabilities that each text supports the perspective and the opposing side, (n, 2).
 
-    Both perspectives of a pair ask the judge in the same order, so that the cache has the second verdict. closely: use
-    the judge's closer reading if it has one and time is left. placed: each text in context, for the closer reading.
+    The judge always gets two opposing statements in the same order, so that the second perspective finds the verdict in
+    the cache. closely: the judge's larger model reads the texts, if the judge has one and time is left. placed: each
+    text in context, for the larger model.
     """
     turned = perspective["stance"] == "opposes" or (
         perspective["stance"] == "other" and perspective["contrary"] < perspective["id"]
@@ -158,7 +161,7 @@ async def _rescored(dispute: "_ScoringGroup", most: int) -> list[SentenceScores]
 
 
 def _likeliest(readings: Sequence[SentenceScores], most: int) -> list[int]:
-    """Returns the positions of the parts that are likeliest to be shown, up to equally many for each perspective."""
+    """Returns the positions of the parts that are likeliest to be shown, with the same maximum for each perspective."""
     chosen: set[int] = set()
     for reading in readings:
         sure = np.nan_to_num(reading.confidence) * reading.on_topic
@@ -260,7 +263,7 @@ def _scored(
     sure = side_probability(features, quoting)
     if not brief.passage_scores_trusted:  # otherwise the judge of documents decided the relevance
         sure = sure * relevance_probability(view.grounds, quoting)
-    # A mined statement is a source's sentence and supports itself.
+    # A statement taken from a passage (`mine_answers`) supports itself.
     stated = np.array([f"Yes: {u.text}" == brief.perspective["statement"] for u in units], bool)
     sure = np.where(stated, 1.0, sure)
     fit = view.on_topic & rescored & ~_contradicting(brief, units) & supports_perspective(stances)
@@ -275,7 +278,8 @@ def _scored(
 
 
 def _contradicting(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.bool_]:
-    """Marks the parts that answer the question with the opposite word. The judge's verdict does not matter."""
+    """Marks the parts that answer the question with the opposite word, such as 'No' for the side 'Yes'. The judge's
+    verdict on these parts does not matter."""
     if judge_form(brief.perspective) != "answer":
         return np.zeros(len(units), bool)
     word, _, question = brief.perspective["statement"].partition(": ")

@@ -30,7 +30,8 @@ def uses_chat(settings: Settings) -> bool:
 
 
 def build_chat_models(settings: Settings) -> dict[str, ChatModel]:
-    """Returns the chat model of each stage; stages of one model share the object. Raises as `model_by_name` does."""
+    """Returns the chat model of each stage; stages with the same model share one object. Raises as `model_by_name`
+    does."""
     made = {
         stage: model_by_name(settings, getattr(settings, f"model_{stage}"), f"STEELMAN_MODEL_{stage.upper()}")
         for stage in STAGES
@@ -40,7 +41,7 @@ def build_chat_models(settings: Settings) -> dict[str, ChatModel]:
 
 
 def model_by_name(settings: Settings, own: str, variable: str) -> ChatModel:
-    """Returns the model that the variable names, or the default one.
+    """Returns the model that the variable names, or the default model.
 
     Raises SettingsError for a missing key, server or package, or an unknown vendor.
     """
@@ -50,8 +51,8 @@ def model_by_name(settings: Settings, own: str, variable: str) -> ChatModel:
 
 
 def open_model(settings: Settings, vendor: Vendor, model: str, url: str, key: str) -> ChatModel:
-    """Returns the vendor's model at the address. Schemas for local servers have lengths; vendors' strict schemas do
-    not."""
+    """Returns the vendor's model at the address. Reply schemas for local servers limit lengths; vendors' strict schemas
+    do not."""
     price = price_of(vendor.named(model), settings.prices)
     lengths = is_local(url) and vendor.prefix in ("", "ollama")
     heat = settings.temperature
@@ -132,17 +133,18 @@ def judges_in_batches(settings: Settings) -> bool:
 
 
 def _batch_model(settings: Settings) -> ChatModel:
-    """Returns the model that judges in batches: at the judge's address, or as the stages' models."""
+    """Returns the model that judges in batches: the model at the judge's address if one is set, otherwise the judge's
+    or the default model, otherwise the model of `write`."""
     if settings.judge_url:
         url, model, key = _judge_server(settings)
         return open_model(settings, COMPATIBLE, model, url, key)
     if settings.judge_model or settings.model:
         return model_by_name(settings, settings.judge_model, "STEELMAN_JUDGE_MODEL")
-    return model_by_name(settings, settings.model_write, "STEELMAN_MODEL_WRITE")  # each stage has a model
+    return model_by_name(settings, settings.model_write, "STEELMAN_MODEL_WRITE")  # no default model is set
 
 
 def _judge_server(settings: Settings) -> tuple[str, str, str]:
-    """Returns address, model and key; by default the chat model's."""
+    """Returns address, model and key; by default those of the chat model."""
     if settings.judge_url:
         return settings.judge_url, settings.judge_model, settings.judge_api_key.get_secret_value()
     vendor, model, url, key = resolve_server(settings, settings.judge_model, "STEELMAN_JUDGE_MODEL")
@@ -154,7 +156,7 @@ def _judge_server(settings: Settings) -> tuple[str, str, str]:
     return url, model, key
 
 
-_MAX_FETCHES = 32  # concurrent, of all runs; a fetch mostly waits
+_MAX_FETCHES = 32  # pages fetched at once by all runs together; a fetch mostly waits
 
 
 def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
@@ -176,10 +178,10 @@ def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
 
 
 def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSearch:
-    """Returns the search: indexes in this process, or the dense one on a Chroma server."""
+    """Returns the search. Its indexes are in this process, or its dense index is on a Chroma server."""
     token, url = settings.chroma_token.get_secret_value(), settings.chroma_url
     dense = DenseServer(url, store.store_id(), token=token) if url else None
-    embedded = not (settings.embeddings_url or settings.encoder)  # only this one compares sentences
+    embedded = not (settings.embeddings_url or settings.encoder)  # only the embedded encoder compares sentences
     return HybridSearch(store, settings.data_dir / "index", encoder, dense, keeps_sentences=embedded)
 
 

@@ -23,16 +23,17 @@ from tools.passages import Passage, Sentence
 from tools.store.store import Store
 
 JUDGE_PATIENCE = 0.7
-"""Share of the time for a remote judge, so that the embedded one can replace it."""
+"""Share of the remaining time that a remote judge gets. The rest is for the embedded judge if the remote judge
+fails."""
 
 
 @dataclass
 class Models:
     """A run's encoders and judges.
 
-    encoder: compares sentences, for which it was tuned. other_encoder: encodes passages and queries instead.
-    own_judge: the embedded judge, the fallback of remote_judge. judge_required: remote_judge has no fallback. store:
-    has vectors of sentences. checker: checks written claims.
+    encoder: compares sentences, for which it was tuned. other_encoder: encodes passages and queries, if it is set;
+    otherwise `encoder` does. own_judge: the embedded judge, the fallback of remote_judge. judge_required: remote_judge
+    has no fallback. store: holds the vectors of indexed sentences. checker: checks written claims.
     """
 
     encoder: Encoder
@@ -67,8 +68,8 @@ class Models:
         return [read[0].text, *alone][-1]
 
     async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
-        """Returns `encode` of sentences of passages; stored vectors are reused."""
-        store = self.store if self.retrieval_encoder is self.encoder else None  # other vectors cannot be compared
+        """Returns `encode` of the passages' sentences. Reuses stored vectors."""
+        store = self.store if self.retrieval_encoder is self.encoder else None  # another encoder's vectors differ
         stored = await asyncio.to_thread(store.sentence_vectors, {s.passage.id for s in sentences}) if store else {}
         missing = [i for i, s in enumerate(sentences) if s.passage.id not in stored]
         fresh = await self.encode([sentences[i].text for i in missing])
@@ -88,7 +89,8 @@ class Models:
         return await self._vectors(self.retrieval_encoder, texts, queries=True)
 
     def judge(self, name: str = "") -> "CachedJudge":
-        """Returns the judge of that name; default the primary one."""
+        """Returns the judge with that name; by default the remote judge if there is one, otherwise the embedded
+        judge."""
         if self.remote_judge is not None and name in ("", self.remote_judge.name):
             return CachedJudge(self.remote_judge, self.cache, 1.0 if self.judge_required else JUDGE_PATIENCE)
         return CachedJudge(self.own_judge, self.cache)
@@ -110,7 +112,7 @@ class Models:
 
 
 class CachedJudge(Judge):
-    """A judge with a cache. Its failures are JudgeErrors."""
+    """A judge with a cache. Its methods raise JudgeError if the judge fails."""
 
     def __init__(self, judge: Judge, cache: VectorCache, patience: float = 1.0) -> None:
         """patience: share of the time after which the judge counts as failed."""
@@ -162,7 +164,7 @@ class CachedJudge(Judge):
         return np.stack([known.get(k, unknown) for k in keys]) if keys else np.zeros((0, width), np.float32)
 
     async def _asked(self, pairs: Sequence[Pair], ask: "_Ask", width: int) -> NDArray[np.float32]:
-        """Returns the judge's scores; NaN if late."""
+        """Returns the judge's scores; NaN if the budget ran out first."""
         try:
             with share_of_time(self._patience):
                 scores = (await ask(pairs)).reshape(len(pairs), width)

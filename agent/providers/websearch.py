@@ -29,12 +29,12 @@ from tools.web.fetch import PageFetcher
 
 _SEARCH_TTL = 3600.0  # seconds in the cache
 _PAGE_TTL = 86_400.0
-_PAGES = f"document/{' '.join(f.name for f in fields(SourceDocument))}"  # other versions cannot be read
-_MAX_PASSAGES = 12  # per page: those with most words of the queries
-_SPARE = 1.5  # results per wanted page, because some cannot be read
-_ASKING, _READING, _ENCODING = 0.5, 0.6, 0.75  # share of the remaining time that each may take
-_ENCODE_BATCH = 4  # pages; batches encoded in time count
-_LONGEST_PASSAGE = 3_000  # characters of a hundred words; some pages have endless words
+_PAGES = f"document/{' '.join(f.name for f in fields(SourceDocument))}"  # cached pages with other fields cannot be read
+_MAX_PASSAGES = 12  # per page: the passages with the most query words
+_SPARE = 1.5  # results per wanted page, because some pages cannot be read
+_ASKING, _READING, _ENCODING = 0.5, 0.6, 0.75  # share of the remaining time that each step may take
+_ENCODE_BATCH = 4  # pages; only batches that are encoded in time are used
+_LONGEST_PASSAGE = 3_000  # characters; a passage has about a hundred words, but some pages have endless words
 _WORD = re.compile(r"\w{4,}")
 
 
@@ -54,9 +54,10 @@ class WebSearch:
     async def find(
         self, run_id: str, queries: Sequence[str], pages: int, k: int, domains: Sequence[str] = ()
     ) -> WebResults:
-        """Returns up to k passages of up to `pages` pages for one perspective's queries. domains: search only there."""
+        """Returns up to k passages of up to `pages` pages for one perspective's queries. domains: limit the search to
+        these."""
         found = WebResults()
-        if self.engine.name in current_log().down:  # already noted
+        if self.engine.name in current_log().down:  # a note already reports the failure
             return found
         only = domains or self.lists.allow
         await asyncio.to_thread(PAGE_READERS.start)  # loads while the engine searches
@@ -73,7 +74,8 @@ class WebSearch:
     async def _results(
         self, queries: Sequence[str], pages: int, only: Sequence[str], found: WebResults
     ) -> list[WebResult]:
-        """Returns the engine's results for all queries by rank, each page once, trusted sites slightly earlier."""
+        """Returns the engine's results for all queries, sorted by rank. Each page occurs once; trusted sites move up
+        slightly."""
         wanted = min(self.engine.most_results, max(5, math.ceil(pages * _SPARE / max(1, len(queries)))))
         answers = await asyncio.gather(*(self._ask(q, wanted, only) for q in queries), return_exceptions=True)
         rankings: list[list[WebResult]] = []
@@ -111,7 +113,7 @@ class WebSearch:
     async def _read_all(
         self, results: Sequence[WebResult], pages: int, only: Sequence[str], found: WebResults
     ) -> list[SourceDocument]:
-        """Returns `pages` documents in the order of the results; unreadable and late pages are replaced by the next."""
+        """Returns `pages` documents in the order of the results. The next results replace unreadable and late pages."""
         waiting = list(enumerate(results))
         tasks: dict[asyncio.Task[SourceDocument], int] = {}
         read: dict[int, SourceDocument] = {}
@@ -188,19 +190,19 @@ class WebSearch:
 
 
 def _read_failure(task: "asyncio.Task[SourceDocument]") -> str:
-    """Returns why the page could not be read; empty if it could."""
+    """Returns why the page could not be read; empty if it could be read."""
     if task.cancelled():
         return "took too long"
     exc = task.exception()
     if exc is None:
         return ""
     if isinstance(exc, SourceError | DeadlineError):
-        return (str(exc).partition(": ")[2] or str(exc)).rstrip(".")  # the note has the address
+        return (str(exc).partition(": ")[2] or str(exc)).rstrip(".")  # the note already names the address
     raise exc
 
 
 def _passages(document: SourceDocument, queries: Sequence[str]) -> list[PassageText]:
-    """Returns the page's passages, in order, with most words of the queries; all of a short page."""
+    """Returns the passages with the most query words, in the page's order. A short page keeps all its passages."""
     passages = [replace(p, text=p.text[:_LONGEST_PASSAGE]) for p in cut_document(document)]
     wanted = {w for q in queries for w in _WORD.findall(q.casefold())}
     overlap = [len(wanted.intersection(_WORD.findall(p.text.casefold()))) for p in passages]

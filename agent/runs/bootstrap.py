@@ -63,7 +63,8 @@ def reading_limits(settings: Settings) -> ReaderLimits:
 
 
 def open_parts(settings: Settings, build: BuildProviders | None = None) -> AgentParts:
-    """Opens the store and builds the providers, which takes seconds. build: another builder of providers.
+    """Opens the store and builds the providers, which takes seconds. build: builds the providers in place of
+    `build_providers`.
 
     Raises SettingsError, StoreError.
     """
@@ -83,8 +84,8 @@ def open_parts(settings: Settings, build: BuildProviders | None = None) -> Agent
 
 
 def build_own_judge(settings: Settings) -> Judge:
-    """Returns the embedded judge, or the named hub model calibrated on the samples. Raises SettingsError,
-    ModelError."""
+    """Returns the embedded judge, or the user's model that the settings name as 'hub:MODEL', calibrated on the samples.
+    Raises SettingsError, ModelError."""
     from tools.models.judges.embedded import load_judge
 
     embedded, (kind, _, model) = load_judge(), settings.judge.partition(":")
@@ -125,11 +126,13 @@ USER_COLLECTION = "mine"
 
 
 def default_places(opened: "Runs | AgentParts", person: str = "", before: RunRow | None = None) -> dict[str, Any]:
-    """Returns options for a question without a place: those of the run `before`, else the user's own collections.
+    """Returns where to search if a question does not say it: the places of the run `before`, otherwise the user's own
+    collections.
 
-    The samples are a demo, searched only while there is no own collection. person: whose collections count as own,
-    besides everybody's. Collections of another encoder are left out while there are others; alone one is named, and
-    refused with the remedy.
+    The samples are a demo. They are searched only if the user has no own collection. person: the person whose private
+    collections count as own; collections that everybody may search always count. Collections of another encoder are
+    left out if there are other collections. Otherwise they are returned, so that the run refuses them and names the
+    remedy.
     """
     if before:
         options = RunOptions.from_dict(before.options)
@@ -147,7 +150,8 @@ def default_options(
     before: RunRow | None = None,
     **changes: Any,
 ) -> RunOptions:
-    """Returns a depth's options with `default_places`, time for servers, and changes."""
+    """Returns a depth's options with `default_places`, the deadline of the settings or a longer one for servers, and
+    the changes."""
     usual = default_places(opened, person, before)
     if opened.settings.deadline:
         usual["deadline_seconds"] = opened.settings.deadline
@@ -159,7 +163,8 @@ def default_options(
 async def first_state(
     question: str, earlier: Sequence[str], answers: Sequence[Answer], providers: Providers
 ) -> RunState:
-    """Returns the graph's first state: framed, unless a model frames during the run. Raises QuestionError."""
+    """Returns the graph's first state. It includes the framing unless a chat model frames the question during the run.
+    Raises QuestionError."""
     state = initial_state(question, earlier, answers)
     if providers.english_only and "framing" not in state:
         state["framing"] = await providers.frame(question, state["earlier"])

@@ -40,12 +40,12 @@ from tools.store.store import SAMPLES, Store
 
 
 def build_providers(settings: Settings, store: Store) -> Providers:
-    """Returns the providers. Raises SettingsError, ModelError for one that cannot be used."""
+    """Returns the providers. Raises SettingsError, ModelError for a provider that cannot be used."""
     chats = build_chat_models(settings) if uses_chat(settings) else {}
     models = _models(settings, store, chats.get("write"))
     judging = models.remote_judge.chat if models.remote_judge else None
     for chat in filter(None, {*chats.values(), judging}):
-        chat.load()  # otherwise the event loop waits at the first call
+        chat.load()  # otherwise the first call blocks the event loop
     web, search = build_web(settings, store, models), build_search(settings, store, models.retrieval_encoder)
     served = {} if chats else dict.fromkeys(("frame", "expand", "requery", "write"), EMBEDDED)
     indexed_by = EMBEDDED if models.retrieval_encoder is models.encoder else models.retrieval_encoder.name
@@ -70,7 +70,8 @@ def build_providers(settings: Settings, store: Store) -> Providers:
 
 
 def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, required: bool) -> Providers:
-    """Returns the providers with chat models; embedded ones replace them on failure, unless models are required."""
+    """Returns the providers with chat models; embedded providers replace models that fail, unless the user requires the
+    models."""
     planner, queries, write = (chats[stage] for stage in STAGES)
 
     def falling_back(stage: str, model: ChatModel) -> ModelFallback:

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class TableThread:
-    """One thread for the run tables, which no slow provider blocks."""
+    """One thread that only the run tables use, so that no slow provider can block them."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool
@@ -44,8 +44,8 @@ class TableThread:
 
 
 class RunCrashedError(RunError):
-    """A bug of Steelman ended the run. kind: the exception's class. Its text stays on this machine, because it may
-    quote anything."""
+    """A bug of Steelman ended the run. kind: the exception's class. The exception's text stays on this machine, because
+    it may quote any text."""
 
     def __init__(self, message: str, *, hint: str, kind: str) -> None:
         super().__init__(message, hint=hint)
@@ -58,7 +58,8 @@ class RunCrashedError(RunError):
 
 @dataclass(frozen=True, slots=True)
 class RunFailure:
-    """kind: the exception's class. hint: the part of `error` that helps only at this machine's keyboard."""
+    """Why a run failed. kind: the exception's class. hint: the part of `error` that helps only on this machine, such as
+    a command to type."""
 
     kind: str
     error: str
@@ -74,7 +75,7 @@ class RunFailure:
         return cls(kind, f"something went wrong inside Steelman ({kind}: {exc}). {hint}", hint)
 
     def cause(self) -> SteelmanError:
-        """Returns the error; RunCrashedError for a foreign exception."""
+        """Returns the error; RunCrashedError for an exception that is not Steelman's own."""
         found = getattr(errors, self.kind, None)
         if isinstance(found, type) and issubclass(found, SteelmanError):
             return found(self.error, hint=self.hint)
@@ -89,7 +90,7 @@ def resume_command(run_id: str) -> str:
 _LOG = logging.getLogger("steelman.runs")
 HEARTBEAT_SECONDS = 2.0
 RECURSION = 100
-"""Most steps of the graph in one run; LangGraph ends a longer one as a loop."""
+"""The most graph steps of one run. LangGraph takes a run with more steps for an endless loop and ends it."""
 PrepareInput = Callable[[], Awaitable[tuple[Any, Any]]]
 """Returns the graph's input and LangGraph's config (thread, checkpoint)."""
 
@@ -100,13 +101,15 @@ class RunExecutor:
     def __init__(
         self, graph: "Graph", providers: Providers, run_store: RunStore, thread: TableThread, max_concurrent: int | None
     ) -> None:
-        """max_concurrent: runs executed at a time; others wait, and so does their deadline."""
+        """max_concurrent: number of runs executed at once; None: no limit. The time that other runs wait does not count
+        towards their deadlines."""
         self.owner = uuid.uuid4().hex
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.unrecorded: dict[str, SteelmanError] = {}
-        """Errors of runs whose end could not be recorded, as on a full disk, for their followers."""
+        """Errors by run id, if the end of the run could not be stored, for example on a full disk. `Runs.events` raises
+        them."""
         self.on_end: Callable[[str], object] = lambda _: None
-        """Called at each end with the answer's outcome, or the run's status."""
+        """Called whenever a run ends, with the answer's outcome; if there is no answer, with the run's status."""
         self.turns = asyncio.Semaphore(max_concurrent or sys.maxsize)  # first come, first served
         self._graph, self._providers = graph, providers
         self._run_store, self._in_thread = run_store, thread
@@ -126,7 +129,7 @@ class RunExecutor:
             await self._end(run_id, "cancelled", {})  # a task that never started did not record its end
 
     async def suspend(self) -> None:
-        """Stops all tasks and leaves the runs resumable, without an event."""
+        """Stops all tasks and leaves the runs resumable. Records no event."""
         tasks = list(self.tasks.values())
         await self._in_thread(self._run_store.release, self.owner)
         for task in tasks:
@@ -161,7 +164,7 @@ class RunExecutor:
     async def _carry_out(self, run_id: str, graph_input: Any, config: Any, options: RunOptions) -> None:
         began = time.monotonic()
         stream = self._graph.astream(graph_input, config, context=options, stream_mode="custom", durability="sync")
-        # Closed now: otherwise the graph may write to closed checkpoints.
+        # Closes the stream now. Otherwise the graph may write checkpoints after their store is closed.
         async with contextlib.aclosing(cast(AsyncGenerator[Any, None], stream)):
             with langsmith_scope(web=options.web):
                 async for event in stream:
@@ -185,7 +188,7 @@ class RunExecutor:
             self.unrecorded[run_id] = exc
 
     async def _beat(self, run_id: str) -> None:
-        """Renews the heartbeat. Ends the task if the run is cancelled or another process's."""
+        """Renews the heartbeat. Ends the task if the run is cancelled or another process has taken it over."""
         alive = True
         while alive:
             await asyncio.sleep(HEARTBEAT_SECONDS)

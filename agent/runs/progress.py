@@ -19,8 +19,9 @@ _STAGES = {
     "write": (80, "Writing."),
     "verify": (90, "Checking every citation."),
 }
-"""By stage: the percentage of the run that lies before it, about, and the line that announces it."""
-_STEP = 0.05  # share of the remaining percentage that any other step adds
+"""By stage: roughly the percentage of the run that is done when the stage starts, and the line that announces the
+stage."""
+_STEP = 0.05  # share of the remaining percentage that each new line adds
 _SHOWN_AS = {"select": "write", "lookup": "retrieve"}
 """Stages that the page does not name, and the stages under which it shows them."""
 SideState = Literal["planned", "searching", "found", "searching again", "supported", "thin", "not_found"]
@@ -28,7 +29,7 @@ SideState = Literal["planned", "searching", "found", "searching again", "support
 
 @dataclass
 class SideProgress:
-    """The progress of one side. passages: found for it. sources: titles of some of them."""
+    """The progress of one side. passages: number of passages found for the side. sources: titles of some documents."""
 
     name: str
     statement: str
@@ -55,7 +56,7 @@ class SideProgress:
 
 @dataclass
 class RunProgress:
-    """The progress of a run. reached: stages that have begun. running: the current one. queued: the run waits."""
+    """The progress of a run. reached: stages that have begun. running: the current stage. queued: the run waits."""
 
     neutral: str = ""
     queued: bool = False

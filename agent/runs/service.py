@@ -1,8 +1,8 @@
 """The service of runs: start, follow, cancel, resume, read, delete.
 
 Command line, page, API and evals open it with `open_runs`. A run, its events and its answer are rows of the store's
-database, with the graph's checkpoints beside it, so that any process can continue a run after its last finished
-stage.
+database. The graph's checkpoints are stored beside the database. So any process can continue a run after its last
+finished stage.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ async def delete_runs(
     saver: "BaseCheckpointSaver[Any]",
     in_thread: Callable[..., Awaitable[Any]] = asyncio.to_thread,
 ) -> None:
-    """Deletes the runs; rows go last, so that a failed deletion can be repeated.
+    """Deletes the runs. Deletes their rows last, so that a failed deletion can be repeated.
 
     Raises RunBusyError, UnknownRunError before deleting anything.
     """
@@ -64,7 +64,8 @@ class Runs:
     def __init__(
         self, settings: Settings, build: BuildProviders | None = None, max_concurrent: int | None = None
     ) -> None:
-        """max_concurrent: runs executed at a time; others wait, and so does their deadline."""
+        """max_concurrent: number of runs executed at once; None: no limit. The time that other runs wait does not count
+        towards their deadlines."""
         self.settings, self._build, self._max_concurrent = settings, build, max_concurrent
         self._stack = AsyncExitStack()
 
@@ -106,9 +107,9 @@ class Runs:
     ) -> str:
         """Starts a run and returns its id at once.
 
-        thread: any run of the thread that this follows up. person: the owner, default the thread's. by: only answers
-        until then (ISO, UTC) count, so that a number means the one on the reader's screen. Raises as `prepare_run`
-        does.
+        thread: the id of any run in the thread that the question follows up. person: the run's owner; by default the
+        thread's owner. by: time (ISO, UTC); later answers are ignored, so that 'against 2' means the number 2 on the
+        reader's screen. Raises as `prepare_run` does.
         """
         options = options or RunOptions.of()
         run_id = uuid.uuid4().hex[:12]
@@ -169,7 +170,7 @@ class Runs:
     async def answer(self, run_id: str, show: Callable[[RunEvent], None] | None = None) -> Answer:
         """Waits for the run and returns its answer. show: gets each event.
 
-        Raises RunError if it failed or waits for a person, RunCancelledError.
+        Raises RunError if the run failed or waits for a person, RunCancelledError.
         """
         async for event in self.events(run_id, 0 if show else sys.maxsize):
             if show:
@@ -187,7 +188,7 @@ class Runs:
         raise cause if isinstance(cause, RunCrashedError) else RunError(failure.error, hint=failure.hint)
 
     async def cancel(self, run_id: str) -> bool:
-        """Stops the run in any process. Returns False if it had ended."""
+        """Stops the run, whichever process works on it. Returns False if the run had already ended."""
         run = await self.run(run_id)
         here = run.id in self.at_work
         stopped = await self._in_thread(self.run_store.mark_cancelled, run.id)
@@ -199,7 +200,8 @@ class Runs:
     async def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> str:
         """Continues after the last finished stage with a new deadline. sides: the reply to a review.
 
-        A finished run does not change. Raises RunBusyError if another process has it, InputError for invalid sides.
+        A finished run does not change. Raises RunBusyError if another process works on the run, InputError for invalid
+        sides.
         """
         from agent.stages.expand import reviewed_perspectives
 
@@ -219,7 +221,7 @@ class Runs:
         return run.id
 
     async def evidence(self, run_id: str) -> list[JudgedPassage]:
-        """Returns the judged passages so far; none without local checkpoints. Raises UnknownRunError."""
+        """Returns the passages judged so far; none if the run has no local checkpoints. Raises UnknownRunError."""
         state = await self.state((await self.run(run_id)).id)
         return judged_pairs(state, await asyncio.to_thread(self.providers.passages, judged_passages(state)))
 
@@ -239,19 +241,20 @@ class Runs:
         await delete_runs(whole, self.run_store, saver, self._in_thread)
 
     async def delete_thread(self, thread: str, person: str | None = None) -> None:
-        """Deletes all runs of the thread, or a person's, or none if one is busy. Raises RunBusyError,
-        UnknownRunError."""
+        """Deletes all runs of the thread. person: deletes only this person's runs. Deletes nothing if one of the runs
+        is busy. Raises RunBusyError, UnknownRunError."""
         found = [r for r in await self._in_thread(self.run_store.thread, thread) if person in (None, r.person)]
         if not found:
             raise UnknownRunError(f"there is no thread '{thread}'.", hint="See the last runs: `python -m agent runs`.")
         await self.delete(*(run.id for run in found))
 
     async def state(self, run_id: str) -> RunState:
-        """Returns the state by the whole id; empty without checkpoints."""
+        """Returns the state of the run with this whole id; empty if the run has no checkpoints."""
         return cast(RunState, (await self._graph.aget_state(graph_config(run_id))).values)
 
     def _answers_before(self, thread: str, person: str, asked_at: str = "") -> list[Answer]:
-        """Returns the thread's answers visible to the person, oldest first. asked_at: only earlier ones (ISO, UTC)."""
+        """Returns the thread's answers visible to the person, oldest first. asked_at: time (ISO, UTC); later answers
+        are left out."""
         return RunStore(self.database, person).thread_answers(thread, asked_at)
 
     async def _continuation(self, run: RunRow, sides: list[dict[str, Any]] | None) -> tuple[Any, Any]:

@@ -41,7 +41,7 @@ from tools.passages import Passage, Sentence
 @stage("expand")
 async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     framing, options = state["framing"], run_options(runtime)
-    # A counter-argument needs only the contrary perspective, if the answer has one.
+    # Counter-arguments need only the opposing perspective, if the earlier answer has one.
     contrary = state["against"]["contrary"] if "against" in state else None
     perspectives = [contrary] if contrary else state.get("perspectives")
     ids = state.get("question_results", [])
@@ -64,14 +64,15 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
 
 async def expand_by_rules(models: Models, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-    """Returns the answers that the question names. For an open question it returns those that passages propose."""
+    """Returns the answers that the question names. For an open question it returns the answers that passages
+    propose."""
     if framing["form"] == "counter":
         name = ANSWERS["polar"][1]
         statement = f"{name}: {framing.get('claim', '')}"
         return [Perspective(id="p1", name=name, statement=statement, stance="opposes", contrary="", origin="question")]
     if framing["form"] == "open":
         if people_speak([s.text for p in passages for s in passage_sentences(p)]):
-            return []  # a person's own statement is not an answer to choose from
+            return []  # people speak for themselves here: their sentences are not answers to choose from
         return await mine_answers(models, framing["question"], passages)
     return sides_of_question(framing)
 
@@ -260,7 +261,7 @@ async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str
     return planned.form
 
 
-_SHORT = 3  # words; a first sentence of up to so many words is no statement
+_SHORT = 3  # words; a first sentence with no more words is no statement
 _LEADING = re.compile(r"^(?:yes|no)\s*[,.:;!–—-]+\s+(?!\d)", re.IGNORECASE)
 
 
@@ -270,8 +271,9 @@ async def _sides(
     """Returns the planned perspectives without repetitions. Raises ProviderReplyError if too few are left.
 
     For a yes/no question the list starts with the planned yes and no that are most similar to the question, because
-    other planned statements are reasons. If no yes or no was planned, the bare answer replaces it. All alternatives of
-    a choice stay, because they may differ in one word only ('all week', 'on market days').
+    other planned statements are reasons. If the model left out the yes or the no, the bare answer ('Yes: …?' or 'No:
+    …?') takes its place. All alternatives of a choice stay, because they may differ in one word only ('all week', 'on
+    market days').
     """
     worded: dict[str, PlannedSide] = {}
     for side in map(_cleaned_side, planned):

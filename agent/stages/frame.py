@@ -1,4 +1,4 @@
-"""Frame: classifies the question, and decides whether a follow-up needs its thread.
+"""Frame: classifies the question, and decides whether a follow-up is understandable without its thread.
 
 A small classifier does both. A chat model, if one is set, does both and plans the perspectives in the same request.
 """
@@ -82,7 +82,7 @@ _PROPOSES = re.compile(
     r"\b(?:should|ought|must|instead|rather than|better|best|propos\w+|suggest\w*|recommend\w*|prefer\w*|options?)\b",
     re.IGNORECASE,
 )
-_PROPOSING = 0.2  # bonus of a proposing sentence, as cosine
+_PROPOSING = 0.2  # added to the cosine of a sentence that proposes something
 
 
 async def document_leads(models: Models, query: str, passages: Sequence[Passage]) -> list[Sentence]:

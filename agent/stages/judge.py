@@ -117,7 +117,8 @@ def _report(runtime: Runtime[RunOptions], coverage: dict[str, Coverage], late: i
 
 
 def _with_other_ways(judge: CachedJudge, state: RunState) -> RunState:
-    """Adds a perspective for further proposals in the passages, if the judge is a judge of documents.
+    """Adds a perspective for further proposals in the passages, if the judge is a judge of documents (its verdicts on
+    passages are final).
 
     The planner saw one sentence per document and so cannot name every proposal.
     """

@@ -1,4 +1,4 @@
-"""Lookup: answers a text without sides with the sources' own sentences, best first.
+"""Lookup: answers without sides, with the sources' own sentences, best first.
 
 If a chat model is set, it picks the sentences. If it finds none that fits, it gets sentences of more passages. Three
 kinds of text come here: a question of fact, a follow-up without sides, and a follow-up whose sides found nothing.
@@ -137,7 +137,7 @@ async def pick_by_chat(model: ChatModel, framing: FramingState, sentences: Seque
 
 
 async def pick_none(_: FramingState, sentences: Sequence[Passage]) -> None:
-    """Replaces the model. The caller then shows the best ranked sentences."""
+    """Replaces a model that fails. The caller then shows the best ranked sentences."""
 
 
 async def _rank_sentences(providers: Providers, framing: FramingState, options: RunOptions, pool: int) -> _LookupResult:
@@ -196,7 +196,7 @@ async def _agreeing(
     models: Models, question: str, parts: list[FactQuote], stand: QuotedStance, judge: CachedJudge
 ) -> list[FactQuote]:
     """Returns the sentences that support the quotation's perspective. A judge of documents decides. Without such a
-    judge, the rule for quotations decides."""
+    judge, the sentences must pass the same test as quotations."""
     perspective, contrary = stand
     if judge.reads_documents:
         with suppress(JudgeError):

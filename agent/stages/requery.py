@@ -54,7 +54,7 @@ _WORD = re.compile(r"[\w'-]+")
 _DENIALS = NEGATORS | {"nor", "without"}
 _ANGLES: tuple[str, ...] = ("evidence that {statement}", "reasons why {statement}", "{keywords}")
 _ASKED = ("{keywords} {found}", "{keywords}")
-"""Query templates for a side that is an answer word."""
+"""Query templates for a side whose statement is an answer word with the question ('Yes: …?')."""
 _COUNTERS = ("{topic}", "doubts and evidence against {topic}")
 _POINT = 12  # words of the claim in a query
 _SHORTEST = 4  # letters of a word taken from passages

@@ -1,4 +1,4 @@
-"""Select: chooses the passages from which each case is written."""
+"""Select: chooses the passages from which each perspective's claims are written."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from tools.selection import choose_by_coverage, independent_first
 @stage("select")
 async def select(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     options, coverage, focus = run_options(runtime), state["coverage"], state["framing"]["focus"]
-    judged = providers.models.judge(state.get("judge", "")).reads_documents  # such a judge's verdicts select
+    judged = providers.models.judge(state.get("judge", "")).reads_documents  # this judge's verdicts select
     support, searched = state.get("support", {}), state.get("candidates", {})
     found = {p: [*c["ids"], *(support if judged else searched).get(p, ())] for p, c in coverage.items()}
     passages = await asyncio.to_thread(providers.passages, {i for ids in found.values() for i in ids})

@@ -112,7 +112,8 @@ class ModelFallback:
         """Returns (result, failure). The result comes from the model, or from the embedded provider if the model failed
         or was not asked. failure: a message; empty if the model did not fail.
 
-        Notes a replacement. Raises ProviderError if no replacement is allowed. JudgeError is passed on unchanged.
+        Adds a note if the embedded provider replaces the model. Raises ProviderError if no replacement is allowed.
+        JudgeError is passed on unchanged.
         """
         failure, name, log = "", self.model.name, current_log()
         if current_budget().built_in:

@@ -4,8 +4,9 @@ The cited passages must contain a quoted claim word for word, and the judge deci
 side. A chat model checks all written claims in one call. A second call repeats the check for doubtful claims: claims
 that the first call refused, and claims that word rules (`tools.language.grounding`) or the embedded judge contradict.
 Every call contains one planted claim that cites a wrong passage. If the model accepts the planted claim, doubtful
-claims are dropped. Dropped claims are counted. If no written claim of a perspective holds, quotations replace them. The
-crux is written from the claims that hold, and is checked too. No later stage changes a text.
+claims are dropped. Dropped claims are counted. If no written claim of a perspective holds, quotations replace them. A
+model writes the crux (the point on which the dispute depends) from the claims that hold; verify checks the crux too. No
+later stage changes a text.
 """
 
 import asyncio
@@ -146,7 +147,7 @@ class _Draft:
 
     @property
     def is_at_fault(self) -> bool:
-        """Whether no verdict can save the claim."""
+        """Whether the claim fails whatever the verdict: it cites nothing, or contains forbidden text such as markup."""
         return not self.passages or bool(claim_intrusions(self.claim["text"]))
 
     @property
@@ -377,7 +378,8 @@ def _covered(state: RunState, side: str) -> bool:
 
 
 async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
-    """Returns the crux if two opposing sides have a case and the crux holds in time; otherwise an empty list."""
+    """Returns the crux if two opposing sides have a case and the check accepts the crux in time; otherwise an empty
+    list."""
     write, framing, sides = checks.providers.crux, checks.state["framing"], opposed_sides(checks.state, claims)
     if not sides or write is None or checks.failed:
         return []
@@ -388,10 +390,11 @@ async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def opposed_sides(state: RunState, claims: Sequence[Claim]) -> list[tuple[Perspective, list[Claim]]]:
-    """Returns the two strongest opposing perspectives with their claims. Returns none unless both have a case.
+    """Returns the two strongest opposing perspectives with their claims. Returns an empty list if fewer than two have
+    a case.
 
-    A perspective and its contrary are preferred. An open question has no such pair: then the two perspectives with the
-    most independent sources are returned.
+    A perspective and its opposing perspective are preferred. An open question has no opposing perspectives: then the
+    two perspectives with the most independent sources are returned.
     """
     planned = (p for p in state.get("perspectives", []) if p["id"] != OTHER_WAYS)
     known, coverage = {p["id"]: p for p in planned}, state.get("coverage", {})

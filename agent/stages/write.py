@@ -1,7 +1,7 @@
 """Write: makes each perspective's claims from its selected passages, and finds sentences of no side.
 
 Without a chat model the claims are quotations (`agent.evidence.cases`). A chat model writes sentences and cites the
-passages that say them. The model's order stays, and only verification drops sentences.
+passages that say them. The sentences stay in the model's order, and only verification drops sentences.
 """
 
 import asyncio
@@ -95,8 +95,8 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 
 async def _also(providers: Providers, state: RunState, briefs: Sequence[Brief], claims: Sequence[Claim]) -> list[Claim]:
-    """Returns sentences of no side. They come from the briefs' passages. After a judge of documents, they come from the
-    passages without a side."""
+    """Returns sentences of no side. They come from the briefs' passages. If a judge of documents judged the passages,
+    they come from the passages without a side."""
     if "against" in state:
         return []
     passages = {p.id: p for brief in briefs for p in brief.passages}
@@ -109,7 +109,8 @@ async def _also(providers: Providers, state: RunState, briefs: Sequence[Brief], 
 async def _read_and_write(
     providers: Providers, state: RunState, options: RunOptions
 ) -> tuple[list[Brief], list[list[Claim] | BaseException]]:
-    """Returns the briefs, and for each brief its case or a DeadlineError. The briefs have scores that came in time.
+    """Returns the briefs, and for each brief its claims or a DeadlineError. The briefs include the scores that came in
+    time.
 
     Raises DeadlineError, JudgeError.
     """
@@ -264,8 +265,7 @@ def _claim_sentences(text: str) -> list[str]:
 
 def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passage], mine: int) -> Claim:
     """Returns the claim with passage ids in place of numbers. A claim with only unknown numbers cites nothing, so
-    verification drops the claim. mine: the first `mine` passages of `shown`
-    support the side."""
+    verification drops the claim. mine: the first `mine` passages of `shown` support the side."""
     numbers = [n for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][: limits.CITED_PASSAGES]
     own = [shown[n - 1].id for n in numbers]
     claim = Claim(
@@ -283,7 +283,7 @@ def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passa
     return claim
 
 
-_BY_PASSAGE, _BY_WORDS = 0.5, 0.3  # weights beside the sentence's own cosine
+_BY_PASSAGE, _BY_WORDS = 0.5, 0.3  # weights; the sentence's own cosine has weight 1
 
 
 async def also_claims(
