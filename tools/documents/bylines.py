@@ -191,7 +191,7 @@ def _publisher(blocks: Sequence[Block]) -> str:
 
 
 def has_sentence(text: str) -> bool:
-    """Whether the text has several sentence ends, or a sentence end as its end."""
+    """Whether the text contains several sentence ends, or ends like a sentence."""
     ends = [end.end() for end in _SENTENCE.finditer(text)]
     return len(ends) > 1 or ends == [len(text)]
 

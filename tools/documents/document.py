@@ -34,7 +34,7 @@ _TEXT_CODEC = re.compile(
     r"ascii|utf-8(-sig)?|utf-16(-[lb]e)?|cp\d+|iso8859-\d+|koi8-[rtu]|gb2312|gbk|gb18030|big5(hkscs)?"
     r"|euc_\w+|shift_jis\w*|iso2022_\w+|mac-\w+|tis-620"
 )
-# Browsers decode text in the first encoding as the second.
+# Browsers decode text that declares the first encoding with the second.
 _AS_BROWSERS = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}
 _DECLARED_ENCODING = re.compile(
     rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([\w.:+-]{1,40})"

@@ -42,7 +42,7 @@ def mark_post_speakers(body: Any) -> None:
     posts = _posts(body, sure=True) or _posts(body, sure=False)
     for post, (name, lines) in posts.items():
         _clean_post(post, name, lines)
-    for each in {each for post in posts for each in (*post.iterancestors(), *post.iter("*"))}:  # keep posts
+    for each in {each for post in posts for each in (*post.iterancestors(), *post.iter("*"))}:  # posts are no furniture
         for attribute in {"class", "id", "role"} & set(each.attrib):
             del each.attrib[attribute]
         each.tag = "div" if each.tag in _FRAMES or (each in posts and each.tag not in ("li", "p")) else each.tag
@@ -165,8 +165,8 @@ def mark_quotation_speakers(post: Any) -> None:
 
 
 def _drop_in(element: Any, post: Any) -> None:
-    """Removes an element and the separators after the element, such as ' · '. Only empties the element if it is the
-    post itself."""
+    """Removes an element and the separators after the element, such as ' · '. If the element is the post itself, only
+    empties the element."""
     element.tail = _TAIL.sub(" ", element.tail or "")
     if element is post:
         element[:], element.text = [], ""

@@ -50,7 +50,7 @@ def join_pieces(pieces: Sequence[str]) -> str:
 
 
 def split_long_sentence(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
-    """Yields the sentence, or its parts, cut between words, if the sentence is too long."""
+    """Yields the sentence. If it is too long, yields its parts, cut between words."""
     every, longest = sentence.split(), max(words, _LONGEST_SENTENCE)
     for start in range(0, len(every), longest):
         yield " ".join(every[start : start + longest])
@@ -66,7 +66,7 @@ def cut_document(document: SourceDocument) -> list[PassageText]:
     speaker. A passage ends with its page unless a paragraph continues. Passages exclude headings, because a judge would
     take headings for claims. List items begin with a bullet. `tools.language.sentences` removes the bullet."""
     once: dict[tuple[str, str], PassageText] = {}
-    own = "" if document.title else document.author  # an untitled message: its author says all, even reports
+    own = "" if document.title else document.author  # an untitled document is a message, said by its author
     texts = (PassageText(text, speaker=own) for text in cut_passages(document.text))
     for passage in _block_passages(document) or texts:
         once.setdefault((passage.text, passage.speaker), passage)

@@ -36,7 +36,7 @@ def join_lines(lines: Iterable[str]) -> str:
 
 def _has_hyphen(first: str, second: str) -> bool:
     """Whether 'first-second' keeps its hyphen: the lexicon has the hyphenated word, a capital follows, or the parts are
-    words and 'firstsecond' is none."""
+    words but 'firstsecond' is not."""
     if not second[0].islower() or (first.isupper() and len(first) > 1) or is_word(f"{first}-{second}"):
         return True
     return not is_word(first + second) and min(len(first), len(second)) > 2 and is_word(first) and is_word(second)

@@ -306,7 +306,7 @@ def _is_among(name: str, people: Iterable[str]) -> bool:
 
 def _sides(places: set[int], labelled: dict[int, SpeakerTag], who: str) -> dict[int, str]:
     """Returns the speaker of each question or answer. If a question or answer after the first has a label, the speakers
-    of those without label are uncertain."""
+    of those without a label are uncertain."""
     sure = not any(i in labelled for i in sorted(places)[1:])
     found = {}
     for i in sorted(places):

@@ -41,7 +41,7 @@ _QUESTION = re.compile(r"(?is).*\?|(?:[^\W_]+[\W_]+){4}|q(?:uestion)?[\W_]?\d") 
 _FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.")  # a number, perhaps with its unit
 _ENDS = re.compile(r"[.!?…][\"”’)]*$")
 _ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(|\bwe call you\b", re.IGNORECASE)
-_GOODS = re.compile(r"(?:[^\W_]+_)?(?:price|sku|stock|quantity|qty)(?:_[^\W_]+)?")  # then 'name' is no author
+_GOODS = re.compile(r"(?:[^\W_]+_)?(?:price|sku|stock|quantity|qty)(?:_[^\W_]+)?")  # a price list's 'name' is no author
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2} [^\W\d_]\S*")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
@@ -256,7 +256,7 @@ def _hint(given: ColumnNames, file: str, column: str) -> str:
 
 def _values_fit_field(of: str, values: Sequence[str], rows: int) -> bool:
     """Whether the values of a column suit the field that the column's name suggests."""
-    if of == "id":  # each row needs an id; few repetitions are errors of rows
+    if of == "id":  # each row needs an id; a few repeated ids count as wrong rows
         return len(values) == rows and rows - len(set(values)) <= max(1, 0.05 * rows)
     words: dict[str, Callable[[str], object]] = dict.fromkeys(("title", "publisher", "author"), _has_words)
     return bool(values) and _mostly(values, (words | {"url": _is_address, "date": date_of_cell}).get(of, bool))
