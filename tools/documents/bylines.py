@@ -1,6 +1,6 @@
 """Finds author, publisher and date in a document's first lines ('By A. Name', '*Gazette, 14 March 2025*'), in its
-signature ('Yours faithfully,') or in its properties. Returns no author in doubt, because no author is better than a
-wrong author."""
+signature ('Yours faithfully,') or in its properties. If the author is doubtful, returns none, because no author is
+better than a wrong author."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -55,8 +55,8 @@ _NO_AUTHOR = re.compile(
 
 def properties_byline(properties: Mapping[str, str], blocks: Sequence[Block]) -> dict[str, str]:
     """Returns 'date' and 'author' from a file's properties. Refuses authors that are programs, accounts or single
-    words. Without a date the day when the file was made ('made') counts, unless the first blocks name a day or another
-    year."""
+    words. If the properties have no 'date', returns the day of the file's creation ('made'), unless the first blocks
+    name a day or another year."""
     parts = re.split(r"\s*[;\n]\s*", properties.get("author", "")[:_LONGEST].strip())
     author = ", ".join(part for part in parts if " " in part and not _NO_AUTHOR.search(part))
     date, made = (date_of_cell(properties.get(name, "")) for name in ("date", "made"))
@@ -67,15 +67,16 @@ def properties_byline(properties: Mapping[str, str], blocks: Sequence[Block]) ->
 
 
 def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
-    """Returns date, author and publisher from the first lines, '' if missing. Two different dates cancel out. If
-    further bylines follow with other names, the document has no author, because nobody wrote the whole."""
+    """Returns date, author and publisher from the first lines, '' if missing. Returns no date if two dates contradict
+    each other. Returns no author if later bylines name other people, because nobody wrote the whole."""
     (date, first), (_, authors) = (_dates_and_authors(blocks[:_TOP]), _dates_and_authors(blocks[:_SEARCHED]))
     author = first[0] if first and len(set(authors)) == 1 else ""
     return {"date": date or _later_date(blocks), "author": author, "publisher": _publisher(blocks[:_TOP])}
 
 
 def _later_date(blocks: Sequence[Block]) -> str:
-    """Returns the day of an update in the head or foot, if there is only one; else the day below a letter."""
+    """Returns the only day of an update ('Updated 3 May 2024') in the head or foot. Without updates, returns the day
+    that is a letter's last block."""
     ends = [b.text for b in (*blocks[:_TOP], *blocks[-_HEAD:]) if len(b.text) <= _LONGEST]
     found = {date_of_cell(told[1]) for told in map(_UPDATED_ON.search, ends) if told}
     below = _ALONE.fullmatch(blocks[-1].text) if blocks and not found and _is_letter(blocks) else None
@@ -131,13 +132,13 @@ def is_dateline(line: str) -> bool:
     place = line[: day.start()] if day and len(date_of_cell(day[1])) == 10 else ""
     return bool(
         _PLACE.fullmatch(f"{place.rstrip()} ")
-        and not (day and pattern("TIME").search(day[0]))  # a post's
+        and not (day and pattern("TIME").search(day[0]))  # a time marks a post
         and not (pattern("MINUTES").search(place) or is_organisation(place.strip(" ,")))
     )
 
 
 def posts_date(blocks: Sequence[Block]) -> str:
-    """Returns the day, month or year of a thread, if all its posts share it."""
+    """Returns the day, month or year that all posts of a thread share; else ''."""
     lines = [block.text for block in blocks if len(block.text) <= _LONGEST]
     found = [_POSTED.search(line) or (pattern("stamp").fullmatch(line) and _WRITTEN.search(line)) for line in lines]
     days = [day.split("-") for match in found if match and (day := date_of_cell(match[1]))]
@@ -174,7 +175,7 @@ def is_byline(line: str) -> bool:
 
 
 def _publisher(blocks: Sequence[Block]) -> str:
-    """Returns the organisation that a head line names. The line names it alone, beside a date, or as publisher."""
+    """Returns the organisation that a head line names alone, beside a date, or as publisher."""
     for block in blocks:
         if block.form != "heading" and (block.form in _NO_HEAD or has_sentence(block.text)):
             return ""
@@ -190,7 +191,7 @@ def _publisher(blocks: Sequence[Block]) -> str:
 
 
 def has_sentence(text: str) -> bool:
-    """Whether the text has more than one sentence end, or ends with one."""
+    """Whether the text contains several sentence ends, or ends like a sentence."""
     ends = [end.end() for end in _SENTENCE.finditer(text)]
     return len(ends) > 1 or ends == [len(text)]
 
@@ -206,7 +207,7 @@ def _dates_and_authors(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     ]
     for line, block, heading in told:
         rest = _DATED.sub(" | ", line)
-        running = has_sentence(line) and re.search(r"\w", rest) and not _LAST.search(line)  # sentences without a date
+        running = has_sentence(line) and re.search(r"\w", rest) and not _LAST.search(line)  # prose
         if not running and not _OTHER_DATE.search(line) and not _LATER.search(heading):
             dates.update(map(date_of_cell, _DATED.findall(line)))
         authors += filter(None, [_author_of_line(rest, block.form == "heading")])
@@ -233,13 +234,13 @@ def _author_of_line(line: str, heading: bool) -> str:
 
 
 def _person_name(text: str, strict: bool) -> str:
-    """Returns the text as a person's name without a role, or ''. strict: refuse names with common words, which may be
-    headings."""
+    """Returns the text as a person's name without a role, or ''. strict: refuse names with common words, because such
+    names may be headings."""
     name = re.split(r" (?:for|in|at|from|on) ", text.strip(" *_.|"))[0]
     words = name.split()
     if not 1 < len(words) < 7 or _NO_AUTHOR.search(name) or not words[-1][0].isupper():
         return ""
-    strict |= len(words) > 3  # a place may have been joined to it
+    strict |= len(words) > 3  # the name may include a place
     own = [word for word in words if word not in _PARTICLES]
     common = not _TITLED.match(name) and any(lexicon_tag(word.lower()) for word in own)
     return name if all(word[0].isupper() for word in own) and not (strict and common) else ""

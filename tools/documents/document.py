@@ -1,5 +1,5 @@
-"""Code that all parsers share. Decodes bytes, builds documents from text or blocks, and converts them to JSON for the
-reader process."""
+"""Code that all parsers share. Decodes bytes, builds documents from text or blocks, and converts documents to JSON for
+the reader process."""
 
 import codecs
 import re
@@ -25,7 +25,7 @@ from tools.passages import SOURCE_KINDS, Block, SourceDocument
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, which has the same beginning
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, because this mark begins with UTF-16's mark
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -34,7 +34,7 @@ _TEXT_CODEC = re.compile(
     r"ascii|utf-8(-sig)?|utf-16(-[lb]e)?|cp\d+|iso8859-\d+|koi8-[rtu]|gb2312|gbk|gb18030|big5(hkscs)?"
     r"|euc_\w+|shift_jis\w*|iso2022_\w+|mac-\w+|tis-620"
 )
-# What browsers decode for these names.
+# Browsers decode text that declares the first encoding with the second.
 _AS_BROWSERS = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}
 _DECLARED_ENCODING = re.compile(
     rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([\w.:+-]{1,40})"
@@ -50,7 +50,7 @@ _LIKELY_ENCODINGS = (
 )
 _LAST_RESORT = "cp1252"  # older Windows files
 _SAMPLE_BYTES = 30_000  # bytes used to guess the encoding
-_MOST_UNDECODABLE = 0.1  # most undecodable non-ASCII characters in an accepted encoding (share)
+_MOST_UNDECODABLE = 0.1  # largest share of undecodable characters among the non-ASCII characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class Decoded:
 
 def decode_text(data: bytes, server_encoding: str = "", markup: bool = False) -> Decoded:
     """Returns the text of a file or page. Tries the byte order mark, UTF-8, the declared encodings and a guess, in this
-    order. A declared encoding is refused if more than a tenth of the non-ASCII characters are undecodable in it.
-    server_encoding: the encoding in the HTTP header. markup: the text is HTML or XML, which may declare its
+    order. Refuses a declared encoding if it leaves more than a tenth (UTF-8: half) of the non-ASCII characters
+    undecoded. server_encoding: the encoding in the HTTP header. markup: the text is HTML or XML, which may declare its
     encoding."""
     for mark, codec in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
@@ -88,8 +88,8 @@ def decode_text(data: bytes, server_encoding: str = "", markup: bool = False) ->
 
 
 def codec_of_label(label: str) -> str:
-    """Returns Python's name of a text encoding. Empty for other codecs, such as `hex`, and for slow encodings, such as
-    `punycode`."""
+    """Returns Python's name of a text encoding. Returns '' for codecs that do not encode text, such as `hex`, and for
+    slow encodings, such as `punycode`."""
     try:
         name = codecs.lookup(label).name if label else ""
     except (LookupError, ValueError):
@@ -119,7 +119,7 @@ def _decode_by_guess(data: bytes) -> Decoded:
 
 _BLOCK_SEPARATOR = "\n\n"  # blocks
 _BLOCK_FIELDS = tuple(each.name for each in fields(Block))
-# Encoded data would be a word of megabytes. ASCII only: other scripts have no spaces.
+# Encoded data looks like a word of megabytes. ASCII only, because scripts such as Chinese have no spaces.
 _ENDLESS_WORD = re.compile(r"(?<![!-~])([!-~]{80})[!-~]{1000,}")
 _ENDLESS_WORDS = "words without end"
 # Titles that programs give to every document, and file names.
@@ -131,7 +131,7 @@ _JUNK_TITLE = re.compile(
     r"|(?:https?|file|about|data):\S*|[a-z]:\\.*|/\S+/\S*|\W*|[0-9a-f-]{16,}",
     re.IGNORECASE,
 )
-# Titles that programs set in exported files; books and pages may have them.
+# Titles that programs set in exported files. Books and web pages may really have such titles.
 _JUNK_OF_FILE = re.compile(
     r"[\s\d_.-]*|(?:microsoft (?:word|powerpoint|excel)|powerpoint|word|adobe \w+) ?- .*|.*\btemplate\b.*",
     re.IGNORECASE,
@@ -157,9 +157,9 @@ COLUMN_FIELDS = ("id", "title", "url", "publisher", "date", "kind", "author")
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """Names of table columns that the user chose. The parser guesses empty names. text: one or more columns, whose
-    texts are joined in this order. An entry may name several columns, separated by commas. hint: tells the user how to
-    name the text column; {file} and {column} are filled in."""
+    """Names of table columns that the user chose. If a name is empty, the parser guesses the column. text: one or more
+    columns. The parser joins their texts in this order. An entry may name several columns, separated by commas. hint:
+    tells the user how to name the text column; {file} and {column} are filled in."""
 
     text: tuple[str, ...] = ()
     id: str = ""
@@ -184,7 +184,8 @@ ReaderOutput = SourceDocument | SourceError | ReaderNote
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file to ingest. name: the displayed path. origin: the whole path. It identifies the file in later ingests."""
+    """A file to ingest. name: the displayed path. origin: the whole path, which identifies the file in later
+    ingests."""
 
     path: Path
     name: str
@@ -263,7 +264,8 @@ def document_of_blocks(
 ) -> SourceDocument:
     """Returns a document with its structure and speakers. Its text joins the blocks with empty lines. The title is the
     first available of these: the field, the property, the first heading, `untitled`. properties: the file's metadata
-    for `properties_byline`, and its 'place'. A byline in the text takes precedence."""
+    for `properties_byline`; 'place' names the metadata's source, such as 'PDF metadata'. A byline in the text takes
+    precedence over the properties."""
     told = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
     heading = next((b.text for b in told if b.form == "heading"), "")
     title = fields.get("title") or (properties or {}).get("title") or heading
@@ -291,8 +293,8 @@ def document_of_blocks(
 
 
 def _with_editors(blocks: Sequence[Block], publisher: str) -> Iterator[Block]:
-    """Gives an editor's note above a printed letter a speaker of its own, because the letter's signers did not write
-    it."""
+    """Makes the publisher, or 'The editors', the speaker of an editor's note above a printed letter, because the
+    letter's signers did not write the note."""
     for i, block in enumerate(blocks):
         noted = i < _BLOCKS_ABOVE_LETTER and not block.speaker and _EDITORS_NOTE.search(block.text)
         yield replace(block, speaker=publisher or "The editors") if noted else block

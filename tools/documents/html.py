@@ -1,4 +1,5 @@
-"""Parses HTML: extracts the main text of a page with its structure, without navigation and other furniture."""
+"""Parses HTML: extracts the main text of a page with its structure. Leaves out page furniture: menus, adverts, share
+buttons."""
 
 import re
 from collections import Counter, defaultdict
@@ -51,8 +52,8 @@ def read_html(path: Path, name: str) -> Iterator[SourceDocument]:
 
 
 def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
-    """Returns the main text of a web page. Removes doubtful surroundings. Raises SourceError if no text remains. html:
-    source, or an lxml tree. This function changes the tree."""
+    """Returns the main text of a web page. Unlike `read_html`, also removes text that may be furniture. Raises
+    SourceError if no text remains. html: source, or an lxml tree. This function changes the tree."""
     import trafilatura
 
     tree = _parsed(html, name) if isinstance(html, str) else html
@@ -81,8 +82,8 @@ def _empty(name: str) -> SourceError:
 def _document(
     name: str, read: "_PageBlocks", found: Any, written: str, url: str = "", site: str = ""
 ) -> SourceDocument:
-    """Builds the document with trafilatura's metadata. Drops a date that `written` lacks, because such a date was
-    guessed. site: the site's name after the page's title. This name is no author."""
+    """Builds the document with trafilatura's metadata. Drops a date that `written` lacks, because trafilatura guessed
+    such a date. site: the site's name at the end of the page's title; never the author."""
     if found is None or isinstance(found, dict):
         return document_of_blocks(name, read.blocks, {"url": url}, read.counts)
     names_site = site and (site == found.author or is_organisation(site))
@@ -112,7 +113,7 @@ class _PageBlocks:
 
 
 def read_whole_page(tree: Any) -> _PageBlocks:
-    """Returns all blocks of the page except furniture. Removes note marks and listings from `tree`."""
+    """Returns all blocks of the page except furniture. Removes non-text, such as images and note marks, from `tree`."""
     from lxml.etree import strip_elements
 
     counts = remove_non_text(tree)
@@ -138,8 +139,8 @@ def _main_text(body: Any, whole: _PageBlocks) -> _PageBlocks:
 
 
 def _without_furniture(body: Any) -> Any:
-    """Removes furniture from a page's body. Elements with the same furniture name stay if they contain most of the text
-    together, such as a discussion's comments. Links do not count as text."""
+    """Removes furniture from a page's body. A furniture name is a class or id such as 'comments'. The elements of one
+    name stay if together they contain more than half of the text, as in a discussion. Links do not count as text."""
     for element in [each for each in body.iter("*") if each is not body and _is_furniture(each)]:
         drop_element(element)
     named: defaultdict[str, list[Any]] = defaultdict(list)

@@ -48,15 +48,15 @@ _BREAK = "\x1e"  # a line break; no text has this character
 _BOLD, _BOLD_END = "\ue002", "\ue003"  # around bold text
 _LEAD = re.compile(f"{_BOLD}([^{_BOLD_END}]*){_BOLD_END}")
 _MARKS = str.maketrans("", "", _BOLD + _BOLD_END)
-# Two breaks end a paragraph. A line end before a speaker's tag does so, too.
+# Two breaks end a paragraph. Before a speaker's tag, one line end suffices.
 _TURN = rf"{_BOLD}?(?:{pattern('TURN').pattern})\S*(?: \S+){{2}}"
 _BREAKS = re.compile(rf"{_BREAK}[ \t\n\r]*{_BREAK}|(?:{_BREAK}|(?<=[.!?…”\"')])\n)[ \t\n\r]*(?={_TURN})")
 
 
 def parse_html(html: str) -> Any:
     """Returns the tree of `lxml.html`, at most 256 levels deep; None for a page without elements. Removes characters
-    that XML forbids, because lxml refuses to write them. The parser would drop the deeper levels of a deeper page. So
-    such a page keeps all its text, but only its titles, headings and paragraphs remain separate."""
+    that XML forbids, because lxml refuses to write them. The parser would drop deeper levels, so this function flattens
+    a deeper page: all text stays, but only titles, headings and paragraphs remain separate."""
     valid = _INVALID_REFERENCE.sub("", _INVALID.sub("", html.replace("\x0c", " ")))
     tree, whole = _parse(valid)
     return tree if whole else _parse(_TAG.sub(_flat_tag, valid))[0]
@@ -83,8 +83,8 @@ def _flat_tag(tag: "re.Match[str]") -> str:
 
 
 def limit_tree(tree: Any) -> list[dict[str, Any]]:
-    """Removes invisible elements and everything beyond this module's limits. Returns the page's JSON-LD. The tree keeps
-    a short form of the JSON-LD."""
+    """Removes invisible elements and everything beyond this module's limits. Shortens the page's JSON-LD in the tree,
+    and returns the short form."""
     items = schema_items(tree)
     for element in list(tree.iter(*_FURNITURE)):
         element.clear(keep_tail=True)
@@ -139,8 +139,8 @@ def _abridged(value: Any, depth: int = 0) -> Any:
 
 
 def html_blocks(element: Any, form: BlockForm = "paragraph") -> Iterator[Block]:
-    """Yields the blocks of an element that may contain other block elements. Text between these elements becomes a
-    block of this form. A child's speaker counts for its blocks, unless an inner element names another."""
+    """Yields the blocks of an element and of the block elements inside. Text between block elements becomes a block of
+    form `form`. A child's speaker applies to the child's blocks, unless an inner element names another speaker."""
     inline: list[str] = [element.text or ""]
     for child in element:
         tag = _tag_name(child)
@@ -174,7 +174,8 @@ def _element_blocks(element: Any, tag: str, outer: BlockForm) -> Iterator[Block]
 
 
 def _table_blocks(table: Any) -> Iterator[Block]:
-    """Yields the caption, then the rows, then the tables inside cells. A table with one column is layout."""
+    """Yields the caption, then the rows, then the tables inside cells. A table with one column is layout: its cells
+    yield blocks, not rows."""
     for caption in table.iterchildren("caption"):
         yield from _text_blocks(_marked_text(caption), "caption")
     rows = list(_own_descendants(table, "tr"))
@@ -205,7 +206,7 @@ def _is_layout_cell(cell: Any) -> bool:
 
 
 def _marked_text(element: Any, tables: bool = True) -> str:
-    """Returns all text inside, with a space after blocks and marks for line breaks and bold."""
+    """Returns an element's text, with spaces around blocks, and with marks for line breaks and for bold text."""
     tag = _tag_name(element)
     if tag == "br":
         return _BREAK

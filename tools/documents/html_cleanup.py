@@ -15,7 +15,7 @@ _NOTE_SIGN = re.compile(
 _BACK_LINK = re.compile(r"[\W\d_]*(?:back|return|jump up|a?)?[\W\d_]*", re.IGNORECASE)
 _CODE = ("code", "samp", "kbd", "tt")
 STRUCK = ("del", "s", "strike")  # struck-out text
-_LONGEST_NOTE = 6_000  # characters; a longer target is a section
+_LONGEST_NOTE = 6_000  # characters; a longer target of a link is a section, not a note
 _LONGEST_REPEATED = 200  # characters; a longer merged cell stays in its first row only
 _CODE_CLASS = re.compile(
     r"(?:^|\s)(?:highlight\S*|language-\S+|lang-\S+|sourceCode|codehilite|code-?block|prettyprint)(?:\s|$)"
@@ -25,7 +25,7 @@ SUPERSCRIPT, SUPERSCRIPT_END = "\ue000", "\ue001"  # around raised text, until `
 NOTE_MARK = re.compile(r"(?:\d{1,3}|[ivx]{1,5}|[*†‡§¶∗]{1,3})(?:\s?,\s?\d{1,3})*")
 _SUPERSCRIPT = re.compile(f"{SUPERSCRIPT}([^{SUPERSCRIPT}{SUPERSCRIPT_END}]*){SUPERSCRIPT_END}")
 _POWER = re.compile(r"[+−–-]?\s?\d[\w.,/]{0,6}|[nxk]")
-# A digit, a symbol, a sum in brackets, or a unit: 'in' and longer words after a number.
+# The text before a power: a digit, a symbol, a sum in brackets, or a unit. 'in' and longer units need a number.
 _BASE = re.compile(
     r"\d$|(?:[+−×*·/]\s?|\s-\s)(?:\d[\d.,]*|[^\W\d_])\)$|(?:^|[\W\d_])(?!(?:am|an|as|at|be|by|do|go|he|if|in|is|it|me|my|no|of|on|or|so|to|up|us|we|UK|EU|US|UN)$)"
     r"[^\W\d_]{1,2}$|\d\s?(?:in|feet|foot|inch(?:es)?|yards?|miles?|\w{0,5}met(?:er|re)s?)$",
@@ -83,7 +83,7 @@ def _is_code(pre: Any) -> bool:
 
 
 def _mark_notes(root: Any) -> None:
-    """Removes note marks, and gives the elements that they link to the role of a note."""
+    """Removes note marks, and gives the linked elements the role of a note."""
     targets = {key: e for e in root.iter("*") for key in (e.get("id"), e.get("name")) if key}
     short: dict[Any, bool] = {}  # each target is measured once
     notes: list[Any] = []
@@ -112,7 +112,8 @@ def drop_note_mark(mark: Any) -> None:
 
 
 def is_note_mark(link: Any) -> bool:
-    """Whether a link is a note mark: a number or sign that is raised, in brackets, or called a reference."""
+    """Whether a link is a note mark: a number or sign that is raised or in brackets, or whose class or role says
+    'reference'."""
     text = "".join(link.itertext()).strip()
     if not text or not _NOTE_SIGN.fullmatch(text):
         return False
@@ -133,7 +134,7 @@ def _is_superscript_mark(element: Any) -> bool:
 
 
 def repeat_merged_cells(table: Any) -> None:
-    """Copies a cell that spans rows into each of them, so that each row is complete."""
+    """Copies a cell that spans rows into each spanned row, so that each row is complete."""
     rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
     for at, row in enumerate(rows):
         column = 0
@@ -177,7 +178,7 @@ def write_superscripts(text: str) -> tuple[str, int]:
     if SUPERSCRIPT not in text:
         return text, 0
     pieces, marks, end = [""], 0, 0
-    text = text.replace(f"{SUPERSCRIPT_END}{SUPERSCRIPT}", "")  # joins one raised text in two runs
+    text = text.replace(f"{SUPERSCRIPT_END}{SUPERSCRIPT}", "")  # joins a superscript that is split in two
     for match in _SUPERSCRIPT.finditer(text):
         pieces.append(text[end : match.start()])
         end = match.end()

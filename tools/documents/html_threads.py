@@ -42,14 +42,14 @@ def mark_post_speakers(body: Any) -> None:
     posts = _posts(body, sure=True) or _posts(body, sure=False)
     for post, (name, lines) in posts.items():
         _clean_post(post, name, lines)
-    for each in {each for post in posts for each in (*post.iterancestors(), *post.iter("*"))}:  # no furniture any more
+    for each in {each for post in posts for each in (*post.iterancestors(), *post.iter("*"))}:  # posts are no furniture
         for attribute in {"class", "id", "role"} & set(each.attrib):
             del each.attrib[attribute]
         each.tag = "div" if each.tag in _FRAMES or (each in posts and each.tag not in ("li", "p")) else each.tag
 
 
 def _posts(body: Any, sure: bool) -> _Posts:
-    """Returns the elements with one author's words, each with the author's name and the elements that show the name."""
+    """Returns the posts, each with its author's name and with the elements that show the name."""
     titled = {body, *(up for title in body.iter("h1") for up in title.iterancestors())}
     authors = _authors(body, sure)
     runs = [list(run) for _, run in groupby(authors, key=lambda author: author[1])]
@@ -74,8 +74,8 @@ def _posts(body: Any, sure: bool) -> _Posts:
 
 
 def _authors(body: Any, sure: bool) -> list[tuple[Any, str]]:
-    """Returns the elements that name a person. With `sure` the class shows this; otherwise the position, such as a
-    heading's."""
+    """Returns the elements that name a person. sure: the class must say 'author' or similar; otherwise a tag such as a
+    heading's also suffices."""
     kinds: defaultdict[Any, list[tuple[int, Any, str]]] = defaultdict(list)
     other = {element for element in body.iterdescendants("*") if _OTHER.search(_class_tag(element))}
     for place, element in enumerate(body.iter("*")):
@@ -96,7 +96,7 @@ def _authors(body: Any, sure: bool) -> list[tuple[Any, str]]:
 
 
 def _is_article_teaser(post: Any, name: str) -> bool:
-    """Whether the element's heading links to an article. Links within the page or to its author do not count."""
+    """Whether the element's heading links to an article. Links within the page or to the post's author do not count."""
     links = post.xpath(".//h2//a|.//h3//a|.//a[h2 or h3]")
     return any("#" not in link.get("href", "#") and _text(link) != name for link in links)
 
@@ -122,13 +122,13 @@ def _only_name(name: str, element: Any) -> bool:
 
 
 def _author_name(element: Any) -> str:
-    """Returns the first text of a name line, without additions to the name."""
+    """Returns the first text of a name line, without additions such as 'posted by'."""
     name = next((name for text in element.itertext() if (name := _BESIDE.sub("", " ".join(text.split())))), "")
     return name if len(name) < 60 and len(_text(element).split()) <= _WIDEST else ""
 
 
 def _clean_post(post: Any, name: str, lines: list[Any]) -> None:
-    """Keeps a post's words under its speaker, and each quotation under the quoted person."""
+    """Removes everything but a post's words. Marks the speakers of the post and of each quotation in the post."""
     post.set(SPEAKER_ATTRIBUTE, name)
     for line in lines:
         within = line.iterancestors() if line is not post else ()
@@ -165,7 +165,8 @@ def mark_quotation_speakers(post: Any) -> None:
 
 
 def _drop_in(element: Any, post: Any) -> None:
-    """Removes an element and the signs after it. If the element is the post itself, removes only its text."""
+    """Removes an element and the separators after the element, such as ' · '. If the element is the post itself, only
+    empties the element."""
     element.tail = _TAIL.sub(" ", element.tail or "")
     if element is post:
         element[:], element.text = [], ""

@@ -26,8 +26,8 @@ class IngestReport:
     """Counts and problems of an ingest so far. replaced: stored documents that replace an older version. left_out:
     counts of the parts that parsers skipped, by name. languages: counts of documents by language. left_out and
     languages include unchanged documents. seen: identities of documents with text. reading: the current file. begun:
-    its number, counted from 1 to `files`. broken: whole paths of files that failed. unsure: for each table without a
-    clear text column, its columns with examples."""
+    the current file's number, from 1 to `files`. broken: whole paths of files that failed. unsure: for each table
+    without a clear text column, its columns with examples."""
 
     stored: int = 0
     replaced: int = 0

@@ -14,19 +14,20 @@ from tools.errors import SourceError
 _POST_TEXTS = [*TEXT_NAMES, "cooked", "selftext", "message"]
 _AUTHORS = "author from account user username by".split()
 _NAMES = "real_name display_name displayName name username login acct".split()
-_DEEPEST_THREAD = 200  # objects and lists in one another
+_DEEPEST_THREAD = 200  # nested objects and lists
 _Path = tuple[str, ...]
 
 
 def thread_posts(whole: Any) -> list[dict[str, Any]]:
-    """Returns the posts of a discussion as rows in reading order; empty if they are one array's objects."""
+    """Returns the posts of a discussion as rows in reading order. Returns none if all posts are objects of one array,
+    because `_row_array` reads such an array."""
     paths = {path for path, _ in _nested_posts(whole, (), {})}
     nested = len(paths) > 1 or any(len(path) - path.count("") > 1 for path in paths)
     return [row for _, row in _nested_posts(whole, (), {})] if nested and any("" in path for path in paths) else []
 
 
 def _nested_posts(node: Any, path: _Path, around: dict[str, Any]) -> Iterator[tuple[_Path, dict[str, Any]]]:
-    """Yields objects with text and author, each with its path. List items add no key to the path."""
+    """Yields objects with text and author, each after its path. A list item adds '' to the path."""
     if isinstance(node, dict):
         text, key = _post_fields(node)
         if text and key:
@@ -53,14 +54,14 @@ def _author_name(author: Any) -> str:
     return str(author or "")
 
 
-_USER_ID = re.compile(r"[UW](?:0[A-Z0-9]{1,11}|(?=[A-Z]*\d)[A-Z0-9]{8,10})")  # of Slack; it names nobody
-_DEEPEST = 40  # objects and lists in one another
+_USER_ID = re.compile(r"[UW](?:0[A-Z0-9]{1,11}|(?=[A-Z]*\d)[A-Z0-9]{8,10})")  # Slack's id of a user; no name
+_DEEPEST = 40  # nested objects and lists
 _NO_ROWS = "no rows. Rows are the objects of an array, or one object per line."
 
 
 def json_table(text: str, name: str, lines: bool) -> RowTable:
-    """Returns the rows of a JSON file. lines: the ending says one object a line; the content decides. Raises
-    SourceError for a file without rows."""
+    """Returns the rows of a JSON file. lines: the file's ending promises one object a line; if the content differs, the
+    content decides. Raises SourceError for a file without rows."""
     first = next((line for line in io.StringIO(text) if line.strip()), "")
     if not first:
         raise SourceError(f"{name}: the file has no rows.")
@@ -84,8 +85,9 @@ def _parsed_json(text: str) -> Any:
 
 
 def _row_array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
-    """Returns the array of rows: the only array with texts, or an object of objects, each with its key. An object
-    with a text field is one row. Empty for other objects, such as settings."""
+    """Returns the rows: the objects of the only array, or of the only array with texts; or the values of an object of
+    objects, each with its key. An object with a text field is one row. Returns [] for other objects, such as
+    settings."""
     if isinstance(whole, list):
         return whole
     if any(fold_name(k) in TEXT_NAMES and isinstance(v, str) and v.strip() for k, v in whole.items()):
@@ -125,13 +127,13 @@ def _row(said: Any, number: int, where: str) -> TableRow | SourceError:
     for path, value in _leaves(said, ()):
         values[path].append(value)
     named: dict[str, tuple[str, ...]] = {}
-    for path, texts in values.items():  # 'a.b' and 'b' within 'a': the first keeps the name
+    for path, texts in values.items():  # 'a.b' may come from two paths; the first keeps it
         named.setdefault(".".join(path), tuple(texts))
     return TableRow(number, where, named)
 
 
 def _leaves(said: Any, path: tuple[str, ...], depth: int = 0) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yields the texts of a value with their paths (`meta`, `title`)."""
+    """Yields each text in a JSON value after its path, such as ('meta', 'title')."""
     if not isinstance(said, dict | list):
         yield path, "" if said is None else str(said)
     elif _is_marked_text(said):
@@ -144,6 +146,7 @@ def _leaves(said: Any, path: tuple[str, ...], depth: int = 0) -> Iterator[tuple[
 
 
 def _is_marked_text(said: Any) -> bool:
-    """Whether a list is one text: strings, and between them the bold words and links of a chat's export."""
+    """Whether a list is one text: strings and, between them, objects for bold words and links, as in a chat's
+    export."""
     marked = [each for each in said if not isinstance(each, str)] if isinstance(said, list) else []
     return 0 < len(marked) < len(said) and all(isinstance(e, dict) and isinstance(e.get("text"), str) for e in marked)

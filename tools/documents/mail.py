@@ -1,5 +1,5 @@
-"""Reads mail (.eml, .mbox, or saved as text): each message, and each message that it quotes, is its writer's
-document."""
+"""Reads mail (.eml, .mbox, or saved as text). Each message, and each earlier message quoted in it, becomes a document
+of its writer."""
 
 import re
 from collections import Counter, defaultdict
@@ -23,9 +23,9 @@ from tools.passages import PROBABLY, Block
 _DECODED = HeaderRegistry(use_default_map=False)  # headers as text: names stay as they are written
 _POLICY = EmailPolicy(header_factory=lambda name, value: _DECODED(name, value[:10_000]))
 _HEADER_LINES = r"(?:(?:[\w-]+:|[ \t]).*\n){0,300}?"
-# A message or a memorandum
+# The header of a message or memorandum
 MAIL_START = re.compile(rf"(?:From .*\n)?(?={_HEADER_LINES}From:){_HEADER_LINES}Subject:", re.IGNORECASE)
-_BEGINS = re.compile(rb"^From .*\d:\d\d|\A", re.MULTILINE)  # in a mailbox; a line without a time is text: 'From now on'
+_BEGINS = re.compile(rb"^From .*\d:\d\d|\A", re.MULTILINE)  # a line without a time is text: 'From now on'
 _FIELD = r"\*?\b(From|Sent|Date|To|Cc|Subject)\*?:\*?"
 # The line above a quoted message: its header, or a line that names the writer.
 _QUOTES = re.compile(
@@ -34,21 +34,22 @@ _QUOTES = re.compile(
     r"|On (?=.*\d).{0,200}(?:\n.{1,120}){0,2}?\bwrote:\s*?$)|^[^\n:]{2,100} wrote:\s*\Z",
     re.MULTILINE,
 )
-_NO_NAME = re.compile(  # address, mailing list, time and the text before it
+_NO_NAME = re.compile(  # address, mailing list, time, and the text before the time
     r"\s*(?:<[^<>]*>|\[mailto:[^\[\]]*\])|\svia\s.*|\bwrote:$|^On\b"
     r"|[^<\[]*\d(?:[:.]\d\d|\d{3})\b(?:\s?(?:[AaPp]\.?[Mm]\b|[A-Z]{3,4}\b(?:[+-]\d+)?|[+-]\d{4}|\([A-Z]+\)))*"
 )
 _DAY = re.compile(r"(?:(\d\d?)[ /-])?\b([A-Z][a-z]{2})[a-z.]*[ /-](?:(\d\d?)[a-z]{0,2}, )?(\d{4})|\d{4}-\d\d-\d\d")
 _FOOTER = re.compile(r"^(?:--|_{20,}(?=\n(?s:.{0,600}?)(?:unsubscri|://|\S@\S))) *$(?s:.{0,600})\Z", re.MULTILINE)
 _QUOTE_TAG = re.compile(r"<(/?)blockquote\b[^<>]{0,2000}>", re.IGNORECASE)
-_QUOTE_MARK = "\ue010"  # begins an HTML quotation, ends it with a slash; a private character
+_QUOTE_MARK = "\ue010"  # a private character; begins an HTML quotation, and with a slash ends it
 _UNKNOWN_WRITER, _LONGEST = "somebody quoted by ", 1000
 
 _Writer = tuple[str, str]  # name and day (ISO)
 
 
 def read_mail(path: Path, name: str, text: str = "") -> Iterator[ReaderOutput]:
-    """Yields the messages of a file, or of its text, without quotations of earlier messages."""
+    """Yields the documents of a mail file. Leaves out quotations of earlier messages in the file. text: the file's
+    decoded text, if the caller has it."""
     with path.open("rb") as file:
         boxed = file.read(5) == b"From "
     seen, messages = set[int](), _messages(path) if boxed else [text.lstrip().encode() or path.read_bytes()]
@@ -56,7 +57,7 @@ def read_mail(path: Path, name: str, text: str = "") -> Iterator[ReaderOutput]:
         shown = f"{name}, message {number}" if boxed else name
         try:
             yield from _documents(message, shown, seen)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:  # of the library
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:  # the library's errors
             yield SourceError(f"{shown}: this message is damaged ({exc}).")
 
 
@@ -69,7 +70,7 @@ def _messages(path: Path) -> Iterator[bytes]:
 
 
 def _documents(data: bytes, shown: str, seen: set[int]) -> list[ReaderOutput]:
-    """Returns a document for each writer in a message. seen: sentences of earlier messages."""
+    """Returns a document for each writer in a message. seen: hashes of the sentences in earlier messages."""
     counts, found = Counter[str](), list[ReaderOutput]()
     message = message_from_bytes(data.lstrip(b"\xef\xbb\xbf \t\r\n"), policy=_POLICY)
     if not (message["From"] or message["Date"] or message["Subject"]):
@@ -116,7 +117,8 @@ def _message_texts(part: Any, who: _Writer, counts: Counter[str]) -> Iterator[tu
 
 
 def _quoted_parts(text: str, own: _Writer) -> Iterator[tuple[_Writer, str]]:
-    """Yields the parts of a text with their writers. Quotations have marks, or follow their message's header."""
+    """Yields the parts of a text with their writers. A quotation has marks ('>') or follows the header of the quoted
+    message."""
     writers, unknown = {0: own}, (_UNKNOWN_WRITER + (own[0] or "the sender"), "")
     depth, level, lines = 0, 0, list[tuple[int, str]]()
     for line in text.split("\n"):
@@ -133,13 +135,13 @@ def _quoted_parts(text: str, own: _Writer) -> Iterator[tuple[_Writer, str]]:
             fields = re.split(_FIELD, above)
             who = _author_and_day(dict(zip(fields[1::2], fields[2::2], strict=True)), above)
             writers = {depth: writer for depth, writer in writers.items() if depth < below}
-            sure = "" if below > level or len(fields) > 1 or "@" in above else PROBABLY  # maybe a sentence
+            sure = "" if below > level or len(fields) > 1 or "@" in above else PROBABLY  # may be a sentence
             writers[below] = (sure + who[0] if who[0] else unknown[0]), who[1]
         yield writers.get(level, unknown), chunk[begun:]
 
 
 def _author_and_day(header: Any, above: str = "") -> _Writer:
-    """Returns the writer's name, or else address, and the day, from a header or the line above a quotation."""
+    """Returns the writer's name (else the address) and the day, from a header or from the line above a quotation."""
     sender, sent = str(header.get("From") or above)[:_LONGEST], str(header.get("Date") or header.get("Sent") or above)
     name = _NO_NAME.sub("", sender).strip(" \"',")
     comment, address = re.fullmatch(r"\S+(?:@| at )\S+ \((.+)\)", name), re.search(r"<([^<>]+)>", sender)

@@ -40,7 +40,7 @@ _OBSIDIAN = re.compile(
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
 _RAW = frozenset(
     "script style title textarea iframe noframes noscript".split()
-)  # an unclosed comment would swallow the rest
+)  # an unclosed element of this kind would swallow the rest
 _OPENED = re.compile(r"[\[\]<`*_~(!]")
 
 
@@ -53,7 +53,7 @@ def read_markdown(path: Path, name: str) -> Iterator[ReaderOutput]:
 
 
 def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> tuple[SourceDocument, str]:
-    """Returns the document of a Markdown text, and the problem in its front matter or ''."""
+    """Returns the document of a Markdown text, and a message on invalid front matter ('' if valid)."""
     fields: dict[str, Any] = {}
     problem = ""
     if match := _FRONT_MATTER.match(text, 0, _LONGEST_FRONT):
@@ -72,13 +72,13 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
 
 
 def _plain_obsidian(text: str, left_out: Counter[str]) -> str:
-    """Returns the text with only the words of Obsidian's links, highlights and callouts."""
+    """Reduces Obsidian's links, highlights and callouts to their words."""
 
     def words_of(match: re.Match[str]) -> str:
         found = match.groupdict()
         left_out["hidden comments"] += found["comment"] is not None
         left_out["embedded notes and files"] += found["embed"] is not None
-        if found["callout"] is not None:  # its name is a paragraph
+        if found["callout"] is not None:  # the callout's name becomes a paragraph
             return f"{found['callout']}{found['name']}\n{found['callout']}"
         page = (found["page"] or "").replace("#", " > ").strip(" >")
         return found["code"] or found["words"] or page or found["marked"] or ""
@@ -87,8 +87,7 @@ def _plain_obsidian(text: str, left_out: Counter[str]) -> str:
 
 
 def _with_author_and_date(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields with only one name for author and one for date. Authors may be a list of texts or of
-    objects."""
+    """Merges 'authors' into 'author', and 'published' into 'date'. Authors may be a list of texts or of objects."""
     told = {str(name).lower(): value for name, value in fields.items()}
     for field, other in (("author", "authors"), ("date", "published")):
         values = [told.pop(name, "") for name in (field, other)]
@@ -107,7 +106,7 @@ def _bounded(text: str) -> str:
 @cache
 def _parser() -> Any:
     """Returns a parser of CommonMark with tables, footnotes, definition lists and task lists. Indented lines are
-    paragraphs."""
+    paragraphs, not code."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.deflist import deflist_plugin
     from mdit_py_plugins.footnote import footnote_plugin
@@ -131,8 +130,8 @@ def _render_inline_html(_: Any, tokens: Sequence[Any], index: int, *__: Any) -> 
 
 
 def _front_matter(block: str, name: str) -> tuple[dict[str, Any], str]:
-    """Returns the block's fields and its problem. Invalid YAML, such as `title: Phones: a report`, is parsed line by
-    line. A block of text between rules has no fields."""
+    """Returns the block's fields, and a message on invalid YAML ('' if valid). Parses invalid YAML, such as `title:
+    Phones: a report`, line by line. Returns no fields for text between two horizontal rules."""
     import yaml
 
     try:
@@ -140,7 +139,7 @@ def _front_matter(block: str, name: str) -> tuple[dict[str, Any], str]:
             raise ValueError("it has aliases (*)")  # a few lines of aliases expand to gigabytes
         fields = yaml.safe_load(block)
         return (fields if isinstance(fields, dict) else {}), ""
-    except (yaml.YAMLError, ValueError, RecursionError) as exc:  # a ValueError is a date that no calendar has
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:  # ValueError: aliases, or a date such as 30 February
         lines = [line for line in block.split("\n") if line.strip()]
         found = [match for match in map(_FIELD_LINE.fullmatch, lines) if match]
         mark, why = getattr(exc, "problem_mark", None), getattr(exc, "problem", None) or exc

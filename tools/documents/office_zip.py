@@ -23,8 +23,8 @@ _HEADING = re.compile(
 _CAPTIONS = {"caption", "beschriftung", "légende", "leyenda", "didascalia", "bijschrift", "legenda"}
 HYPHENS = {0xAD: None, 0x2011: "-"}  # soft and non-breaking
 _TITLES = {"title", "titel", "titre", "título", "titolo"}
-_MOST_XML = 20_000_000  # unpacked bytes; a library needs minutes and forty times this memory
-_MOST_MARKS = 750_000  # in a part; a library needs at least half a kilobyte per mark
+_MOST_XML = 20_000_000  # unpacked bytes; for so many a library needs minutes, and forty times the memory
+_MOST_MARKS = 750_000  # tags in a part; a library needs at least half a kilobyte of memory for each
 _XML = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _OLD_FORMAT = b"\xd0\xcf\x11\xe0"  # Office before 2007, and encrypted documents
 # The dates of python-docx's and python-pptx's templates.
@@ -59,8 +59,7 @@ class Package:
         return root
 
     def relations(self, part: str = "") -> list[tuple[str, str]]:
-        """Returns the kind and name of each existing part that this part refers to. The name '' means the whole
-        package."""
+        """Returns the kind and name of each existing part that this part refers to. part: '' for the whole package."""
         folder, base = posixpath.split(part)
         listed = posixpath.join(folder, "_rels", f"{base}.rels")
         if not self.has(listed):
@@ -106,13 +105,13 @@ def _parse_xml(data: bytes) -> Any:
     """Returns the root element. The parser expands no entities and fetches nothing."""
     from lxml import etree
 
-    # Without `huge_tree` lxml refuses nesting below 256 levels, which bounds every walk over the tree.
+    # Without `huge_tree` lxml refuses more than 256 nested levels. This limit bounds every walk over the tree.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     return etree.fromstring(data, parser)
 
 
 def resolve_target(folder: str, target: str) -> str:
-    """Returns the part that an address refers to. The address is in a part in this folder."""
+    """Returns the part that an address refers to. folder: the folder of the part that contains the address."""
     path = unquote(target.partition("#")[0]).replace("\\", "/")
     return posixpath.normpath(path[1:] if path.startswith("/") else posixpath.join(folder, path))
 

@@ -23,7 +23,7 @@ _TAGS = {"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "table"
 _TAGS |= {"line-break": "br", "body": "body"}
 _NOT_TOLD = ""
 _DROPPED = {
-    "": "entities",  # no element, and no element's name
+    "": "entities",  # an entity is no element and has no name
     "image": "images",
     **dict.fromkeys(("object", "object-ole"), "embedded objects"),
     **dict.fromkeys(("hidden-text", "hidden-paragraph"), "hidden texts"),
@@ -35,7 +35,7 @@ _DROPPED = {
     "tracked-changes": "lists of changes",
 }
 _BLOCKS = frozenset("p h1 h2 h3 h4 h5 h6 figcaption table".split())
-_ABOVE = re.compile(r"super|\+?[1-9]\d*%")  # a text's position
+_ABOVE = re.compile(r"super|\+?[1-9]\d*%")  # the text positions of superscripts
 
 
 def read_odt(path: Path, name: str) -> Iterator[SourceDocument]:

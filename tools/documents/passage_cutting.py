@@ -33,7 +33,8 @@ def passage_pieces(text: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
 
 
 def pack_pieces(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple[int, int]]:
-    """Packs pieces into passages of about `words` words. Returns the first index and the end of each passage."""
+    """Packs pieces into passages of about `words` words. Returns the index of each passage's first piece, and the index
+    after its last piece."""
     lengths = [len(piece.split()) for piece in pieces]
     starts: list[int] = []
     for i, length in enumerate(lengths):
@@ -49,7 +50,7 @@ def join_pieces(pieces: Sequence[str]) -> str:
 
 
 def split_long_sentence(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
-    """Yields the sentence. A sentence that is too long is cut at words into parts."""
+    """Yields the sentence. If it is too long, yields its parts, cut between words."""
     every, longest = sentence.split(), max(words, _LONGEST_SENTENCE)
     for start in range(0, len(every), longest):
         yield " ".join(every[start : start + longest])
@@ -65,7 +66,7 @@ def cut_document(document: SourceDocument) -> list[PassageText]:
     speaker. A passage ends with its page unless a paragraph continues. Passages exclude headings, because a judge would
     take headings for claims. List items begin with a bullet. `tools.language.sentences` removes the bullet."""
     once: dict[tuple[str, str], PassageText] = {}
-    own = "" if document.title else document.author  # a message; its reports of other people are its author's words
+    own = "" if document.title else document.author  # an untitled document is a message, said by its author
     texts = (PassageText(text, speaker=own) for text in cut_passages(document.text))
     for passage in _block_passages(document) or texts:
         once.setdefault((passage.text, passage.speaker), passage)

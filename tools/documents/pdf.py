@@ -1,5 +1,5 @@
-"""Parses PDF: converts pages to blocks in reading order, without margins. Paragraphs continue over lines, columns and
-pages. Size and weight of the letters identify headings."""
+"""Parses PDF: converts pages to blocks in reading order, without running headers, footers and page numbers. Paragraphs
+continue over lines, columns and pages. The letters' size and weight identify headings."""
 
 import re
 from collections import Counter, defaultdict
@@ -31,7 +31,7 @@ _CAPTION = re.compile(
 _NOTE = re.compile(r"(?:\d{1,3}[.)]?|[*†‡§¶∗]{1,3})\s*(?=\S)")
 _SENTENCE_END = re.compile(r"[.!?:…][\"'”’)\]]*$")
 _LARGER, _SMALLER = 1.12, 0.93  # factors of the size of most of the text
-_ALIKE, _NEAR = 0.08, 0.25  # largest relative difference of sizes: of the same size; of a word in another font
+_ALIKE, _NEAR = 0.08, 0.25  # largest relative difference: between equal sizes; to a word in another font
 _INDENT = 0.8  # factor of the size of the text
 
 
@@ -72,7 +72,7 @@ def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int
             "unreadable characters": sum(sheet.unreadable for sheet in readable),
         }
     )
-    # The creation day counts, because 'ModDate' belongs to later handling.
+    # 'CreationDate' dates the text; 'ModDate' may come from later processing.
     day = re.sub(r"D:(\d{4})(\d\d)(\d\d).*", r"\1-\2-\3", said["CreationDate"])
     told = {"title": title_unless_junk(said["Title"], name), "author": said["Author"], "made": day}
     return document_of_blocks(name, blocks, {}, left_out, title, {"place": "PDF metadata", **told})
@@ -109,8 +109,8 @@ def _page_blocks(sheets: Sequence[PdfPage]) -> tuple[list[Block], Counter[str]]:
 def _without_margins(
     sheets: Sequence[PdfPage], body: float, left_out: Counter[str]
 ) -> Iterator[tuple[int, list[PdfLine]]]:
-    """Yields page numbers and lines, without tables of contents and lines that recur at page edges. A page keeps these
-    lines if it has no others."""
+    """Yields page numbers and lines. Removes lines of tables of contents, and lines that recur at page edges, unless a
+    page has no other lines."""
     pages: defaultdict[tuple[str, bool], set[int]] = defaultdict(set)  # by the output of `_margin_text`
     for sheet in sheets:
         for line in sheet.lines:
@@ -132,7 +132,8 @@ def _without_margins(
 
 
 def _margin_text(sheet: PdfPage, line: PdfLine, body: float) -> tuple[str, bool] | None:
-    """Returns a margin line's words without numbers, and whether the line is at the top; None for other lines."""
+    """Returns the words of a line in the margin, without numbers, and whether the line is at the top; None for other
+    lines."""
     depth = (line.base - sheet.top) / (sheet.bottom - sheet.top)
     # 'Chapter 2' in large letters is a heading.
     if _EDGE < depth < 1 - _EDGE or line.size > _LARGER * body or len(line.text) > _LONGEST_MARGIN:
@@ -141,12 +142,12 @@ def _margin_text(sheet: PdfPage, line: PdfLine, body: float) -> tuple[str, bool]
 
 
 def _line_groups(pages: Iterator[tuple[int, list[PdfLine]]], body: float) -> list[_LineGroup]:
-    """Groups lines into paragraphs, headings and tables. If a note, table or caption interrupts a paragraph, its block
-    follows the paragraph."""
+    """Groups lines into paragraphs, headings and tables. If a note, table or caption interrupts a paragraph, the
+    interrupting block follows the paragraph."""
     made: list[_LineGroup] = []
     text: _LineGroup | None = None
     for page, lines in pages:
-        part: _LineGroup | None = None  # of the line before, on this page
+        part: _LineGroup | None = None  # the group of the previous line on this page
         for i, line in enumerate(lines):
             # A table row has cells, and a neighbouring row has cells, too.
             table = _has_cells(line) and any(map(_has_cells, (*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2])))
@@ -169,7 +170,7 @@ def _line_groups(pages: Iterator[tuple[int, list[PdfLine]]], body: float) -> lis
 
 
 def _is_signature(lines: Sequence[PdfLine], i: int) -> bool:
-    """Whether a line is below the closing of a letter, near the page's end. Each of these lines is a block."""
+    """Whether a line is below the closing of a letter, near the page's end. Each such line becomes a block."""
     above = (line.text.strip() for line in lines[max(0, i - _SIGNED) : i])
     return len(lines) - i < _SIGNED and any(map(pattern("CLOSING").fullmatch, above))
 
@@ -188,7 +189,7 @@ def _begins_paragraph(lines: Sequence[PdfLine], i: int, body: float) -> bool:
     last, line = lines[i - 1], lines[i]
     size, down, shift = max(last.size, line.size), line.base - last.base, (line.left - last.left) / line.size
     if line.size == last.size >= _LARGER * body:
-        return not 0 < down < 1.6 * size  # a further line of a heading
+        return not 0 < down < 1.6 * size  # false for a further line of a heading
     small = line.text[:1].islower()
     ended = _has_room_left(lines, i - 1) or bool(_SENTENCE_END.search(last.text))
     # A word in another font may change the size of a line.
@@ -200,7 +201,7 @@ def _begins_paragraph(lines: Sequence[PdfLine], i: int, body: float) -> bool:
 
 
 def _has_room_left(lines: Sequence[PdfLine], i: int) -> bool:
-    """Whether the next line's first word would have fitted. If so, the author ended the line."""
+    """Whether the next line's first word would have fitted into this line. If so, the author ended the line."""
     line, following = lines[i], lines[i + 1]
     near = (other for other in lines[max(0, i - 2) : i + 4] if abs(other.size - line.size) <= _NEAR * line.size)
     edge = max(other.right for other in near if other.left < line.right and line.left < other.right)
@@ -209,7 +210,7 @@ def _has_room_left(lines: Sequence[PdfLine], i: int) -> bool:
 
 
 def _continues_paragraph(part: _LineGroup, line: PdfLine) -> bool:
-    """Whether a paragraph continues with the first line of another column or page. A byline never continues one."""
+    """Whether a paragraph continues with the first line of another column or page. A byline does not continue."""
     last = part.lines[-1]
     if len(part.lines) == 1 and any(read_byline([Block(last.text)]).values()):
         return False

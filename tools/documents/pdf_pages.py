@@ -20,10 +20,10 @@ from tools.language.lexicon import is_word
 
 CELL_GAP = "\t"  # separates words if the gap is wider than a space
 
-_HEAD = 1024  # first bytes, which must have the PDF signature
+_HEAD = 1024  # the PDF signature must be in these first bytes
 _LEAST_PICTURE = 36.0  # points; smaller images are bullets, rules or icons
 _BOLD = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "-bd")
-_WIDE_GAP, _SAME_LINE, _RAISED_SIZE = 1.2, 0.6, 0.82  # factors of the size
+_WIDE_GAP, _SAME_LINE, _RAISED_SIZE = 1.2, 0.6, 0.82  # factors of the letters' size
 _UNMAPPED = "\x00"
 _MANY_SIGNS, _MOSTLY, _FEWEST_WORDS, _FEW_KNOWN = 12, 0.75, 12, 0.1
 _HYPHENS = "\x02\ufffe"  # PDFium's marks for hyphens at line ends
@@ -78,8 +78,8 @@ class _Glyph(NamedTuple):
 
 
 def read_pdf_pages(file: Path | bytes, name: str, most: int | None) -> tuple[list[PdfPage], int, dict[str, str]]:
-    """Returns all or the first pages, the total number of pages, and metadata ('Title', 'Author', 'CreationDate').
-    Raises SourceError for an encrypted, damaged or false PDF, OSError for a missing file."""
+    """Returns all pages, or the first `most` pages; the total number of pages; and metadata ('Title', 'Author',
+    'CreationDate'). Raises SourceError if the file is encrypted, damaged or no PDF; OSError if the file is missing."""
     from pypdfium2 import PdfDocument, PdfiumError
     from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
@@ -126,8 +126,9 @@ def _read_page(page: Any, number: int) -> PdfPage:
 
 
 def _is_text(text: str, mapped: bool) -> bool:
-    """Whether a font's characters on a page form a text. Guessed characters must form English words. Mapped characters
-    fail in two cases only: as signs instead of letters, or as unknown words in no language ("zxx")."""
+    """Whether a font's characters on a page form a text. Characters that PDFium guesses must form English words.
+    Characters that the font maps to Unicode fail in two cases: most are signs instead of letters, or their words are
+    unknown and in no language ("zxx")."""
     signs, words = re.sub(r"[\x00-\x20]", "", text), re.findall(r"\b[A-Za-z]{4,}\b", text)
     if mapped and len(set(signs)) >= _MANY_SIGNS and sum(map(punctuation.count, signs)) > _MOSTLY * len(signs):
         return False
@@ -172,7 +173,7 @@ def _read_glyphs(raw: Any) -> Iterator[_Glyph]:
 
 
 def _upright(turn: int, x: float, y: float) -> tuple[float, float]:
-    """Returns a point's distance to the right and downwards after its text is turned upright."""
+    """Returns a point's coordinates (rightwards, downwards) after the text is turned upright."""
     return ((x, -y), (y, x), (-x, y), (-y, -x))[turn]
 
 
@@ -192,7 +193,7 @@ def _glyph_style(raw: Any, i: int) -> tuple[float, bool, int, str]:
 
 
 def _glyph_lines(glyphs: Sequence[_Glyph]) -> Iterator[list[_Glyph]]:
-    """Yields characters by lines. PDFium also ends a line after raised characters."""
+    """Yields the characters of each line. Joins the parts of a line that PDFium splits after raised characters."""
     run: list[_Glyph] = []
     for glyph in glyphs:
         if run and (glyph.turn != run[-1].turn or (glyph.before == "\n" and not _is_same_line(run[-1], glyph))):

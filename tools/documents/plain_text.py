@@ -15,9 +15,9 @@ from tools.language.person_names import is_organisation, pattern
 from tools.passages import Block, SourceDocument
 
 LIGATURES = dict(zip(range(0xFB00, 0xFB07), "ff fi fl ffi ffl st st".split(), strict=True))
-_BROKEN = re.compile(r"([^\W\d_]{1,100})[-‐\u00ad]$")  # bounded, because the time is quadratic
+_BROKEN = re.compile(r"([^\W\d_]{1,100})[-‐\u00ad]$")  # limited to 100 letters, because the search takes quadratic time
 _NEXT_WORD = re.compile(r"[^\W\d_]+")
-_TAIL_CHARACTERS = 102  # last characters that are searched
+_TAIL_CHARACTERS = 102  # number of last characters that are searched
 
 
 def join_lines(lines: Iterable[str]) -> str:
@@ -35,7 +35,8 @@ def join_lines(lines: Iterable[str]) -> str:
 
 
 def _has_hyphen(first: str, second: str) -> bool:
-    """Whether 'first-second' keeps its hyphen: the lexicon has it, a capital follows, or only its parts are words."""
+    """Whether 'first-second' keeps its hyphen: the lexicon has the hyphenated word, a capital follows, or the parts are
+    words but 'firstsecond' is not."""
     if not second[0].islower() or (first.isupper() and len(first) > 1) or is_word(f"{first}-{second}"):
         return True
     return not is_word(first + second) and min(len(first), len(second)) > 2 and is_word(first) and is_word(second)
@@ -50,10 +51,10 @@ _GAP = re.compile(r"\S\s{3,}\S")
 _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _LONGEST_TITLE = 14  # words
-_HEAD, _WIDEST = 20, 160  # lines of a head or signature; characters of such a line
-_SHORTEST_RULE, _SLOPPY = 3, 4  # characters: shortest underline; its largest difference from the heading's length
+_HEAD, _WIDEST = 20, 160  # most lines of a head or signature; most characters of such a line
+_SHORTEST_RULE, _SLOPPY = 3, 4  # characters: shortest underline; largest difference to the heading's length
 _NARROWEST, _LOOSE = 30, 6  # characters: least width of wrapped text; slack of a full line
-_FULL, _GOING = 0.7, 0.25  # least shares of a wrapped paragraph's lines: full lines; lines that begin within a sentence
+_FULL, _GOING = 0.7, 0.25  # least shares in a wrapped paragraph: full lines; lines that begin within a sentence
 # Markup of reStructuredText: explicit markup, options, and inline marks.
 _RST_MARKUP = (
     (re.compile(r"^ *(?:\.\. +\[[^\]\s]+\] *|\.\.(?:$| .*)|:[\w -]+:(?: .*)?$)", re.MULTILINE), ""),
@@ -79,7 +80,7 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
     text = separate_bylines(text)
     blocks = text_blocks(text, counts)
     if blocks and is_organisation(blocks[0].text) and _begins_with_title(text.lstrip().partition("\n")[2], blocks[1:]):
-        blocks[1] = replace(blocks[1], form="heading", level=1)  # the title below the name of the body
+        blocks[1] = replace(blocks[1], form="heading", level=1)  # the title is below the organisation's name
         return document_of_blocks(name, blocks, {"title": blocks[1].text}, counts)
     above = int(len(blocks) > 1 and is_dateline(blocks[0].text))
     body = text.lstrip().partition("\n")[2] if above else text
@@ -90,13 +91,13 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
 
 
 def separate_bylines(text: str) -> str:
-    """Puts empty lines around each byline in the head and around each name below a closing, so that each becomes a
-    block."""
+    """Puts empty lines around each byline in the head and around each name below a closing, so that each byline and
+    name becomes a block."""
     lines = text.split("\n")
     closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
     begun = next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines))
     told = [i for i, line in enumerate(lines[: min(begun, _HEAD)]) if 0 < len(line) <= _WIDEST and is_byline(line)]
-    told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # title and subtitle
+    told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # also the title and subtitle above
     names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
     apart = {*told, *(names if len(lines) - closing < _HEAD else ())}
     parted = [f"\n{line}\n" if i in apart and line.strip() else line for i, line in enumerate(lines)]
@@ -134,8 +135,8 @@ def _without_line_numbers(lines: list[str], left_out: Counter[str]) -> list[str]
 
 
 def _without_running_lines(text: str, left_out: Counter[str]) -> str:
-    """Removes the running lines of pages. Such lines recur or have a gap. If a sentence continues over a page end, its
-    paragraph continues, too."""
+    """Removes running headers and footers: lines that recur, or that have a wide gap. If a sentence continues over a
+    page end, joins the two parts of its paragraph."""
     pages = [page.strip("\n").split("\n") for page in text.split("\f")]
     shapes = Counter(shape for page in pages for shape in {_line_shape(page[0]), _line_shape(page[-1])})
     found: list[str] = []
@@ -151,10 +152,10 @@ def _without_running_lines(text: str, left_out: Counter[str]) -> str:
 
 
 def separate_records(text: str) -> str:
-    """Puts an empty line above each rule that separates records. Length tells the rules apart: an underline is about as
-    long as its heading, but all separators have the same length."""
+    """Puts an empty line above each rule that separates records. The length shows which rule is a separator: underlines
+    are about as long as their headings, but all separators are equally long."""
     lines = text.split("\n")
-    above: defaultdict[str, list[int]] = defaultdict(list)  # lengths of the lines above each kind of rule
+    above: defaultdict[str, list[int]] = defaultdict(list)  # lengths of the lines above each rule
     for before, line in pairwise(lines):
         if before.strip() and len(line.strip()) > _SHORTEST_RULE and _UNDERLINE.match(line):
             above[line.strip()].append(len(before.strip()))
@@ -169,7 +170,7 @@ def _line_shape(line: str) -> str:
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yields paragraphs: the lines between empty lines, without marks of quoted mail."""
+    """Yields paragraphs: the lines between empty lines, without the marks ('>') of quoted mail."""
     chunk: list[str] = []
     for line in (*lines, ""):
         bare = _QUOTED.sub("", line) if line.lstrip().startswith(">") else line
@@ -181,7 +182,7 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _paragraph_blocks(chunk: list[str]) -> Iterator[Block]:
-    """Yields the blocks of adjacent lines. Lines without letters and digits are rules."""
+    """Yields the blocks of adjacent lines. Drops lines without letters and digits, because they are rules."""
     alone = len(chunk) == 1
     part: list[str] = []
     for i, line in enumerate(chunk):
@@ -233,8 +234,8 @@ def _body_blocks(lines: Sequence[str]) -> Iterator[Block]:
 
 
 def _is_heading_of(lines: Sequence[str], begin: int) -> bool:
-    """Whether a numbered first line is the heading of the lines below. A heading ends no sentence although another word
-    had room, and the lines below begin a sentence."""
+    """Whether a numbered first line is the heading of the lines below. A heading has no sentence end, its line has room
+    for another word, and the lines below begin with a capital."""
     title, *below = lines
     room = max(map(len, lines)) - _LOOSE - len(title) if below else 0
     numbered = title[:begin].strip(" (.)").isdigit() and len(title[begin:].split()) <= _LONGEST_TITLE
@@ -244,7 +245,7 @@ def _is_heading_of(lines: Sequence[str], begin: int) -> bool:
 
 
 def _turn_starts(lines: Sequence[str]) -> list[int]:
-    """Returns the lines that begin a speaker's turn, or that begin the words below a speaker's name."""
+    """Returns the numbers of the lines that begin a speaker's turn, or the speech below a speaker's name."""
     found: set[int] = set()
     for i, line in enumerate(map(str.strip, lines)):
         ended = i == 0 or i in found or lines[i - 1].rstrip()[-1:] in '.!?…"”’)]:'
@@ -254,13 +255,14 @@ def _turn_starts(lines: Sequence[str]) -> list[int]:
         elif ended and len(line) <= 140:
             named = any(pattern(kind).fullmatch(line) for kind in ("quoted", "stamp")) or pattern("BEARER").search(line)
             found |= {i, i + 1} if named else set()
-    if found:  # asides between turns
+    if found:  # also asides between turns
         found |= {i for i, line in enumerate(lines) if pattern("ASIDE").fullmatch(line.strip())}
     return sorted(found & set(range(1, len(lines))))
 
 
 def _is_wrapped(lines: Sequence[str]) -> bool:
-    """Whether each line ends because the next word had no room. In verses and lists, lines begin with capitals."""
+    """Whether most lines end because the next word had no room, unlike in verses and lists, whose lines begin with
+    capitals."""
     indent = min(len(line) - len(line.lstrip()) for line in lines)
     margin = max(map(len, lines)) - indent
     pairs = list(pairwise(lines))

@@ -19,7 +19,7 @@ from tools.documents.document import ColumnNames, ReaderOutput, output_to_json, 
 from tools.documents.readers import read_file
 from tools.errors import ReaderFailedError, SourceError
 
-_MOST_REUSABLE_BYTES = 200 << 20  # a process that still holds more memory is not reused
+_MOST_REUSABLE_BYTES = 200 << 20  # a process that uses more memory after a file is not reused
 
 
 def serve(read: Callable[[dict[str, Any]], Iterator[ReaderOutput]]) -> None:
@@ -37,7 +37,7 @@ def serve(read: Callable[[dict[str, Any]], Iterator[ReaderOutput]]) -> None:
 
 
 def _answer(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[ReaderOutput]], request: dict[str, Any]) -> Any:
-    """Writes each output as a line. Returns the fields of the last line. They say how the reading ended."""
+    """Writes each output as a line. Returns the fields of the last line, which say how the reading ended."""
     try:
         for each in read(request):
             _write_line(out, output_to_json(each))
@@ -64,7 +64,7 @@ def _write_line(out: IO[bytes], told: dict[str, Any]) -> None:
 
 
 def _read_requests(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]]") -> None:
-    """Queues requests. The end of stdin means that the parent is gone, so this process then kills itself and its
+    """Queues requests. Stdin ends when the parent process has ended. This process then kills itself and its
     children."""
     for line in requests:
         taken.put(json.loads(line))
@@ -74,7 +74,8 @@ def _read_requests(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]
 
 
 def _memory_in_use() -> int:
-    """Returns the bytes of this process's data; 0 where /proc is missing. They reduce the memory for the next file."""
+    """Returns the bytes of this process's data; 0 if /proc is missing. The next file can use only the rest of the
+    memory limit."""
     try:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
     except OSError:  # not Linux
@@ -90,7 +91,7 @@ def _set_limits(seconds: float, megabytes: float) -> None:
     for limit, most in ((RLIMIT_CPU, time.process_time() + seconds), (RLIMIT_DATA, megabytes * 2**20)):
         _, hard = getrlimit(limit)
         finite = [math.ceil(each) for each in (most, hard) if each not in (math.inf, RLIM_INFINITY)]
-        setrlimit(limit, (min(finite, default=RLIM_INFINITY), hard))  # the soft limit, which can be raised
+        setrlimit(limit, (min(finite, default=RLIM_INFINITY), hard))  # the soft limit, to raise it later
 
 
 def read_request(request: dict[str, Any]) -> Iterator[ReaderOutput]:

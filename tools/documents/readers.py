@@ -44,7 +44,7 @@ def read_file(path: Path, name: str, columns: ColumnNames = GUESSED_COLUMNS) -> 
 
 
 def _read_text(path: Path, name: str) -> ReaderOutputs:
-    """Parses subtitles, mail or plain text. The beginning of the text shows the format."""
+    """Parses subtitles, mail or plain text. The text's beginning decides the format."""
     found = read_decoded(path, name)
     if (subtitles := subtitles_document(found.text, name, found.left_out)) is not None:
         yield subtitles
@@ -72,5 +72,5 @@ READERS: dict[str, Callable[..., ReaderOutputs]] = {
     **dict.fromkeys(_TABLE_ENDINGS, read_rows),
 }
 
-# File endings to look for in folders. A .json file in a folder mostly belongs to a program.
+# File endings to look for in folders. Not .json, because most .json files in folders belong to programs.
 FOLDER_ENDINGS = tuple(ending for ending in READERS if ending != ".json")

@@ -48,13 +48,13 @@ def _plain(text: str) -> str:
     from striprtf.striprtf import rtf_to_text
 
     found = str(rtf_to_text(text, errors="replace"))  # type: ignore[no-untyped-call]
-    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # surrogate pairs in two escapes
+    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogate pairs from two escapes
 
 
 def _visible(text: str) -> str:
     """Removes hidden and deleted text."""
-    text = re.sub(r"\\field(?![a-z])", "", text)  # else striprtf adds link addresses
-    text = re.sub(r"\\(?:line|lbr|page|column)(?![a-z])", r"\\tab", text)  # the paragraph goes on
+    text = re.sub(r"\\field(?![a-z])", "", text)  # otherwise striprtf writes out link addresses
+    text = re.sub(r"\\(?:line|lbr|page|column)(?![a-z])", r"\\tab", text)  # these do not end a paragraph
     return _UNSEEN.sub(r"\1\\comment ", text)
 
 

@@ -1,6 +1,5 @@
 """Runs parsers in separate processes with limits on time, memory and output. A hostile file may make its parser loop,
-fill the memory or crash. Each such failure becomes a problem of this file only. Processes start on demand and are
-reused."""
+fill the memory or crash. Such a failure affects this file only. Processes start on demand and are reused."""
 
 import asyncio
 import atexit
@@ -32,7 +31,7 @@ from tools.passages import SourceDocument
 @dataclass(frozen=True, slots=True)
 class ReaderLimits:
     """Limits for parsing one file. seconds: processor time; the wall-clock limit is three times as long. megabytes:
-    memory. output: bytes of the result. advice: what the user can do about a file over the limits. more_time,
+    memory. output: bytes of the result. advice: what the user can do if a file exceeds the limits. more_time,
     more_memory: hints for raising the limits."""
 
     seconds: float = 30.0
@@ -61,15 +60,15 @@ DEFAULT_LIMITS = ReaderLimits()
 
 
 T = TypeVar("T")
-IsCancelled = Callable[[], bool]  # such as an event's `is_set`; called ten times a second. `bool` never cancels.
+IsCancelled = Callable[[], bool]  # such as an event's `is_set`; called ten times a second. `bool()` is always False
 _POOLS: "weakref.WeakSet[ReaderPool]" = weakref.WeakSet()
 _START_SECONDS = 60.0  # time for a process to load its modules
-_WALL_CLOCK_FACTOR = 3.0  # wall-clock seconds for each of processor time
+_WALL_CLOCK_FACTOR = 3.0  # wall-clock seconds per second of processor time
 _PIPE_BYTES = 1 << 20
 _NO_START = "cannot be read, because the reader process does not start"
-_OUTPUT_RATIO = 16  # output bytes for each input byte: a short row is a whole document
-_POLL_SECONDS = 0.1  # between checks for cancellation
-# Reserves less memory for threads. `-P` restricts imports to Steelman and installed packages.
+_OUTPUT_RATIO = 16  # output bytes for each input byte, because even a short row becomes a whole document
+_POLL_SECONDS = 0.1  # seconds between checks for cancellation
+# The first two reserve less memory for threads. With `-P`, imports find only Steelman and installed packages.
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
 # Environment variables that a reader process receives. Keys of services are not among them.
 _PASSED_VARIABLES = frozenset("PATH HOME LANG LANGUAGE TZ TMPDIR TEMP TMP LD_LIBRARY_PATH".split())
@@ -90,7 +89,7 @@ def read_in_process(
     limits: ReaderLimits = DEFAULT_LIMITS,
     is_cancelled: IsCancelled = bool,
 ) -> Iterator[SourceDocument]:
-    """Yields the documents of `read_file`, which runs in a reader process. Use this function for every foreign file.
+    """Yields the documents of `read_file`, which runs in a reader process. Use this function for every untrusted file.
     Raises SourceError for an unreadable file, for a reached limit and for a reader process that ends. Raises
     ReadingCancelledError."""
     request = {"path": str(path.absolute()), "name": name, "columns": asdict(columns)}
@@ -121,7 +120,7 @@ class ReaderPool:
     def __init__(self, module: str, at_once: int) -> None:
         self._module = module
         self._threads = ThreadPoolExecutor(at_once, module, lower_priority)
-        self._turns: queue.LifoQueue[_ReaderProcess | None] = queue.LifoQueue()  # each with an idle process or None
+        self._turns: queue.LifoQueue[_ReaderProcess | None] = queue.LifoQueue()  # idle processes; None: start one
         self._reading: set[_ReaderProcess] = set()
         for _ in range(at_once):
             self._turns.put(None)
@@ -186,7 +185,7 @@ class ReaderPool:
 
 class _ReaderProcess:
     """A process that runs a reader module, with pipes for requests and outputs. The process has its own process group.
-    So Ctrl-C does not reach the process, and its children end together with it."""
+    So Ctrl-C does not reach the process, and `kill` also ends the process's children."""
 
     def __init__(self, module: str) -> None:
         """Raises OSError if the system cannot start another process."""
@@ -230,7 +229,7 @@ class _ReaderProcess:
                 line = self._line(seconds + self._start_seconds, left, is_cancelled)
                 said = dict(json.loads(line))
                 found = None if "end" in said else output_from_json(said)
-                # Only the process's time counts, not the consumer's time.
+                # The limit counts the process's time, not the consumer's time.
                 seconds -= max(0.0, time.monotonic() - began - self._start_seconds)
                 self._start_seconds, left = 0.0, left - len(line)
                 if found is not None:
@@ -253,8 +252,8 @@ class _ReaderProcess:
             raise limits.ended(name, 0) from exc
 
     def _line(self, seconds: float, most: int, is_cancelled: IsCancelled) -> bytes:
-        """Returns the next line. Raises TimeoutError, OverflowError for more than `most` bytes, EOFError if the
-        process has ended, ReadingCancelledError."""
+        """Returns the next line. Raises TimeoutError after `seconds`, OverflowError for more than `most` bytes,
+        EOFError if the process has ended, and ReadingCancelledError."""
         assert self._process.stdout
         pipe, end = self._process.stdout.fileno(), time.monotonic() + seconds
         poll = select.poll()
@@ -282,7 +281,7 @@ class _ReaderProcess:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def _status(self) -> int:
-        """Returns the exit status of an ended process, or the negative number of its signal."""
+        """Returns the exit status of an ended process, or the negative number of the signal that ended the process."""
         try:
             return self._process.wait(1.0)
         except subprocess.TimeoutExpired:  # the process closed its output but still runs

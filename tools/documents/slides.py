@@ -25,7 +25,7 @@ def read_pptx(path: Path, name: str) -> Iterator[SourceDocument]:
             raise ValueError("it is of the strict form, save it as a usual presentation and ingest that")
         try:
             blocks = list(_blocks(Presentation(str(path)), left_out))
-        except (PythonPptxError, AttributeError, TypeError) as exc:  # python-pptx does not expect them
+        except (PythonPptxError, AttributeError, TypeError) as exc:  # python-pptx raises them for damaged files
             raise ValueError(str(exc)) from exc
         properties = package.properties()
     yield document_of_blocks(name, blocks, {}, left_out, file_title(name), properties)
@@ -75,7 +75,8 @@ def _text(shape: Any, left_out: Counter[str]) -> Iterator[Block]:
 
 
 def _form(paragraph: Any, place: str) -> BlockForm:
-    """Text placeholders have bullets unless a paragraph says otherwise. Text boxes have no bullets."""
+    """Returns 'item' for a paragraph with a bullet. Placeholders for text have bullets unless a paragraph turns them
+    off. Text boxes have bullets only if a paragraph sets one."""
     properties = find_child(paragraph._p, "pPr")
     said = {local_name(each) for each in properties} if properties is not None else set()
     bullets = said & {"buChar", "buAutoNum", "buBlip"} or (place in ("text", "body", "obj") and "buNone" not in said)
@@ -83,7 +84,7 @@ def _form(paragraph: Any, place: str) -> BlockForm:
 
 
 def _table(table: Any) -> Iterator[Block]:
-    above: dict[int, str] = {}  # by column; a merged cell is repeated in each of its rows
+    above: dict[int, str] = {}  # the last cell of each column; repeats merged cells in each row
     rows = []
     for row in table.rows:
         cells = [(at, cell) for at, cell in enumerate(row.cells) if not cell._tc.hMerge]

@@ -1,6 +1,7 @@
 """Finds the speaker of each block in minutes, hearings, interviews, plays, letters pages, chats and threads. A block
-may begin with a label or consist of a label. Labels of one shape are speaker tags if they name people, recur, and
-spoken text follows. The patterns are in `tools/language/conventions.toml`."""
+may begin with a label or consist of a label. A label's shape is its form, such as 'Name:' or 'NAME'. The labels of one
+shape are speaker tags if they name people, recur, and precede spoken text. The patterns are in
+`tools/language/conventions.toml`."""
 
 import re
 from collections import Counter, deque
@@ -31,7 +32,7 @@ from tools.passages import PROBABLY, Block
 # Speaker tags
 
 SHORT_BLOCK = 140  # most characters of a block that may contain only a name and a time
-_BLOCKS, _SEARCHED, _MOST_NAMES = 4_000, 400_000, 200  # most blocks, characters and compared names of a document
+_BLOCKS, _SEARCHED, _MOST_NAMES = 4_000, 400_000, 200  # most blocks, characters and compared names per document
 _FREE_SHAPES = ("chat", "stamp", "quoted", "signed", "initials")  # shapes whose labels need not be personal names
 _LABEL_SIGNS = " ~@*#<>•·–—-|,:\u200e"  # signs around a label
 
@@ -59,7 +60,7 @@ def find_speaker_tags(blocks: Sequence[Block], sides: Mapping[str, str], names: 
 
 
 def transcript_turns(block: Block, left_out: Counter[str]) -> Iterator[Block]:
-    """If a table is a transcript, yields its rows, each with its speaker. Yields any other block unchanged."""
+    """If a table is a transcript, yields each row as a block with its speaker. Yields any other block unchanged."""
     rows = [row.split(" | ") for row in block.text.split("\n")] if block.form == "table" else [[]]
     if lines := _numbered_lines(rows):
         yield from (replace(block, text=text, form="paragraph") for text in lines)
@@ -83,8 +84,8 @@ def transcript_turns(block: Block, left_out: Counter[str]) -> Iterator[Block]:
 
 
 def _numbered_lines(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the turns of a transcript with numbered lines, without the numbers. Returns an empty list for other
-    blocks."""
+    """Returns the turns of a transcript whose lines are numbered. Leaves out the numbers. Returns an empty list for
+    other blocks."""
     numbers = [row[0] if len(row) == 2 else "" for row in rows]
     counted = len(rows) > 2 and all(
         n.isdecimal() and len(n) < 5 and n in ("1", str(int(before) + 1)) for before, n in pairwise(["0", *numbers])
@@ -150,7 +151,7 @@ def _tag_of_match(found: re.Match[str], shape: str, names: SpeakerNames) -> Spea
 def _label(text: str) -> str:
     """Returns the name in a label without signs, roles, times and post counts."""
     who, member = pattern("MEMBER").subn("", text.strip(_LABEL_SIGNS))
-    if member and " " in who and not is_name(last := who.split()[-1]) and is_word(last):  # a rank
+    if member and " " in who and not is_name(last := who.split()[-1]) and is_word(last):  # a member's rank
         who = who.rpartition(" ")[0]
     for _ in range(5):
         before, who = who, pattern("AFTER_LABEL").sub("", who).rstrip(_LABEL_SIGNS)
@@ -180,18 +181,18 @@ def _label_fits_shape(tag: SpeakerTag, count: int, names: SpeakerNames) -> bool:
 
 
 def _is_known(who: str, names: SpeakerNames) -> bool:
-    """Whether a label surely names a person: the label itself shows this, or the document's text."""
+    """Whether the label itself, or the document's text, shows that the label names a person."""
     return is_surely_person(who) or (who[:1].isupper() and " " not in who and _is_explained(who, names))
 
 
 def _is_explained(who: str, names: SpeakerNames) -> bool:
     full = names.full(who)
-    odd = full.endswith(f" ({who})") and not is_word(full.split()[0].lower())  # the first name is in no list
+    odd = full.endswith(f" ({who})") and not is_word(full.split()[0].lower())  # the lexicon lacks the first name
     return not pattern("TITLE").fullmatch(ordinary_case(who)) and (odd or is_person(full))
 
 
 def _confirmed(blocks: Sequence[Block], tags: Tags, names: SpeakerNames) -> list[SpeakerTag | None]:
-    """Returns the tags whose shape is confirmed by their labels and the text after them."""
+    """Returns the tags whose shape is confirmed: the labels and the text after them show that people speak."""
     counts = Counter(tag._replace(said="") for tag in tags if tag)
     fit = {tag for tag, count in counts.items() if _label_fits_shape(tag, count, names)}
     kept = [tag if tag and tag._replace(said="") in fit else None for tag in tags]
@@ -217,8 +218,8 @@ def _confirmed(blocks: Sequence[Block], tags: Tags, names: SpeakerNames) -> list
 
 
 def _doubtful_tag(tag: SpeakerTag, likely: bool) -> SpeakerTag | None:
-    """Returns a tag for a label that resembles the document's tags. A likely name begins with `PROBABLY`. An unlikely
-    name is left empty, which ends the turn."""
+    """Returns a tag for a label that resembles the document's tags. Puts `PROBABLY` before a likely name. Leaves an
+    unlikely name empty, so that the tag ends the turn."""
     words = tag.who.split()
     if not (tag.said or tag.shape == "alone") or (len(words) > 3 and not any(w[0].isupper() for w in words[1:])):
         return None
@@ -227,9 +228,9 @@ def _doubtful_tag(tag: SpeakerTag, likely: bool) -> SpeakerTag | None:
 
 
 def _is_confirmed(shape: str, turns: Sequence[tuple[str, str]], text: str, names: SpeakerNames) -> bool:
-    """Whether labels of a shape are speaker tags: they recur or are all known, and speech follows."""
+    """Whether labels of a shape are speaker tags: they recur or all are known names, and speech follows them."""
     labels = Counter(who for who, _ in turns)
-    if shape == "quoting":  # only if other tags have the same label
+    if shape == "quoting":  # confirmed only by other tags with the same label
         return False
     if shape in ("signed", "quoted") or len(turns) < (2 if shape in (*_FREE_SHAPES, "alone") else 3):
         return shape in ("signed", "quoted")
@@ -239,14 +240,14 @@ def _is_confirmed(shape: str, turns: Sequence[tuple[str, str]], text: str, names
     about = sum(said.startswith(("He ", "She ", who.split()[0], who.split()[-1])) for who, said in turns)
     if shape in ("chat", "stamp"):
         return shape == "chat" or listed or personal >= 0.3 or max(labels.values()) > 1 < len(labels)
-    telling = shape == "alone" and (about * 3 >= len(turns) or personal < 0.3)  # pieces about people
+    telling = shape == "alone" and (about * 3 >= len(turns) or personal < 0.3)  # text about the people, not by them
     return len(labels) > 1 and known and personal >= 0.2 and not telling
 
 
 def _interview_tags(blocks: Sequence[Block], read: Tags, tags: Tags, known: Mapping[str, str]) -> Tags:
-    """Adds tags for the bold questions of an interview and for their answers. read: the tags before confirmation. A
-    label that occurs once names the speaker of its side (questions or answers). known: the output of
-    `_interview_sides`."""
+    """Adds tags for the bold questions of an interview and for their answers. read: the tags before confirmation. If
+    only the first of all questions has a label, the label names the speaker of all questions; the same holds for
+    answers. known: the output of `_interview_sides`."""
     plain = [b.form == "paragraph" and not (b.speaker or tag) for b, tag in zip(blocks, tags, strict=True)]
     asked = bold = {i for i, b in enumerate(blocks) if plain[i] and b.bold and b.bold == len(b.text)}
     if not asked and any(pattern(p).search(b.text) for b in blocks[:3] for p in ("INTERVIEW", "INTERVIEWED")):
@@ -254,7 +255,7 @@ def _interview_tags(blocks: Sequence[Block], read: Tags, tags: Tags, known: Mapp
         asked = {i for i, b in enumerate(blocks) if plain[i] and b.text.endswith("?") and len(b.text) < 200}
     begin = min((i for i in asked if blocks[i].text.endswith("?")), default=len(blocks))
     while begin - 2 in asked and begin - 1 not in asked and pattern("OF_SELF").search(blocks[begin - 1].text):
-        begin -= 2  # the interviewer's question is a statement
+        begin -= 2  # the interviewer may begin with a statement
     answered = {i for i in range(begin + 1, len(blocks)) if i - 1 in asked and i not in asked and plain[i]}
     personal = sum(bool(pattern("OF_SELF").search(blocks[i].text)) for i in answered)
     if len(answered) < 2 or personal * 3 < len(answered):
@@ -263,14 +264,14 @@ def _interview_tags(blocks: Sequence[Block], read: Tags, tags: Tags, known: Mapp
     labelled = {i: tag for i, tag in enumerate(read) if tag and tag.said and may_be_name(tag.who)}
     sides = _sides(answered, labelled, who or UNNAMED) | _sides({i for i in asked if i >= begin}, labelled, by)
     for i in set() if bold else {i for i in range(begin, max(asked)) if plain[i]} - sides.keys():
-        sides[i] = PROBABLY + who if who and pattern("OF_SELF").search(blocks[i].text) else UNNAMED  # or a question
+        sides[i] = PROBABLY + who if who and pattern("OF_SELF").search(blocks[i].text) else UNNAMED  # may be a question
     said = {i: labelled[i].said if i in labelled else blocks[i].text for i in sides}
     return [SpeakerTag(sides[i], said[i], "asked") if i in sides else tag for i, tag in enumerate(tags)]
 
 
 def _interview_sides(title: str, author: str, blocks: Sequence[Block], names: SpeakerNames) -> dict[str, str]:
-    """Returns who asks ('Q') and who answers ('A'); '' in doubt. The evidence is the title, the author and the text
-    above the first question."""
+    """Returns who asks ('Q') and who answers ('A') according to the title, the author and the text above the first
+    question; '' if doubtful."""
     first = next((i for i, b in enumerate(blocks) if i and b.text.endswith("?")), 0)
     lead = [title, *(b.text for b in blocks[: min(first, _LONGEST_LEAD)])]
     bylines = [pattern("BYLINE").search(text) if len(text) < SHORT_BLOCK else None for text in lead]
@@ -304,8 +305,8 @@ def _is_among(name: str, people: Iterable[str]) -> bool:
 
 
 def _sides(places: set[int], labelled: dict[int, SpeakerTag], who: str) -> dict[int, str]:
-    """Returns the speaker of each question or answer. A second label makes the speakers of the other blocks
-    uncertain."""
+    """Returns the speaker of each question or answer. If a question or answer after the first has a label, the speakers
+    of those without a label are uncertain."""
     sure = not any(i in labelled for i in sorted(places)[1:])
     found = {}
     for i in sorted(places):
@@ -317,14 +318,14 @@ def _sides(places: set[int], labelled: dict[int, SpeakerTag], who: str) -> dict[
 # Turns
 
 _LONGEST_LEAD = 6  # blocks above the first question of an interview
-_COMPARED_POSTS, _SHORTEST_QUOTATION = 40, 12  # most blocks that a post may quote; characters of a quotation
-_LEAST_SIGNED = 2  # fewest blocks that end with their writers' names
+_COMPARED_POSTS, _SHORTEST_QUOTATION = 40, 12  # most earlier blocks compared with a post; shortest quotation
+_LEAST_SIGNED = 2  # fewest blocks with their writers' names
 _MOST_SILENT_BLOCKS = 3  # most blocks of a turn without a sign of speech
 
 
 def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = "", author: str = "") -> list[Block]:
     """Returns the blocks with their speakers, without tags and times. Keeps speakers that are already set. Counts and
-    drops system messages of chats. title, author: the document's title and author. They may name the people of an
+    drops system messages of chats. title, author: the document's title and author. Both may name the people of an
     interview."""
     blocks = _speakers_of_signed_posts(list(_speakers_of_mail_thread(blocks)))
     names = SpeakerNames(b.text for b in blocks)
@@ -342,7 +343,7 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = 
 def _speakers_of_mail_thread(blocks: Sequence[Block]) -> Iterator[Block]:
     """Assigns each message of a printed mail thread to the sender named above it."""
     heads = [list(pattern("PRINTED").finditer(b.text)) for b in blocks]
-    forms: dict[str, list[str]] = {}  # words before each address; the first words may belong to earlier text
+    forms: dict[str, list[str]] = {}  # words before each mail address; the first ones may belong to earlier text
     for block in blocks if any(heads) else ():
         for form in pattern("ADDRESSED").finditer(block.text):
             forms.setdefault(form["mail"], []).append(form["who"])
@@ -364,7 +365,8 @@ def _speakers_of_mail_thread(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def _speakers_of_signed_posts(blocks: list[Block]) -> list[Block]:
-    """Assigns posts to the name and time at their ends, as on a wiki's talk page. Several posts must be signed."""
+    """Assigns each post to the name that ends the post together with a time, as on a wiki's talk page. Does nothing if
+    only one post is signed."""
     ends = [pattern("SIGNED_AT").search(b.text) if b.form in ("paragraph", "item") else None for b in blocks]
     if sum(bool(end and is_handle(end["who"])) for end in ends) < _LEAST_SIGNED:
         return blocks
@@ -377,7 +379,8 @@ def _speakers_of_signed_posts(blocks: list[Block]) -> list[Block]:
 
 
 def _inline_label(labels: Iterable[str]) -> re.Pattern[str]:
-    """Returns the pattern of a known or titled label after a sentence: 'We pay. Cllr Roe: We do.'"""
+    """Returns a pattern that finds a label after a sentence ('We pay. Cllr Roe: We do.'). The label is known, or a name
+    with a title."""
     known = [re.escape(label) for label in sorted(labels, key=len, reverse=True)[:_MOST_NAMES]]
     titled = rf"{source('TITLES')}(?:{source('WORD')} ?){{1,3}}"
     return re.compile(rf"(?<=[.!?”\"’]) ({'|'.join([*known, titled])}): (?=\S)")
@@ -395,11 +398,11 @@ class _TurnTracker:
         self._initialled = any(map(pattern("INITIALS").fullmatch, self._labels))
         self._stamped = any(tag.shape in ("chat", "stamp") for tag in tags if tag)
         self._who = self._shape = self._quoting = ""
-        self._posted = deque[tuple[str, str]](maxlen=_COMPARED_POSTS)  # the last posts and their writers
-        self._silent, self._aside, self._far = True, False, 0  # the turn has no text yet; blocks since speech
+        self._posted = deque[tuple[str, str]](maxlen=_COMPARED_POSTS)  # the last posts' texts and writers
+        self._silent, self._aside, self._far = True, False, 0  # no text yet; after an aside; blocks since speech
         self._reports = reports  # in minutes, a block without a label may report another person
         self._known, self._sides = sides, {**sides}  # who asks or examines, and who answers
-        answers = [tag.said for tag in tags if tag and tag.who == "A"]  # in a FAQ, few say 'I'
+        answers = [tag.said for tag in tags if tag and tag.who == "A"]  # in a FAQ, few answers say 'I'
         self._personal = 3 * sum(bool(pattern("OF_SELF").search(said)) for said in answers) >= len(answers) > 0
         self._inline = _inline_label(self._labels)
 
@@ -428,8 +431,8 @@ class _TurnTracker:
         yield tag
 
     def _side(self, label: str) -> str:
-        """Returns the person that a label stands for; `UNNAMED` for an unknown person who answers. Questions and
-        answers that nobody speaks, as in a FAQ, have no names."""
+        """Returns the person that a label such as 'Q' stands for; `UNNAMED` for an unknown person who answers; '' for
+        questions and answers without speakers, as in a FAQ."""
         asked = self._sides["A"]
         if label not in self._sides or self._sides[label] or "Witness" in asked:
             return self._sides.get(label, label)
@@ -523,7 +526,7 @@ class _TurnTracker:
 
 
 def _speakers_of_letters(blocks: Sequence[Block]) -> list[Block]:
-    """Assigns each letter of a letters page, from its salutation to the name below it."""
+    """Assigns each letter of a letters page, from the salutation on, to the name below the letter."""
     found, start = list(blocks), 0
     opens = [not b.speaker and bool(pattern("SALUTATION").match(b.text)) for b in found]
     titled = any(pattern("LETTERS").search(b.text) for b in found[:3] if len(b.text) < SHORT_BLOCK)
@@ -547,8 +550,8 @@ def _speakers_of_letters(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
-    """Assigns blocks to the writer in the heading above ('No, says Una'). Several headings of one level must name a
-    writer."""
+    """Assigns blocks to the writer in the heading above ('No, says Una'). Does so only if several headings of one level
+    name writers."""
     named = [pattern("HEADED").search(b.text) if b.form == "heading" else None for b in blocks]
     whose = [who if m and (is_surely_person(who := m["who"]) or is_handle(who)) else "" for m in named]
     levels = Counter(b.level for b, who in zip(blocks, whose, strict=True) if who)
@@ -612,13 +615,13 @@ def _speakers_of_minutes(blocks: Iterable[Block], names: SpeakerNames) -> Iterat
                 now = (who if part else before) or subject
             elif told or pattern("NARRATION").search(sentence) or pattern("LABEL").match(sentence):
                 now = names.full(told) if told and not pattern("INDEFINITE").match(told) else ""
-                now = told if now.casefold() == told.casefold() else now  # 'PTA'
+                now = told if now.casefold() == told.casefold() else now  # keeps 'PTA' in capitals
             label, _, rest = sentence.partition(": ")
             named = _label(pattern("ITEM").sub("", label))
             if not told and may_be_name(named) and pattern("OF_US").search(rest):
                 titled = pattern("TITLED").match(f"{named} ") or pattern("ROLE").fullmatch(named)
                 now, sentence = (names.full(named), rest) if titled else (PROBABLY + names.full(named), sentence)
-            if not told and known:  # a new subject with an unknown verb
+            if not told and known:  # a new person, but an unknown verb
                 now = PROBABLY + other if pattern("TELLING").search(sentence) else ""
             if part and now != who:
                 yield replace(block, text=" ".join(part), speaker=who, bold=0)

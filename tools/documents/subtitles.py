@@ -1,5 +1,5 @@
-"""Parses subtitles (WebVTT, SubRip, YouTube transcripts) into the turns of their speakers. The files may be saved as
-text."""
+"""Parses subtitles (WebVTT, SubRip, YouTube transcripts) into the turns of their speakers. Also recognises subtitles in
+a text file."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ from tools.documents.document import document_of_blocks, file_title
 from tools.passages import PROBABLY, Block, SourceDocument
 
 _TIME = r"((?:\d{1,3}:)?\d\d?):\d\d"  # the group holds hours and minutes
-# The times of a cue, and its name above. A name is a number, or any line after an empty line.
+# A cue's times, and the cue's name above the times: a number, or any line after an empty line.
 _CUE = re.compile(rf"(?:(?<=\n\n).{{1,200}}\n|^ *\d+\n)?^[ \[]*{_TIME}[.,\d]* *--> *\d[\d:.,]+(?:\]|.*)", re.MULTILINE)
 _STAMP = re.compile(rf"^\W?{_TIME}[\])]?(?! *-->)\s+", re.MULTILINE)
 _CAPTION = re.compile(rf"^\[([^\[\]\n]{{1,60}})\] {_TIME}$", re.MULTILINE)  # as Zoom saves them
@@ -25,17 +25,17 @@ _NO_SPEECH = re.compile(
     r"|\A(?:subtitle|caption)[^\n]{0,40} by [^\n]{0,80}\Z",
     re.IGNORECASE | re.MULTILINE,
 )
-# The mark of a line's voice, or a dash or arrows for another speaker, and the words.
+# Groups: the line's voice (the speaker's name); a dash or arrows, which mark a new speaker; the words.
 _TURN = re.compile(r"(?:(.*)\t)?\s*(>{2,3}|[-–—](?=\s|[A-Z\"“‘]))?\s*(.*)")
 _TAGGED = re.compile(r"[^:?!]{1,60}:\s")  # `tools.documents.speakers` decides which marks are names
 _ENDED = re.compile(r"[.?!…][\"'”’)\]]*$")
-_SECTION_MINUTES = 5  # minutes below each heading with the time
+_SECTION_MINUTES = 5  # minutes between headings with the time
 
-_SpokenLine = tuple[int, bool, str, str, str]  # section, whether it is the first of its cue, groups of `_TURN`
+_SpokenLine = tuple[int, bool, str, str, str]  # section, whether the line is its cue's first, groups of `_TURN`
 
 
 def subtitles_document(text: str, name: str, left_out: Mapping[str, int]) -> SourceDocument | None:
-    """Returns the document of subtitles; None for any other text."""
+    """Returns the document of a text with subtitles; None for any other text."""
     text = text.strip()
     if re.match(r"\W?0?0:0", text) and 4 * len(_STAMP.findall(text)) > text.count("\n"):
         text = _STAMP.sub(r"\1:00 --> 0:00\n", text)
@@ -52,13 +52,13 @@ def subtitles_document(text: str, name: str, left_out: Mapping[str, int]) -> Sou
     for time, (before, new) in zip(cues[::2], pairwise(shown), strict=True):
         hours, minutes = f"0:{time}".split(":")[-2:]
         section = (60 * int(hours) + int(minutes)) // _SECTION_MINUTES
-        said = [line for line in new if not (rolls and line in before)]  # rolling captions repeat lines
+        said = [line for line in new if not (rolls and line in before)]  # rolling captions repeat the last lines
         lines += [(section, not n, *_TURN.findall(line)[0]) for n, line in enumerate(said)]
     blocks = list(_turn_blocks(lines))
     made = document_of_blocks(name, blocks, {"title": file_title(name)}, counts)
     untagged = {block.text for block in blocks if not (block.speaker or _TAGGED.match(block.text))}
     for i, block in enumerate(found := list(made.blocks)):
-        if block.text in untagged and block.speaker:  # uncertain
+        if block.text in untagged and block.speaker:  # a guessed speaker
             found[i] = replace(block, speaker=PROBABLY + block.speaker.removeprefix(PROBABLY))
     return replace(made, blocks=tuple(found))
 
@@ -72,8 +72,8 @@ def _cue_lines(raw: str, counts: Counter[str]) -> list[str]:
 
 
 def _turn_blocks(lines: Sequence[_SpokenLine]) -> Iterator[Block]:
-    """Yields a block for each turn. A text without turns gives a block for each sentence. Long recordings get headings
-    with the time."""
+    """Yields a block for each turn. Without turns, yields a block for each sentence. Long recordings get headings with
+    the time."""
     speaker, below, turn = "", 0, list[str]()
     for section, first, voice, mark, text in lines:
         ended = not turn or _ENDED.search(turn[-1])

@@ -1,5 +1,5 @@
 """Chooses the columns of a table: text, id, title, address, publisher, date, kind, author. Matches names in any case,
-and knows synonyms. Asks the user if no column, or more than one, may be the text."""
+and knows synonyms. If no column or several columns may be the text, the error asks the user."""
 
 import re
 import shlex
@@ -11,10 +11,10 @@ from tools.dates import date_of_cell
 from tools.documents.document import COLUMN_FIELDS, GUESSED_COLUMNS, ColumnNames
 from tools.errors import SourceError, option
 
-# As `fold_name` returns them
+# Column names as `fold_name` returns them
 TEXT_NAMES = "text body content text_content full_text fulltext comment argument answer opinion tweet".split()
 _TEXT_NAMES = [*TEXT_NAMES, *"message abstract review response statement speech selftext antwort".split()]
-# By field, best first. The first four fields may end a compound: 'arg_id', 'article_title'.
+# Names by field, best first. The first four names may end a compound: 'arg_id', 'article_title'.
 _NAMES = {
     "id": "id uid nr uuid guid doc_id docid document_id key index idx no number".split(),
     "title": "title headline titel heading".split(),
@@ -27,7 +27,7 @@ _NAMES = {
     "author": "author speaker from sender sender_name author_display_name real_name full_name first_name username "
     "author_name speaker_name respondent_name user_name reviewer commenter submitted_by posted_by written_by user "
     "respondent respname autor display_name screen_name nickname nick handle".split(),
-    "surname": ["surname", "last_name"],  # the author's, like the role
+    "surname": ["surname", "last_name"],  # the author's surname and role
     "role": ["role", "position", "job_title"],
 }
 # Usual names of columns
@@ -36,12 +36,12 @@ _NO_TITLE_WORDS = frozenset("image img picture photo thumbnail avatar icon logo 
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _EMPTY_VALUES = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # most characters of an example; most columns in a list
-_MANY = 3  # words; a text has more
-_QUESTION = re.compile(r"(?is).*\?|(?:[^\W_]+[\W_]+){4}|q(?:uestion)?[\W_]?\d")  # as a column's name
+_MANY = 3  # a text has more words
+_QUESTION = re.compile(r"(?is).*\?|(?:[^\W_]+[\W_]+){4}|q(?:uestion)?[\W_]?\d")  # a column's name that is a question
 _FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.")  # a number, perhaps with its unit
 _ENDS = re.compile(r"[.!?…][\"”’)]*$")
 _ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(|\bwe call you\b", re.IGNORECASE)
-_GOODS = re.compile(r"(?:[^\W_]+_)?(?:price|sku|stock|quantity|qty)(?:_[^\W_]+)?")  # no question
+_GOODS = re.compile(r"(?:[^\W_]+_)?(?:price|sku|stock|quantity|qty)(?:_[^\W_]+)?")  # a price list's 'name' is no author
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2} [^\W\d_]\S*")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
@@ -71,13 +71,13 @@ class RowTable:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """The columns of the text and of each field. note: the guesses. answers: the name of each text column is a
+    """The columns of the text and of each field. note: remark on guessed columns. answers: each text column's name is a
     question, and its values are answers."""
 
     text: tuple[str, ...]
     fields: Mapping[str, str]
     note: str = ""
-    answers: bool = False  # text columns are named by their questions
+    answers: bool = False  # the text columns' names are questions
 
 
 ColumnValues = Mapping[str, Sequence[str]]  # non-empty values of the first rows, by column
@@ -86,8 +86,8 @@ ColumnValues = Mapping[str, Sequence[str]]  # non-empty values of the first rows
 def choose_columns(
     file: str, rows: Sequence[Mapping[str, CellValue]], names: Sequence[str], given: ColumnNames = GUESSED_COLUMNS
 ) -> ColumnChoice:
-    """Chooses the columns by the first rows. Raises SourceError for an unknown name. Raises SourceError with a list of
-    the columns if the text column is not clear."""
+    """Chooses the columns from their names and the first rows. Raises SourceError for an unknown name. Raises
+    SourceError with a list of the columns if the text column is not clear."""
     columns = _column_values(names, rows)
     fields = {f: _resolve_column(file, columns, getattr(given, f)) for f in COLUMN_FIELDS if getattr(given, f)}
     named = (p for name in given.text for p in ([name] if name in columns else map(str.strip, name.split(","))))
@@ -107,14 +107,14 @@ def choose_columns(
         if of not in fields and found:
             fields[of] = guessed[of] = found
     note = _guess_note(columns, {*text, *fields.values()}, fields, guessed)
-    # A field may first appear in later rows, under its own name.
+    # A later row may have a further field, in a column with the field's name.
     fields = {of: of for of in COLUMN_FIELDS if of not in ("id", *names)} | fields
     return ColumnChoice(text, fields, note, len(text) > 1 and not given.text)
 
 
 def fold_name(name: str) -> str:
-    """Returns a name in lower case with `_` between words. So 'Published At', 'publishedAt' and 'published-at' are
-    equal."""
+    """Returns a name in lower case with `_` between words. So 'Published At', 'publishedAt' and 'published-at' all
+    become 'published_at'."""
     return "_".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
@@ -131,7 +131,7 @@ def read_column_names(rows: Sequence[Sequence[str]], given: ColumnNames) -> tupl
 
 
 def _is_first_row_header(rows: Sequence[Sequence[str]], given: ColumnNames) -> bool:
-    """Whether the first row names the columns. If so, its cells are no data and do not recur as values below."""
+    """Whether the first row names the columns: no cell looks like data or recurs as a value below."""
     first = [cell.strip() for cell in rows[0]]
     asked = {fold_name(part) for name in given.named() for part in (name, *name.split(","))}
     if any(fold_name(cell) in asked for cell in first if cell) or _is_header_row(first, rows[3:] or rows[1:]):
@@ -147,8 +147,8 @@ def _is_first_row_header(rows: Sequence[Sequence[str]], given: ColumnNames) -> b
 
 
 def _is_header_row(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether a row names columns. Such a row has different words above figures, or is the second row of Qualtrics or
-    SurveyMonkey."""
+    """Whether a row names columns. Such a row has different words above columns of figures, or is the second header row
+    of a Qualtrics or SurveyMonkey export."""
     said = [cell.strip() for cell in cells]
     if any(cell.lower() == _FILLERS[1] for cell in said) or all(cell.startswith("{") for cell in filter(None, said)):
         return True
@@ -160,7 +160,8 @@ def _is_header_row(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool
 
 
 def _joined_headers(names: Sequence[str], cells: Sequence[str]) -> list[str]:
-    """Returns the names, completed by the row below. That row has a question, or a part of the name to the left."""
+    """Returns the names, each extended by the cell below. That cell holds a question, or the second part of the name
+    above or to the left."""
     made, held = [], ""
     for name, cell in zip_longest(names, cells, fillvalue=""):
         said, held = cell.strip().split("\n")[0], name or held
@@ -187,7 +188,8 @@ def _resolve_column(file: str, columns: ColumnValues, name: str) -> str:
 
 
 def _columns_named(usual: Sequence[str], columns: Iterable[str]) -> list[str]:
-    """Returns the columns with usual names, in the order of these names, then nested columns."""
+    """Returns the columns with usual names, in the order of these names. Of equal names, a nested one ('user.name')
+    comes last."""
     by_name = [(fold_name(part), column) for column in columns for part in (column, column.rpartition(".")[2])]
     whole = sorted((usual.index(name), "." in column, column) for name, column in by_name if name in usual)
     return list(dict.fromkeys(column for *_, column in whole))
@@ -199,15 +201,15 @@ def _is_compound(column: str, last: Sequence[str]) -> bool:
 
 
 def _text_columns(file: str, columns: ColumnValues, taken: set[str], given: ColumnNames) -> tuple[str, ...]:
-    """Returns the text columns. This is 'text', or the only column with a text name or many words, or all columns that
-    are questions or kinds of text."""
+    """Returns the text columns: the column 'text'; or the only column with a text's name or with many words; or all
+    columns whose names are questions or kinds of text. Raises SourceError if the text is unclear."""
     free = [name for name, values in columns.items() if name not in taken and values]
     worded = [name for name in free if _mostly(columns[name], _has_words)]
     varied = [n for n in worded if len(columns[n]) < 3 or len(set(columns[n])) > 1]
-    worded = varied or worded  # a constant column is no text
+    worded = varied or worded  # a column with one value is no text
     other, prose = _columns_named(list(ALL_NAMES), free), [n for n in worded if _mostly(columns[n], _has_many_words)]
     called, own = _columns_named(_TEXT_NAMES, worded), [n for n in prose if n not in other]
-    own = [n for n in own if _mostly(columns[n], _ENDS.search)] or own  # rather than names
+    own = [n for n in own if _mostly(columns[n], _ENDS.search)] or own  # prose ends with a full stop; names do not
     found = called or own or prose
     if "text" in map(fold_name, found):
         return (found[0],)
@@ -235,7 +237,7 @@ def _mostly(values: Sequence[str], are: Callable[[str], object]) -> bool:
 
 
 def _has_many_words(value: str) -> bool:
-    return sum(any(map(str.isalpha, word)) for word in value.split(maxsplit=12)) > _MANY  # a date has fewer
+    return sum(any(map(str.isalpha, word)) for word in value.split(maxsplit=12)) > _MANY  # a date has fewer words
 
 
 def _has_words(value: str) -> bool:
@@ -254,7 +256,7 @@ def _hint(given: ColumnNames, file: str, column: str) -> str:
 
 def _values_fit_field(of: str, values: Sequence[str], rows: int) -> bool:
     """Whether the values of a column suit the field that the column's name suggests."""
-    if of == "id":  # each row has an id; a few repetitions are reported by row
+    if of == "id":  # each row needs an id; a few repeated ids count as wrong rows
         return len(values) == rows and rows - len(set(values)) <= max(1, 0.05 * rows)
     words: dict[str, Callable[[str], object]] = dict.fromkeys(("title", "publisher", "author"), _has_words)
     return bool(values) and _mostly(values, (words | {"url": _is_address, "date": date_of_cell}).get(of, bool))

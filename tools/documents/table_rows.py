@@ -37,15 +37,15 @@ from tools.errors import SourceError
 from tools.language.sentences import clean_text
 from tools.passages import Block, SourceDocument
 
-_SAMPLED_ROWS = 1000  # rows that choose the columns
+_SAMPLED_ROWS = 1000  # rows from which the columns are chosen
 
 _CsvRow = tuple[int, list[str]]  # line number and cells
 
 _SEPARATORS = (",", ";", "\t", "|")
-_ONE_COLUMN = "\x1f"  # a separator that does not occur
-_DIALECT_ROWS, _DIALECT_LINES = 200, 20_000  # rows, and lines searched for them
-_MOST_REREADS = 5  # times the lines of a file; then quotation marks count as text
-_MOST_LINES_ABOVE = 6  # lines that may stand above the names of the columns
+_ONE_COLUMN = "\x1f"  # a separator that no file has
+_DIALECT_ROWS, _DIALECT_LINES = 200, 20_000  # most rows to compare; most lines to search for them
+_MOST_REREADS = 5  # factor of a file's lines; after rereading more, quotation marks count as text
+_MOST_LINES_ABOVE = 6  # above the names of the columns
 _SEP_LINE = re.compile(r'\A"?sep=(.)"?\n')  # Excel's line that names the separator
 _HTML = re.compile(r"\s*<(?:p|div|aside|span|h\d|[uo]l|blockquote|b|i|a|em|strong)\b[^<>]{0,999}>", re.IGNORECASE)
 _STAFF_REPLY = re.compile(
@@ -55,7 +55,7 @@ _NO_NAME = re.compile(r"(?i)\W+|\W*(?:no name|not given|name withheld|withheld|u
 
 
 def read_rows(path: Path, name: str, given: ColumnNames = GUESSED_COLUMNS) -> Iterator[ReaderOutput]:
-    """Yields a document for each row, errors for wrong rows, and notes on the file first and last."""
+    """Yields a note on the file, then a document or an error for each row, then another note."""
     text, ending = read_decoded(path, name).text, path.suffix.lower()
     separated = ending in (".csv", ".tsv")
     table = _separated_table(text, name, given) if separated else json_table(text, name, lines=ending != ".json")
@@ -71,7 +71,7 @@ def read_rows(path: Path, name: str, given: ColumnNames = GUESSED_COLUMNS) -> It
     if before := [*table.notes, *filter(None, [choice.note])]:
         yield ReaderNote(f"{name}: {'; '.join(before)}.")
     table.notes.clear()
-    seen: dict[str, tuple[str, int]] = {}  # id to place and hash of its text
+    seen: dict[str, tuple[str, int]] = {}  # place and text's hash of each id's first row
     counts: Counter[str] = Counter()
     for row in chain(first, table.rows):
         found = _row_document(row, name, choice, seen, counts) if isinstance(row, TableRow) else row
@@ -84,8 +84,8 @@ def read_rows(path: Path, name: str, given: ColumnNames = GUESSED_COLUMNS) -> It
 def _row_document(
     row: TableRow, name: str, choice: ColumnChoice, seen: dict[str, tuple[str, int]], counts: Counter[str]
 ) -> SourceDocument | SourceError | None:
-    """Returns the row's document. None, and a count, for a row without text or a repetition of an earlier id and
-    text."""
+    """Returns the row's document. Returns None, and counts the row, if the row has no text or repeats an earlier row's
+    id and text."""
     texts = {column: text for column in choice.text if (text := cell_text(row.values.get(column)))}
     if not (text := "\n\n".join(texts.values())):
         counts["rows without text"] += 1
@@ -108,7 +108,7 @@ def _row_document(
     of["author"] = ", ".join(filter(None, (author, of.get("role"), of.get("organisation"))))
     date = date_of_cell(of.get("date", ""))
     counts.update(["unreadable dates"] if of.get("date") and not date else [])
-    # Row numbers alone identify nothing.
+    # A row number identifies a row only together with the file.
     shown = id_ if "id" in of else f"{name}, row {id_}"
     made = replace(document_of_text(shown, text, of | {"date": date}), key=normalized_name(f"{name}#{id_}"))
     blocks = _survey_answer_blocks(texts) if choice.answers else _html_blocks(text) if _HTML.match(text) else ()
@@ -127,7 +127,7 @@ def _with_blocks(document: SourceDocument, blocks: Iterable[Block]) -> SourceDoc
 
 
 def _survey_answer_blocks(texts: Mapping[str, str]) -> Iterator[Block]:
-    """Yields each answer below its question. The answers of an officer or council have their own speaker."""
+    """Yields each answer below its question. In a column such as 'Council response', the speaker is 'Council'."""
     for question, text in texts.items():
         yield Block(question, "heading", 1)
         replied = _STAFF_REPLY.fullmatch(question)
@@ -146,7 +146,7 @@ def _separated_table(text: str, name: str, given: ColumnNames) -> RowTable:
     first = list(islice(rows, _DIALECT_ROWS))
     width = _usual_width([cells for _, cells in first])[1]
     wide = (i for i, (_, cells) in enumerate(first[:_MOST_LINES_ABOVE]) if len(cells) >= width)
-    # A title is in the first cell alone.
+    # A title fills only the first cell of its row.
     above = next((i for i in wide if width <= 1 or any(map(str.strip, first[i][1][1:]))), 0)
     notes += [f"skipped {above} lines above the column names"] if above else []
     first = first[above:]
@@ -163,7 +163,8 @@ def _separated_table(text: str, name: str, given: ColumnNames) -> RowTable:
 
 
 def _dialect(lines: Sequence[str]) -> tuple[str, bool]:
-    """Returns the separator and whether cells are quoted, by which most rows have equally many cells."""
+    """Returns the separator, and whether cells are quoted. Chooses those with which most rows have the same number of
+    cells."""
     best, most = (_ONE_COLUMN, True), (0.5, 1, 0)
     lines = lines[:_DIALECT_LINES]
     for separator, quoted in ((s, q) for s in _SEPARATORS for q in ((True, False) if s == "\t" else (True,))):
@@ -176,8 +177,8 @@ def _dialect(lines: Sequence[str]) -> tuple[str, bool]:
 
 
 def _csv_rows(lines: Sequence[str], separator: str, quoted: bool, notes: list[str] | None = None) -> Iterator[_CsvRow]:
-    """Yields non-empty rows. quoted: quotation marks may enclose cells. With `notes`, an opening mark that is not
-    properly closed counts as text and is reported, because it would swallow the rows below."""
+    """Yields non-empty rows. quoted: quotation marks may enclose cells. If `notes` is given, reads an opening quotation
+    mark without proper closing as text, because the mark would swallow the rows below, and adds a note."""
     plain, begin, reread = list[str](), 0, 0
     while begin < len(lines):
         quoted = quoted and reread <= _MOST_REREADS * len(lines)
@@ -197,7 +198,7 @@ def _csv_rows(lines: Sequence[str], separator: str, quoted: bool, notes: list[st
 
 
 def _is_closed(taken: Sequence[str], separator: str) -> bool:
-    """Whether each quotation ends with its cell."""
+    """Whether each quotation is closed at the end of its cell."""
     try:
         list(csv.reader(taken, delimiter=separator, strict=True))
     except csv.Error:
@@ -211,8 +212,8 @@ def _width(cells: Sequence[str]) -> int:
 
 
 def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
-    """Returns the share of rows with the most frequent width, and that width. If rows only lack trailing cells, the
-    first row's width."""
+    """Returns the share of rows with the most frequent width, and that width. If other rows only lack trailing cells,
+    returns 0.9 and the first row's width."""
     if not rows:
         return 0.0, 0
     # Titles above a table or between its parts are in the first cell.

@@ -1,4 +1,4 @@
-"""Parses Word documents (.docx) in the usual and the strict format. mammoth converts the visible text to HTML."""
+"""Parses Word documents (.docx) in both formats, transitional and strict. mammoth converts the visible text to HTML."""
 
 import io
 import re
@@ -24,10 +24,10 @@ from tools.documents.office_zip import (
 from tools.passages import Block, SourceDocument
 
 _NOTES = ("footnotes", "endnotes")
-# Styles of the lines in lists of headings and terms.
+# Styles of the lines in tables of contents and indexes.
 _CONTENTS = re.compile(r"toc ?\d|(?:toc|contents) heading|table of (?:figures|authorities)|index ?\d|contents ?\d")
 _PARTS = ("styles", "numbering", "comments", *_NOTES)
-_MARKED = re.compile("\ue021([^\ue021]*)\ue021 ?(.*)")  # a comment's paragraph after its author
+_MARKED = re.compile("\ue021([^\ue021]*)\ue021 ?(.*)")  # a comment's author, then the comment's paragraph
 _NOBODY = ("", "Author", "Microsoft Office User")  # Word's placeholders for an unknown or removed author
 _DROPPED = {
     **dict.fromkeys(("del", "moveFrom"), "deleted changes"),
@@ -53,15 +53,15 @@ def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
             left_out[f"running {kind}s"] += any(local_name(e) == "t" and e.text for e in package.xml(part).iter())
         try:
             blocks = _blocks(_html({"document": root, **parts}, left_out), left_out)
-        except (TypeError, AttributeError, ExpatError) as exc:  # mammoth does not expect them
+        except (TypeError, AttributeError, ExpatError) as exc:  # mammoth raises them for damaged files
             raise ValueError(str(exc)) from exc
         properties = package.properties()
     yield document_of_blocks(name, blocks, {}, left_out, file_title(name), properties)
 
 
 def _html(parts: dict[str, Any], left_out: Counter[str]) -> str:
-    """Converts with mammoth. mammoth receives only text, notes and styles. They are parsed and rewritten first, so
-    mammoth follows no link."""
+    """Converts with mammoth. mammoth receives only text, notes and styles. This function parses and rewrites these
+    parts first, so mammoth follows no link."""
     import mammoth
     from lxml import etree
 
@@ -139,7 +139,7 @@ def _lift_boxes_and_comments(root: Any, comments: dict[str, list[Any]]) -> None:
         if place is None:
             continue
         while find_child(place, "pPr", "rPr", "del") is not None and place.getnext() is not None:
-            place = place.getnext()  # a paragraph with a deleted end continues in the next one
+            place = place.getnext()  # the next paragraph continues a paragraph whose end is deleted
         box = local_name(each) == "txbxContent"
         for paragraph in reversed(list(each) if box else comments.pop(attribute(each, "id"), [])):
             place.addnext(paragraph)

@@ -1,7 +1,7 @@
 """Limits the connections of the API and of the page: the time for a request to arrive, and the number of connections.
 
-A connection waits for a request's head or serves a request. Beyond the limit the connection that has waited longest is
-closed, so a new connection is always accepted. The `guard` modules limit requests.
+A connection either waits for a request's head or serves a request. Above the limit, the server closes the connection
+that has waited longest, so it always accepts a new connection. The `guard` modules limit requests.
 """
 
 import resource
@@ -23,8 +23,8 @@ def most_connections() -> int:
 
 
 class Connection(H11Protocol):
-    """An HTTP/1.1 connection. It is closed if its caller is too slow, or if there are too many and it has waited
-    longest."""
+    """An HTTP/1.1 connection. The server closes the connection if the caller is too slow, or if there are too many
+    connections and this one has waited longest."""
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

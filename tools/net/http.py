@@ -1,4 +1,4 @@
-"""The HTTP client of all providers. Sends requests, parses JSON replies, words errors, and checks keys and
+"""The HTTP client of all providers. Sends requests, parses JSON replies, writes error messages, and checks keys and
 addresses."""
 
 import contextlib
@@ -153,7 +153,7 @@ def check_address(address: str) -> None:
 def without_login(address: str) -> str:
     """The address without name, password and query, for display."""
     scheme, rest = re.fullmatch(r"([a-z][a-z0-9+.-]*://)?(.*)", address, re.I | re.S).groups("")  # type: ignore[union-attr]
-    if re.search(r"[?#].*@", rest, re.S):  # it may be part of a password, or of a key in the query
+    if re.search(r"[?#].*@", rest, re.S):  # the '?' may be part of a password, or the '@' of a key
         return f"{scheme}…"
     return scheme + re.split(r"[?#]", rest.rpartition("@")[2])[0]
 

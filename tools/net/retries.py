@@ -1,8 +1,8 @@
-"""A transport with retries within the run's deadline and a size limit for replies.
+"""A transport that retries requests within the run's deadline, and limits the size of replies.
 
 The transport retries failed connections and the statuses 408, 409, 425, 429, 500, 502, 503, 504 and 529 up to twice.
-The pause is Retry-After or grows with each retry. If the pause exceeds the stage's remaining time, the failure is
-returned at once.
+The reply's Retry-After sets the pause; without this header, the pause grows with each retry. If the pause exceeds the
+stage's remaining time, the transport returns the failure at once.
 """
 
 import asyncio
@@ -74,7 +74,8 @@ async def _decoded(response: "httpx.Response", request: "httpx.Request") -> "htt
 
 
 def _bounded_stream(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.AsyncByteStream":
-    """The stream up to a size limit. The limit holds for clients that read whole lines or whole refusals, too."""
+    """The stream up to a size limit. The limit also holds for clients that read a whole line or a whole error reply at
+    once."""
     import httpx
 
     class Bounded(httpx.AsyncByteStream):
@@ -108,7 +109,7 @@ def decompressor(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
         return lambda part: iter((part,))
     if encodings not in (["gzip"], ["x-gzip"], ["deflate"]):
         raise ValueError(f"is packed in a way that cannot be read ({ascii(encoding[:30])[1:-1]})")
-    unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip's header or zlib's
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)  # accepts gzip's and zlib's headers
 
     def pieces(part: bytes) -> Iterator[bytes]:
         try:

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     import httpx
 
 
-PROXY = "steelman.proxy"  # the request extension that names its proxy
+PROXY = "steelman.proxy"  # the request extension that holds the request's proxy
 _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy and the variable that names it. `str` omits the address's password."""
+    """A proxy, and the environment variable that names the proxy. `str` omits the address's password."""
 
     url: str = field(repr=False)
     variable: str
@@ -66,7 +66,8 @@ class Proxy:
 
 
 def is_proxy(url: str) -> bool:
-    """Whether the text is a proxy's address. An unencoded special character in the password makes it invalid."""
+    """Whether the text is a proxy's address. An unencoded special character in the password makes the address
+    invalid."""
     try:
         parts = urlsplit(url)
         usable = bool(parts.hostname) and parts.port != 0
@@ -77,7 +78,7 @@ def is_proxy(url: str) -> bool:
 
 
 def environment_proxy(url: str) -> Proxy | None:
-    """The environment's proxy for an address. It looks no name up."""
+    """The environment's proxy for an address. Does not resolve names."""
     parts, named = urlsplit(url), getproxies_environment()
     kind = parts.scheme if named.get(parts.scheme) else "all"
     host, given = (parts.hostname or "").rstrip("."), named.get(kind, "")
@@ -90,15 +91,15 @@ def environment_proxy(url: str) -> Proxy | None:
 
 
 def _is_exempt(place: str, named: dict[str, str]) -> bool:
-    """Whether NO_PROXY names HOST:PORT: a domain with its subdomains, `*.DOMAIN`, HOST:PORT or *, with commas or spaces
-    between them."""
+    """Whether an entry of NO_PROXY covers HOST:PORT. Entries are a domain (with its subdomains), `*.DOMAIN`, HOST:PORT
+    or *, separated by commas or spaces."""
     entries = re.split(r"[\s,]+", named.get("no", ""))
     no = ",".join(entry.lstrip("*") for entry in entries)
     return "*" in entries or bool(proxy_bypass_environment(place, {"no": no}))
 
 
 def is_private_host(host: str) -> bool:
-    """Whether a host name or IP address, without a lookup, is of this machine or its private network."""
+    """Whether a host name or IP address belongs to this machine or its private network. Does not resolve names."""
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:
@@ -107,8 +108,9 @@ def is_private_host(host: str) -> bool:
 
 
 def tls_context() -> ssl.SSLContext:
-    """Trusts the browsers' authorities, and those of SSL_CERT_FILE and SSL_CERT_DIR or else this machine's. Raises
-    ProviderDownError if these variables name nothing usable."""
+    """Trusts the certificate authorities that browsers trust, and those in SSL_CERT_FILE and SSL_CERT_DIR. Without
+    these variables, also trusts this machine's authorities. Raises ProviderDownError if these variables name nothing
+    usable."""
     return _tls_context(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
 
 
@@ -131,7 +133,7 @@ def _tls_context(file: str, folders: str) -> ssl.SSLContext:
 
 
 def proxy_transport() -> "httpx.AsyncBaseTransport":
-    """A transport that chooses the route of each request and records its proxy in the request's extensions."""
+    """A transport that chooses the route of each request and records the proxy in the request's extensions."""
     import httpx
 
     class Routed(httpx.AsyncBaseTransport):
@@ -156,7 +158,7 @@ def proxy_transport() -> "httpx.AsyncBaseTransport":
     return Routed()
 
 
-# (pattern in the exceptions of Python's libraries or of Rust's, which `ddgs` uses; its text). The first match counts.
+# (pattern in an exception's text, message). `ddgs` raises exceptions of Rust libraries. The first match counts.
 _CERTIFICATES = (
     (
         r"local issuer|self.signed certificate|verify the first|UnknownIssuer",
@@ -186,15 +188,15 @@ _ANSWERS = (
 
 
 def cause(exc: BaseException, url: str = "", proxy: Proxy | None = None) -> str:
-    """Why a server could not be reached, with the setting that helps. By default the address and the proxy are those of
-    the failed request."""
+    """Why a server could not be reached, with the setting that helps. If the exception holds the failed request, the
+    request's address and proxy replace `url` and `proxy`."""
     request = getattr(exc, "_request", None)
     if request is not None:
         url, proxy = str(request.url), request.extensions.get(PROXY)
     raised = "\n".join(f"{type(one).__name__}: {one}" for one in _chain(exc))
     spoken = next((text for one in _chain(exc) if (text := str(one).strip())), type(exc).__name__)
     said = spoken.splitlines()[0].rpartition(" > ")[2].rstrip("').")[:200]
-    if type(exc).__name__ == "UnsupportedProtocol":  # never sent; the text says why
+    if type(exc).__name__ == "UnsupportedProtocol":  # the request was never sent; the text says why
         return said
     refused = re.search(r"(?:ProxyError:|CONNECT failed: HTTP/\S+) (\d{3}[^\r\n\\]*)", raised)
     if proxy is not None and refused:

@@ -157,7 +157,7 @@ def _ascii_name(url: str, host: str) -> str:
     if any(dot in host for dot in _DOTS):
         raise _refusal(url, "its host is written with look-alikes of a dot")
     try:
-        return idna.encode(host).decode()  # full-width letters, circled digits and the like are refused
+        return idna.encode(host).decode()  # refuses full-width letters, circled digits and the like
     except idna.IDNAError as exc:
         raise _refusal(url, "its host is not a valid international name") from exc
 
@@ -189,7 +189,7 @@ async def checked_addresses(host: str, permit: Permit, resolver: Resolver) -> li
 
 
 def guarded_backend(permit: Permit = is_public, resolver: Resolver = system_resolver) -> "httpcore.AsyncNetworkBackend":
-    """The network layer of a connection pool. It connects to checked addresses only, and to no socket of this machine.
+    """The network layer of a connection pool. It connects only to checked addresses, and to no Unix socket.
 
     TLS and the Host header keep the host's name, so certificates are verified against the name.
     """
@@ -230,7 +230,7 @@ _TRACKING = re.compile(
 def host_of(url: str) -> str:
     """The host in lower-case ASCII (punycode), without credentials, port, trailing dot and `www.`; empty if invalid.
 
-    The input may be a host alone.
+    The input is a URL or a bare host.
     """
     try:
         host = urlsplit(url if "//" in url else f"//{url}").hostname or ""

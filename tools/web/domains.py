@@ -1,5 +1,5 @@
-"""Lists of blocked and trusted sites, and of sites' kinds and publishers. Fetched pages become sources with these
-properties."""
+"""Lists of blocked and trusted sites, and of sites' kinds and publishers. `read_source` adds kind, publisher and owner
+to fetched pages."""
 
 import re
 import tempfile
@@ -57,8 +57,8 @@ class DomainLists:
     def load(cls, path: Path | None = None) -> Self:
         """The shipped lists with the changes of the file at `path`. This file has the same sections as `domains.toml`.
 
-        The file's allow, prefer and block replace the shipped lists. Its kinds and publishers are added and take
-        precedence. Raises a SettingsError that names the file and the entry.
+        The file's allow, prefer and block replace the shipped lists. The file's kinds and publishers extend the shipped
+        ones and take precedence. Raises a SettingsError that names the file and the entry.
         """
         shipped, own = _read(_SHIPPED), _read(path) if path is not None else _File()
 
@@ -76,8 +76,8 @@ class DomainLists:
         return bool(host) and inside and _best(self.block, host) is None
 
     def is_preferred(self, url: str) -> bool:
-        """Whether the site is trusted. If a site is listed as advocacy, its top-level domain alone does not make it
-        trusted."""
+        """Whether the site is trusted. A site listed as advocacy is not trusted because of a shorter pattern, such as
+        `*.edu`."""
         host = host_of(url)
         trusted, listed = _best(self.prefer, host), _best(self.kinds, host)
         argues = listed is not None and self.kinds[listed] == "advocacy"
@@ -99,7 +99,7 @@ class DomainLists:
         """The publisher's name for display: from the list, else the page's site name and domain ('Daily Hill,
         example.net')."""
         owner, name = self.owner_of(url), " ".join(site_name.split())
-        if self._listed(url) or not _is_sane(name) or host_of(name) == host_of(url):  # some repeat their address
+        if self._listed(url) or not _is_sane(name) or host_of(name) == host_of(url):  # some names repeat the address
             return owner
         return f"{name}, {owner}"
 
@@ -188,8 +188,8 @@ PAGE_READERS = ReaderPool("tools.web.child", at_once=2)
 
 
 async def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: str = "") -> SourceDocument:
-    """The page's document, parsed in a child process. The process is killed if this call is cancelled. `title` and
-    `date`: a search engine's, for pages that have none.
+    """The page's document, parsed in a child process. Cancelling this call kills the process. `title` and `date`: from
+    the search result, used if the page has none.
 
     Raises SourceError for a page without text, and if the parser crashes or exceeds its time or memory.
     """

@@ -45,8 +45,8 @@ class WebResult:
 class SearchEngine(ABC):
     """A search service that returns pages of results.
 
-    title: display name. longest_query: in characters. most_results: the most results of one search. patience: the time
-    limit of a page, as a multiple of the longest silence.
+    title: display name. longest_query: most characters of a query. most_results: the most results of one search.
+    patience: the time limit of a page, as a multiple of the server's longest silence (`seconds`).
     """
 
     name: str
@@ -131,8 +131,8 @@ def exact_domains(domains: Sequence[str]) -> Sequence[str]:
 def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
     """The query with `site:` operators for the domains, in at most `longest` characters.
 
-    The operators may take half of the length. Further domains are dropped. The operators come first, because engines
-    ignore the end of a long query.
+    The operators may take half of the length. Domains beyond this limit get no operator. The operators come first,
+    because engines ignore the end of a long query.
     """
     clause = ""
     for domain in exact_domains(domains)[:_MOST_SITES]:
@@ -161,7 +161,8 @@ def usable_results(
 
 
 def read_results(name: str, items: Any, *, url: str, title: str, snippet: str, date: str) -> list[WebResult]:
-    """Results from these fields of an engine's JSON. Results without a usable address are left out.
+    """The results in an engine's JSON, except results without a usable address. url, title, snippet, date: the names of
+    the fields in the JSON.
 
     Raises ProviderReplyError if the JSON is no list of objects, or no object has an address.
     """
@@ -240,7 +241,7 @@ class SearXng(SearchEngine):
 
 
 class Tavily(SearchEngine):
-    """Tavily's search through Tavily's own library, or a server with the same API. Each search costs one call."""
+    """Tavily, or a server with the same API, asked through Tavily's library. Each search costs one call."""
 
     name = "tavily"
     title = "Tavily"
@@ -275,7 +276,7 @@ class Tavily(SearchEngine):
             raise ProviderDownError(f"Tavily cannot be reached ({cause(exc, self.address)}).") from exc
         except (ValueError, AttributeError, TypeError, RecursionError) as exc:
             raise ProviderReplyError("Tavily answered with unexpected data.") from exc
-        found = reply["results"] if reply["results"] or "query" in reply else None  # the library adds an empty list
+        found = reply["results"] if reply["results"] or "query" in reply else None  # the library adds a missing list
         return read_results("Tavily", found, url="url", title="title", snippet="content", date="published_date")
 
 
@@ -290,7 +291,7 @@ async def _refused_by_tavily(response: "httpx.Response") -> None:
 
 
 class DuckDuckGo(SearchEngine):
-    """DuckDuckGo's results. Each request returns about ten. seconds: limit of one request."""
+    """DuckDuckGo's results. Each request returns about ten results. seconds: limit of one request."""
 
     name = "duckduckgo"
     title = "DuckDuckGo"
@@ -329,10 +330,10 @@ class DuckDuckGo(SearchEngine):
 
 
 def _reader(address: str, seconds: int, proxy: Proxy | None) -> "BaseSearchEngine[Any]":
-    """ddgs's parser of the page, extended by errors.
+    """ddgs's parser of the page, with two changes: it raises errors, and does not decode addresses.
 
-    ddgs itself treats every status but 200 as a page without results. ddgs decodes addresses, which breaks addresses
-    with an escaped `&`, `/` or `?`.
+    Without these changes, ddgs treats every status but 200 as a page without results. Decoding breaks addresses with an
+    escaped `&`, `/` or `?`.
     """
     from ddgs.engines.duckduckgo import Duckduckgo
     from ddgs.exceptions import RatelimitException

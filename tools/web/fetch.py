@@ -66,7 +66,7 @@ _STATUSES = {
 class FetchedPage:
     """A page as received.
 
-    url: the final address, in normal form. content_type: one of READABLE, guessed from the data if the server's is
+    url: the final address, in normal form. content_type: one of READABLE, guessed from the data if the server's type is
     wrong. charset: the charset that the server states, in lower case, or empty.
     """
 
@@ -77,11 +77,11 @@ class FetchedPage:
 
 
 class PageFetcher:
-    """Fetches pages without cookies, for the event loop of its first fetch.
+    """Fetches pages without cookies. Works only in the event loop of its first fetch.
 
     permit: tests whether an IP address is permitted. resolver: resolves names. ports: permitted ports. seconds: time
-    for a page with its redirects. trust_proxy: whether the environment's proxy may resolve names that have no address
-    here.
+    for a page with its redirects. trust_proxy: whether the environment's proxy may resolve names that this machine
+    cannot resolve.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class PageFetcher:
         except AddressError:
             raise
         except SourceError as exc:
-            if self._trust_proxy or not is_proxy(proxy.url):  # an invalid address fails when it is used
+            if self._trust_proxy or not is_proxy(proxy.url):  # using an invalid proxy raises an error
                 return proxy
             hint = f"If {proxy} may be trusted to look names up, set STEELMAN_TRUST_PROXY=true."
             raise SourceError(f"{exc} {hint}", hint=hint) from exc
@@ -216,7 +216,7 @@ def _failure(address: str, why: str) -> SourceError:
 
 
 def _target(address: str) -> "httpcore.URL":
-    # A string would be parsed again and lose the part after a semicolon.
+    # httpcore would parse a string again and drop the part after a semicolon.
     import httpcore
 
     parts = urlsplit(address)

@@ -17,7 +17,7 @@ from tools.passages import SourceDocument
 from tools.web.addresses import host_of, without_tracking
 from tools.web.fetch import FetchedPage
 
-_SHORT_PAGE = 250  # words; a longer text is kept, even if it is only the free part
+_SHORT_PAGE = 250  # words; keeps a longer text, even if it is only an article's free part
 
 # Patterns of pages that ask for something or refuse access, by the reason shown to the user.
 _WALLS = {
@@ -43,7 +43,7 @@ _WALLS = {
 }
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"|‘[^’\n]{8,}’|(?<!\w)'[^'\n]{8,}'(?!\w)")  # quotations
 _LONGEST_WALL = 400  # words
-_WORDS_A_SIGN = 35  # most words per sign; an article about such pages has more
+_WORDS_A_SIGN = 35  # most words per match of a pattern; an article about such pages has more words
 _ASKED = re.compile(
     r"(?:subscribe|register|(?:log|sign) in|join)\b[^.!?\n]{0,40}\bto (?:continue|keep|read|view|see|unlock)\b"
     r"|\bto (?:continue|keep|go on) reading\b|\balready an? (?:subscriber|member)\b|\bfor subscribers only\b"
@@ -101,7 +101,8 @@ def _read_html(page: FetchedPage, url: str) -> SourceDocument:
 
 
 def _wall(text: str, title: str) -> str:
-    """The demand or refusal of a short page, if it is most of the text or the end of a teaser."""
+    """What a short page asks for, or why it refuses access ('a login is asked for'), if this is most of the text or
+    ends a teaser; else ''."""
     said = _QUOTED.sub(" ", f"{title}\n{text}".replace("’", "'"))
     words = len(said.split())
     if words > _LONGEST_WALL:
