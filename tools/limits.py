@@ -62,7 +62,7 @@ PASSAGE_WORDS = 100
 RRF_K = 60
 """Constant of reciprocal rank fusion, as in its paper (Cormack, Clarke and Büttcher 2009)."""
 CLEAR = 0.8
-"""Least probability of a clear verdict on a passage. A weak verdict has a lower probability."""
+"""Least probability of a clear verdict on a passage, from a judge that reads whole passages."""
 CLEAR_GRADE, WEAK_GRADE, NO_GRADE = 0.95, 0.65, 0.05
 """Probabilities of a chat model's grades: clear support, weak support, none."""
 PASSAGES_PER_CALL = 40
