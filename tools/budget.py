@@ -20,7 +20,7 @@ T = TypeVar("T")
 NoteKind = Literal["failed", "degraded", "scope", "late", "skipped", "unjudged"]
 """'degraded': another provider replaced the failed one. 'late': the time ran out. 'skipped': a source was not read, or
 a provider was not asked. 'unjudged': passages were retrieved, but not judged or checked. 'scope': the stage worked in
-an unusual way, with little effect."""
+an unusual way, with little effect on the answer."""
 NOT_ALL_JUDGED = "Not everything that was found was read."
 
 

@@ -28,7 +28,7 @@ _LONGEST = 60
 
 
 def date_of_cell(value: str) -> str:
-    """The date as ISO (`2026-03-12`, `2026-03`, `2026`); empty if it is ambiguous or no date.
+    """The date as ISO (`2026-03-12`, `2026-03`, `2026`); empty if the text is ambiguous or no date.
 
     Seconds and milliseconds since 1970 count as dates. 3/4/2026 is ambiguous; 3.4.2026 is 3 April.
     """
@@ -61,7 +61,7 @@ def dates_in(text: str) -> list[str]:
 
 
 def date_of_result(value: object, now: datetime | None = None) -> str:
-    """A search engine's date (`Mar 12, 2026`, `3 days ago`, an ISO timestamp) as ISO, as precise as the engine's.
+    """A search engine's date (`Mar 12, 2026`, `3 days ago`, an ISO timestamp) as ISO, as precise as the engine's date.
 
     Empty for other texts, dates in the future, dates without a year, and numbers whose month is uncertain.
     """

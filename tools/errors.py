@@ -1,7 +1,7 @@
 """All errors that Steelman raises deliberately.
 
-A message tells the user what happened and what to do next. Its `hint` is the part that only helps a user of this
-machine's command line, such as a command. `raise … from exc` keeps the cause.
+A message tells the user what happened and what to do next. A part of the message, the `hint`, helps only users who can
+run commands on this machine: 'see `python -m agent doctor`'. `raise … from exc` keeps the cause.
 """
 
 import shlex
@@ -28,8 +28,8 @@ def as_sentence(text: str) -> str:
 class SteelmanError(Exception):
     """Base class. The text is for the user.
 
-    `hint`: the part of the text for a user of this machine's command line, verbatim. The hint is appended unless the
-    message contains it.
+    `hint`: the part of the text for users who can run commands on this machine, word for word. The constructor appends
+    the hint unless the message contains it.
     """
 
     def __init__(self, message: str = "", *, hint: str = "") -> None:
@@ -75,7 +75,7 @@ class SourceError(SteelmanError):
     """A document cannot be read: it is encrypted, damaged, or not of the type that its name claims."""
 
     columns: "list[tuple[str, str]] | tuple[()]" = ()
-    """A table's columns, each with an example, if its text column is unknown."""
+    """A table's columns, each with an example, if the reader does not know which column holds the text."""
 
 
 class ReaderFailedError(SourceError):

@@ -1,11 +1,12 @@
 """Limits and thresholds of `tools` that several modules use or that a person tunes. Each has its unit and its reason.
 
 Fitted values are stored in files. `weights/judge/calibration.json` has the judge's calibration and `threshold`, the
-least probability of support. `weights/quoting.json` has the thresholds of quotations (`QuotingWeights`). `selection.py`
-has the weights of the selection, beside their formula.
+lowest probability that counts as support. `weights/quoting.json` has the thresholds of quotations (`QuotingWeights`).
+`selection.py` has the weights of the selection, beside their formula.
 """
 
-# Time, in seconds. A call also ends at its stage's deadline.
+# Time, in seconds. A silence is the time without a byte from the server. A call also ends at the deadline of the
+# stage that makes the call.
 
 CONNECT_SECONDS = 5.0
 """Longest wait for a connection. Servers on the internet answer within a second."""
@@ -33,9 +34,9 @@ INDEX_LOCK_SECONDS = 60.0
 ATTEMPTS = 3
 """Attempts of one request, including the first."""
 FIRST_PAUSE = 0.5
-"""Seconds before the second attempt. Each further pause doubles."""
+"""Seconds before the second attempt. Each further pause is twice as long as the previous pause."""
 LONGEST_PAUSE = 30.0
-"""Seconds. A longer Retry-After is a failure."""
+"""Seconds. If a server's Retry-After is longer, the request fails."""
 
 # Sizes
 
@@ -61,11 +62,11 @@ PASSAGE_WORDS = 100
 RRF_K = 60
 """Constant of reciprocal rank fusion, as in its paper (Cormack, Clarke and Büttcher 2009)."""
 CLEAR = 0.8
-"""A judge that reads documents is clear about a passage if its probability is higher."""
+"""Least probability of a clear verdict on a passage, from a judge that reads whole passages."""
 CLEAR_GRADE, WEAK_GRADE, NO_GRADE = 0.95, 0.65, 0.05
 """Probabilities of a chat model's grades: clear support, weak support, none."""
 PASSAGES_PER_CALL = 40
-"""Passages that a chat model judges in one call. A model judges more passages less carefully."""
+"""Passages that a chat model judges in one call. With more passages, a model judges less carefully."""
 CLAIMS_PER_CALL = 64
 """Claims that a chat model checks in one call."""
 CONCURRENT_CALLS = 8

@@ -44,9 +44,9 @@ class SourceDocument:
     """A document as read, before it is stored.
 
     `external_id`: the name that users see: the path as given, the `id` of a jsonl or csv row, or a URL.
-    `key`: the identity within a collection, if the name is not enough: a file's whole path, with the row's id. The same
-    source always yields the same key, so a second ingest replaces the document.
-    `origin`: the whole path of its file, or empty.
+    `key`: the identity within a collection, if the name is not enough: a file's whole path; for a table's row, the
+    path, '#' and the row's id. The same source always yields the same key, so a second ingest replaces the document.
+    `origin`: the whole path of the document's file, or empty.
     `kind`: one of `SOURCE_KINDS`, or the document's own word ('letter').
     `date`: ISO (`2026-03-12`, `2026-03`, `2026`) or empty.
     `blocks`: the structured text if the format has structure; `text` then contains the same words.
@@ -55,7 +55,7 @@ class SourceDocument:
     `owner`: the party responsible for a web page, derived from its address: a listed publisher or the registrable
     domain.
     `author`: of the whole document; empty if unknown or if several people speak in it.
-    `provenance`: where date and author were found: 'date: byline; author: PDF metadata'.
+    `provenance`: where the parser found date and author: 'date: byline; author: PDF metadata'.
     """
 
     external_id: str
@@ -146,8 +146,9 @@ class Passage:
 
     @property
     def source(self) -> str:
-        """The source, for counting independent sources. It is the first known of these: the text's first publisher, the
-        web page's owner, the publisher, the document. Each speaker of a document is a separate source."""
+        """The passage's source, by which independent sources are counted. It is the first of these that is known: the
+        text's first publisher, the web page's owner, the publisher, the document. Each speaker of a document is a
+        separate source."""
         whole = self.original or self.owner.casefold() or self.publisher.casefold() or self.key or self.document_id
         speaker = self.speaker.removeprefix(PROBABLY).casefold().partition(" (")[0]  # 'Mrs Bray (the Clerk)'
         return f"{whole}: {speaker}" if speaker else whole

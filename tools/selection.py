@@ -1,8 +1,9 @@
 """Selects passages and groups theses.
 
-`choose_by_coverage` selects k passages that cover the question's sides and the points mined from the pool. It estimates
-a passage's relevance from the passage's scores and its neighbours' scores. `group_theses` groups theses with the same
-meaning.
+`choose_by_coverage` selects k of the retrieved passages (the pool). The selection covers the question's sides and the
+points that the pool makes: each passage makes a point, and similar passages make the same point. A passage's relevance
+is estimated from the scores of the passage and of similar passages. `group_theses` groups theses that mean the same; a
+thesis is the sentence that states a document's argument.
 """
 
 from collections import Counter
@@ -18,7 +19,7 @@ from tools.passages import Passage
 Floats = NDArray[np.floating]
 
 INDEPENDENCE = 0.05
-"""The gain of a passage from a new source."""
+"""What a passage adds to `select`'s objective if its source is new."""
 _DIGITS = 9  # gains are rounded to these digits: rounding errors must not break ties
 
 
@@ -36,7 +37,7 @@ def select(
              + c · number of different sources in S                                      independence
 
     Every term is monotone and submodular, so the greedy choice reaches at least 1 − 1/e (63 %) of the optimum
-    (Nemhauser, Wolsey and Fisher 1978). Of equal passages the earlier one is chosen.
+    (Nemhauser, Wolsey and Fisher 1978). If passages are equal, the earlier passage is chosen. c is INDEPENDENCE.
 
     support: probabilities, shape (perspectives, n). weights: of the perspectives. relevance: shape (n,), 0 or more.
     sources: publisher of each passage; empty if unknown.
@@ -72,7 +73,8 @@ _STEEP = 20.0
 
 
 def mined_points(vectors: Floats, relevance: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(probability that passage i makes point p, shape (n, n); weight of each point, shape (n,)).
+    """(probability that passage i makes point p, shape (n, n); weight of each point, shape (n,)). Point p is what
+    passage p says.
 
     vectors: unit, shape (n, dimensions). relevance: probabilities of relevance to the question, shape (n,).
     """
@@ -99,7 +101,8 @@ def relevance(cosine: Floats, words: Floats, vectors: Floats) -> NDArray[np.floa
     Rocchio 1971). neighbours: cosine to the question, smoothed three times over the eight nearest passages (score
     regularisation, Diaz 2005).
 
-    cosine: to the question. words: BM25 scores, 0 for passages that were not retrieved by words. Both have shape (n,).
+    cosine: to the question. words: BM25 scores, 0 for passages that the lexical search did not retrieve. Both have
+    shape (n,).
     vectors: unit, shape (n, dimensions).
     """
     if not len(cosine):
@@ -113,7 +116,8 @@ def relevance(cosine: Floats, words: Floats, vectors: Floats) -> NDArray[np.floa
 
 
 def _spread(scores: Floats, vectors: Floats) -> NDArray[np.float64]:
-    """Each score, mixed three times with the mean of its nearest neighbours' scores, weighted by squared cosine."""
+    """The scores after three rounds of smoothing. Each round mixes the original score with the mean score of the
+    nearest neighbours, weighted by squared cosine."""
     kept = np.asarray(scores, np.float64)
     if len(kept) < 2:
         return kept
@@ -135,7 +139,7 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 MINED = 0.5
 """Weight of a mined point relative to a known side."""
-_SURE = 0.3  # total support of all sides above which it is divided completely
+_SURE = 0.3  # if the sides' total support is higher, the sides share a passage's whole relevance
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +147,8 @@ class Pool:
     """The n passages retrieved for a question, best first, with their features.
 
     cosine: to the question, shape (n,). vectors: unit, shape (n, dimensions). words: BM25 scores, 0 for passages that
-    were not retrieved by words, shape (n,). support: probability that a passage supports a side, NaN if not judged,
-    shape (sides, n); (0, n) if the sides are unknown. sources: publisher of each passage; empty if unknown.
+    the lexical search did not retrieve, shape (n,). support: probability that a passage supports a side, NaN if not
+    judged, shape (sides, n); (0, n) if the sides are unknown. sources: publisher of each passage; empty if unknown.
     """
 
     cosine: Floats
@@ -180,9 +184,9 @@ def choose_by_coverage(pool: Pool, k: int) -> list[int]:
 def side_probabilities(support: Floats, likely: Floats) -> NDArray[np.float64]:
     """The probability that a passage is relevant and supports a side, shape (sides, n).
 
-    The sides share a passage's relevance in proportion to the judge's probabilities. If the probabilities' sum is low,
-    a part of the relevance goes to no side. For an unjudged passage each side gets half of its relevance. support:
-    shape (sides, n), with NaN. likely: relevance, shape (n,).
+    The sides share a passage's relevance in proportion to the judge's probabilities. If the sum of the probabilities is
+    low, a part of the relevance goes to no side. If a passage is not judged, each side gets half of the relevance.
+    support: shape (sides, n), with NaN. likely: relevance, shape (n,).
     """
     known = ~np.isnan(support)
     judged = np.where(known, support, 0.0)
@@ -200,7 +204,7 @@ def group_theses(vectors: Floats, question: Floats, threshold: float) -> list[li
     The method is average linkage (Sokal and Michener 1958) on the vectors without their component along the question.
     Two groups are merged while the mean cosine between their members is at least the threshold. The method follows a
     paper on a multi-perspective search engine (§4.2.3); that paper uses k-means with k = 3 on a stance classifier's
-    layer. Theses without any remaining component form a group of their own.
+    layer. Theses whose vectors are parallel to the question's vector form a group of their own.
 
     vectors: of the theses, shape (n, dimensions). question: shape (dimensions,). threshold: from −1 to 1. Raises
     ValueError for a zero question vector.
@@ -220,7 +224,7 @@ def group_theses(vectors: Floats, question: Floats, threshold: float) -> list[li
 def without_question(vectors: Floats, question: Floats) -> NDArray[np.float64]:
     """Unit vectors of v − (v·q / ‖q‖²) q, q being the question's vector; shape (n, dimensions).
 
-    A thesis without any remaining component becomes a row of zeros. Raises ValueError for a zero q.
+    A vector that is parallel to q becomes a row of zeros. Raises ValueError for a zero q.
     """
     square = float(question @ question)
     if square == 0:

@@ -1,5 +1,5 @@
-"""`make local-models`: serves one model with vLLM on this machine. The model serves the chat stages and the judge, or
-the judge alone.
+"""`make local-models`: serves one model with vLLM on this machine. A chat model serves the chat stages and the judge; a
+cross-encoder serves only the judge.
 
 With `--prepare` the command announces and downloads the model. Without `--prepare` it prints the lines for `.env` and
 becomes vLLM's server. The server listens on this machine only, sends no telemetry and downloads nothing.
@@ -25,8 +25,8 @@ from tools.net.route import cause
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # read by the library at import
 HOST = "127.0.0.1"
 GPU_MODEL = "Qwen/Qwen3-4B-Instruct-2507"
-"""This model answers without a reasoning phase, as the judge requires. Its keys and values take half of 24 GB, at 144
-KiB a token."""
+"""This model answers without a reasoning phase, as the judge requires. Its keys and values (the attention cache) take
+half of a memory of 24 GB, at 144 KiB a token."""
 CPU_MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
 _KNOWN = {GPU_MODEL: "Apache-2.0, about 8.0 GB", CPU_MODEL: "Apache-2.0, about 3.1 GB"}
 _CHAT_TOKENS, _SCORE_TOKENS = 16384, 512  # tokens of a prompt and its answer; twenty passages to judge take half
@@ -38,8 +38,8 @@ _CPU_CACHE = 4 * 2**30  # bytes for keys and values; vLLM's default is nearly al
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """name: the model's name in requests. length: tokens of prompt and answer. sampling: the makers' values without
-    penalties."""
+    """name: the model's name in requests. length: tokens of prompt and answer. sampling: the sampling values that the
+    model's makers recommend, without penalties."""
 
     folder: Path
     name: str
@@ -81,14 +81,15 @@ def _sampling(folder: Path) -> dict[str, float]:
 def env_lines(model: LocalModel, port: int) -> str:
     address = f"http://{HOST}:{port}/v1"
     lines = {"STEELMAN_JUDGE": "score", "STEELMAN_JUDGE_URL": address, "STEELMAN_JUDGE_MODEL": model.name}
-    if model.kind == "chat":  # the dummy key keeps OpenAI's from being sent; the judge 'score' has no fallback
+    if model.kind == "chat":  # the dummy key replaces the user's key for OpenAI; the judge 'score' has no fallback
         chat = {"OPENAI_BASE_URL": address, "STEELMAN_MODEL": model.name, "OPENAI_API_KEY": "no-key"}
         lines |= chat | {"STEELMAN_JUDGE": "auto"}
     return "\n".join(f"{name}={shlex.quote(value)}" for name, value in lines.items())  # folder names may have spaces
 
 
 def prepare(named: str, *, gpu: bool, download: bool) -> LocalModel:
-    """The model from a folder or from the hub. `download`: download it if needed. Raises SettingsError, ModelError."""
+    """The model from a folder or from Hugging Face's hub. `download`: download the model if needed. Raises
+    SettingsError, ModelError."""
     source = named or (GPU_MODEL if gpu else CPU_MODEL)
     if (folder := Path(source).expanduser()).is_dir():
         return read_model(folder)

@@ -33,7 +33,7 @@ class FactQuote(NamedTuple):
 
 def fact_quotes(passage: Passage) -> list[FactQuote]:
     """The quotable parts of a passage: sentences or a table's rows. A sentence that needs context comes with the
-    previous one."""
+    previous sentence."""
     if passage.form == "table":
         head, *rows = [line for line in passage.text.split("\n") if line.strip()]
         return [FactQuote(passage, row, f"[{head}] {row}") for row in rows]
@@ -82,7 +82,7 @@ _HAS_FIGURE = re.compile(
 
 
 def words_held(typed: str, parts: Sequence[FactQuote]) -> NDArray[np.float64]:
-    """The share of the question's words in each part, (n,), weighted by idf."""
+    """The share of the question's content words that each part contains, shape (n,), weighted by idf."""
     wanted = _content_stems(typed)
     texts = [{*stems(f"{p.with_question} {p.passage.section} {p.passage.said_by}")} for p in parts]
     weight = {word: np.log((len(texts) + 1) / (1 + sum(word in own for own in texts))) for word in wanted}
@@ -91,7 +91,7 @@ def words_held(typed: str, parts: Sequence[FactQuote]) -> NDArray[np.float64]:
 
 
 def share_known(typed: str, passages: Iterable[Passage]) -> float:
-    """The share of the question's content words in any of the passages; 1 without content words."""
+    """The share of the question's content words that occur in any of the passages; 1 if the question has none."""
     wanted, known = _content_stems(typed), stems(" ".join(f"{p.title} {p.section} {p.text}" for p in passages))
     return len(wanted.intersection(known)) / len(wanted) if wanted else 1.0
 

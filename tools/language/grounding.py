@@ -60,7 +60,7 @@ _ROUGHLY = {"part": Fraction(1, 50), "ratio": Fraction(1, 200)}  # 'a third' is 
 @dataclass(frozen=True, slots=True)
 class WrittenNumber:
     """A number in a text. keys: the values that the number may mean. inner: the values of its parts, such as 3 in 'one
-    in three'. vague: the text may be no number."""
+    in three'. vague: the text may be no number, such as 'one'."""
 
     text: str
     keys: frozenset[NumberValue]
@@ -76,7 +76,7 @@ def plain_text(text: str) -> str:
 
 
 def find_numbers(text: str) -> Iterator[WrittenNumber]:
-    """Yields the numbers of a text in order. `plain_text` has normalized the text."""
+    """Yields the numbers of a text in order. The text must come from `plain_text`."""
     at = 0
     while match := _NUMBER.search(text, at):
         number = _written_number(match)
@@ -86,7 +86,8 @@ def find_numbers(text: str) -> Iterator[WrittenNumber]:
 
 
 def number_values(texts: Iterable[str]) -> frozenset[NumberValue]:
-    """Returns all values that the numbers of plain texts may mean. Includes the values of the numbers' parts."""
+    """Returns all values that the numbers of the texts, or parts of these numbers, may mean. The texts must come from
+    `plain_text`."""
     return frozenset(key for text in texts for n in find_numbers(text) for key in n.keys | n.inner)
 
 
@@ -197,9 +198,9 @@ _INVISIBLE_CATEGORIES = ("Cf", "Cc", "Cs", "Co")
 
 def has_prompt_injection(text: str) -> bool:
     """Whether the text gives orders to the model that writes the answer. Normalizes disguised letters, invisible
-    characters and spaces first. The patterns cover plain orders and chat markup. Verification refuses what other orders
-    cause, because the cited passage must say each claim. Repetitions in the patterns are bounded, so that matching
-    takes linear time."""
+    characters and spaces first. The patterns cover plain orders and chat markup. Other orders may pass. The later check
+    of claims refuses their effect, because the cited passage must say each claim. Repetitions in the patterns are
+    bounded, so that matching takes linear time."""
     folded = unicodedata.normalize("NFKC", text).replace("’", "'")
     seen = "".join(c for c in folded if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE_CATEGORIES)
     return bool(_INJECTION.search(_SPACES.sub(lambda space: "\n" if "\n" in space[0] else " ", seen)))
@@ -252,8 +253,8 @@ _CLAUSE_END = re.compile(
     r"[,;:!?\n]|\.(?!\d)|\b(?:because|since|but|yet|whereas|while|although|though|so|which|who|unless|if|when|than)\b"
 )
 _PAUSE = re.compile(r"[,;:]\s+|\s+[\u2013\u2014-]\s+|(?<=[.!?])\s+")
-_SHARED_WORDS = 3  # content words that two clauses share if one may deny the other
-_CLAUSE_OVERLAP = 0.7  # share of the shorter clause's content words that both have
+_SHARED_WORDS = 3  # content words that two clauses must share before one can deny the other
+_CLAUSE_OVERLAP = 0.7  # share of the shorter clause's content words that both clauses have
 _PART_WORDS = 4  # content words; a shorter part says too little for a search
 _KNOWN_SHARE = 0.3  # share of a part's content words that the document has
 _REMEMBERED = 4096  # texts
@@ -434,7 +435,7 @@ def _names(text: str) -> Iterator[list[str]]:
     tokens = _tokens(text)
     headline = sum(t.capital for t in tokens) > _HEADLINE * len(tokens)
     name: list[str] = []
-    for token, after in zip(tokens, [*tokens[1:], None], strict=False):  # there may be none
+    for token, after in zip(tokens, [*tokens[1:], None], strict=False):  # there may be no tokens
         word = token.text.lower()
         if token.opens or word not in _LINKS:
             if name and (token.opens or not token.capital):
@@ -446,7 +447,8 @@ def _names(text: str) -> Iterator[list[str]]:
 
 
 def _is_name_word(token: _Token, after: _Token | None, headline: bool) -> bool:
-    """Whether a word belongs to a name. A capital that comes only from the word's position does not count."""
+    """Whether a word belongs to a name. A capital that only the word's position explains, such as the start of a
+    sentence, is not enough."""
     if not token.capital or len(token.text) == 1 or token.text.lower() in _LINKS or re.match("I'|OK$", token.text):
         return False
     if not token.opens or headline:
@@ -477,8 +479,8 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _folded_word(word: str) -> str:
-    """Returns a word without accents, possessive and plural, in lower case unless it is a short acronym. Months are
-    written in full, titles in short."""
+    """Returns a word without accents, possessive and plural, in lower case unless it is a short acronym. Writes months
+    in full, and titles in their short form."""
     word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
     word = re.sub(r"'s?$", "", word)
     if len(word) <= _SHORT and word.isupper():

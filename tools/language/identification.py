@@ -14,10 +14,10 @@ _OTHER_SCRIPT = re.compile(
     "[\u0370-\u1cff\u1f00-\u1fff\u2e80-\ua4cf\ua830-\ud7ff\uf900-\ufaff\ufb13-\ufefc\uff66-\uffdc]"
 )
 _QUESTION_LANGUAGES = frozenset("cs da de el es et fi fr hr hu id it lt lv nb nl no pl pt ro sk sl sv tr vi".split())
-"""Languages in Latin script that questions may be in. With hundreds of other languages each would get too little
-probability."""
-_CODES = {"yue": "zh"}  # the classifier reads traditional characters as Cantonese
-_ENGLISH, _FEWEST_COMMON = 0.06, 3  # least share of common words; least number of different ones
+"""Languages in Latin script that questions may be in. With hundreds of other languages, each language would get too
+little probability."""
+_CODES = {"yue": "zh"}  # the classifier takes traditional Chinese characters for Cantonese
+_ENGLISH, _FEWEST_COMMON = 0.06, 3  # least share of common words; least number of different common words
 _FEWEST_SIGNS = 8
 _SURE_PROBABILITY, _LIKELY, _EVEN = 0.9, 0.7, 0.5
 _LIKELIEST = 0.45  # least probability among the languages that a question may be in
@@ -28,9 +28,9 @@ _FEWEST_LETTERS = 60
 
 
 def language_of(text: str) -> str:
-    """Returns the ISO 639-1 code of a text's language; '' if the text is too short or the language uncertain. Function
-    words identify English. A naive Bayes classifier over byte n-grams (Lui and Baldwin 2012, langid.py) identifies
-    other languages. Texts in other scripts always go to the classifier."""
+    """Returns the ISO 639-1 code of a text's language; '' if the text is too short or the language is uncertain.
+    Function words identify English. A naive Bayes classifier over byte n-grams (Lui and Baldwin 2012, langid.py)
+    identifies other languages. Texts in other scripts always go to the classifier."""
     if len(text) > 3 * _SAMPLE:  # a cover page or a foreign abstract must not decide
         middle = (len(text) - _SAMPLE) // 2
         text = " ".join((text[:_SAMPLE], text[middle : middle + _SAMPLE], text[-_SAMPLE:]))
@@ -99,8 +99,8 @@ def question_language(question: str) -> str:
 
 
 def reads_as_english(question: str) -> bool:
-    """Whether a question is in English. The lexicon and function words decide nearly always, because the classifier
-    costs a second and 100 MB."""
+    """Whether a question is in English. The lexicon and function words decide for nearly all questions. The classifier
+    decides for the rest only, because it costs a second and 100 MB."""
     words = question_words(question)
     if not words or is_of_another_script(question) or words[0].casefold() in FOREIGN_OPENERS:
         return False
@@ -117,8 +117,8 @@ def reads_as_english(question: str) -> bool:
 
 
 def is_english(words: list[str]) -> bool:
-    """Whether three fifths of the words are in the lexicon; of up to three words, half. Names inside the text do not
-    count."""
+    """Whether at least three fifths of the words are in the lexicon. For up to three words, half of them is enough.
+    Names inside the text do not count."""
     inner = _words_but_names(words)
     return sum(map(_is_known, inner)) >= (0.5 if len(inner) <= 3 else 0.6) * len(inner)
 
@@ -150,7 +150,7 @@ _BESIDE = "there|all|everyone|everybody|again|today|steelman|friend|so much|very
 
 
 def _run_of(openers: str) -> re.Pattern[str]:
-    """Returns a pattern for a run of these words and of the words that go with them."""
+    """Returns a pattern for one or more of these openers, each perhaps with words such as 'there' or 'again'."""
     return re.compile(rf"(?:(?:{openers})(?: (?:{_BESIDE}))*(?: |$))+")
 
 

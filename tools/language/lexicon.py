@@ -1,5 +1,5 @@
-"""English words: word lists, stems, and parts of speech from the Penn Treebank lexicon of TextBlob. Each word list has
-one use, because shared lists would change results: a query drops other words than a comparison. The lexicon is read by
+"""English words: word lists, stems, and parts of speech from the Penn Treebank lexicon of TextBlob. Each word list
+serves one purpose. For example, a search query drops other words than a comparison of two texts. The lexicon is read by
 path, because importing `textblob` takes a second."""
 
 import re
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tantivy import TextAnalyzer
 
 
-NEGATORS = frozenset("not no never cannot nobody none nothing neither".split())  # each use adds more words
+NEGATORS = frozenset("not no never cannot nobody none nothing neither".split())  # modules add their own words
 
 QUERY_FILLERS = frozenset(
     "a about also am an and any are as at be because been being but by can could did do does doing for from had has "

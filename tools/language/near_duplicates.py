@@ -1,8 +1,8 @@
 """Finds texts that count as one piece of evidence: copies (by shingles) and paraphrases (by sentence vectors). Passages
-on one topic share a point or two, but a paraphrase shares all sentences. The threshold depends on the number of
-sentences, because two single sentences with the same point are more similar than two different passages ever are. If
-two sentences both give reasons, only the reasons are compared. A common thesis would make different arguments similar,
-and synonyms in the thesis would make equal arguments different."""
+on one topic share a point or two, but a paraphrase shares all sentences. The threshold falls with the number of
+sentences: two sentences that make the same point are more similar to each other than two different passages of several
+sentences ever are. If two sentences both give reasons, the reasons decide. A common thesis would make different
+arguments similar, and synonyms in the thesis would make equal arguments different."""
 
 import re
 from collections import Counter
@@ -55,9 +55,10 @@ _FEWEST_SHINGLES = 10  # fewer may be a title, which may occur in any text
 
 def copy_groups(texts: Sequence[str]) -> list[int]:
     """Returns for each text the index of the first text that it copies, or its own index. Copies share at least half of
-    the shorter text's 4-word shingles (containment, Broder 1997). So dropped sentences, changed words and additions are
-    tolerated. If the shorter text is a title or phrase, copies share half of the longer text's shingles. Two sentences
-    that give reasons must share half of the reasons' shingles, because all arguments for a thesis share the thesis."""
+    the shorter text's 4-word shingles (containment, Broder 1997). So a text with dropped sentences, changed words or
+    additions still counts as a copy. If the shorter text is a title or phrase, copies share half of the longer text's
+    shingles. Two sentences that give reasons must share half of the reasons' shingles, because all arguments for a
+    thesis share the thesis."""
     shingles = [_shingles(t) for t in texts]
     reasons = [_shingles(reason_clause(t)) for t in texts]
     groups = list(range(len(texts)))
@@ -76,7 +77,7 @@ def copy_groups(texts: Sequence[str]) -> list[int]:
 
 
 def _compared(one: Shingles, other: Shingles) -> int:
-    """Returns the number of shingles whose half two copies share."""
+    """Returns a number of shingles. Two copies share at least half of this number."""
     smaller, larger = sorted((len(one), len(other)))
     return smaller if smaller >= _FEWEST_SHINGLES or 2 * smaller >= larger else larger
 
@@ -93,21 +94,22 @@ def _shingles(text: str) -> Shingles:
 Vectors = NDArray[np.float32]
 
 PARAPHRASE_COSINES = (0.89, 0.76, 0.67, 0.65)
-"""Least mean cosine of the shorter passage's sentences to the nearest sentences of the other passage. The values are
-for shorter passages of one, two, three, and more sentences. Measured with the embedded encoder."""
+"""Thresholds of a mean cosine: from each sentence of the shorter passage to the nearest sentence of the other passage.
+The four thresholds are for shorter passages of one, two, three, and more sentences. They were measured with the
+embedded encoder."""
 
 REASON_COSINE = 0.58  # two reasons with this cosine or more are the same
 
-_LEAST_THESIS_COSINE = 0.5  # least cosine of sentences that want the same for the same reason
+_LEAST_THESIS_COSINE = 0.5  # least cosine of two sentences whose reasons are the same
 
 
 def paraphrase_margin(
     one: Vectors, other: Vectors, reasons: tuple[Vectors | None, Vectors | None] = (None, None)
 ) -> float:
-    """Returns by how much two passages' similarity exceeds the paraphrase threshold. Passages with 0 or more are
-    paraphrases. one, other: unit vectors of the passages' sentences, shape (n, dimensions). reasons: the vectors of the
-    reasons of one-sentence passages, shape (dimensions,) or None. Two known reasons are compared instead of the
-    sentences."""
+    """Returns by how much two passages' similarity exceeds the paraphrase threshold. Passages with a margin of 0 or
+    more are paraphrases. one, other: unit vectors of the passages' sentences, shape (n, dimensions). reasons: the
+    vectors of the reasons of one-sentence passages, shape (dimensions,) or None. If both reasons are known, the reasons
+    decide, and the sentences need only a cosine of 0.5."""
     if not len(one) or not len(other):
         return -1.0
     short, long = sorted((one, other), key=len)

@@ -52,8 +52,8 @@ def is_person(name: str) -> bool:
 
 
 def fullest_form(name: str, text: str) -> str:
-    """Returns the name's fullest form in the text: 'Cllr Idris Pell' for 'Cllr Pell'. If two people match, nothing is
-    filled in."""
+    """Returns the name's fullest form in the text: 'Cllr Idris Pell' for 'Cllr Pell'. If two people match, the name
+    stays as it is."""
     own = run[0] if (run := pattern("TITLED").match(f"{name} ")) else ""
     words = name[len(own) :].split()
     while len(words) > 1 and pattern("PARTICLE").fullmatch(words[0]):
@@ -93,14 +93,15 @@ def _titles_agree(one: str, other: str) -> bool:
 
 
 def _with_surname(name: str, text: str) -> str:
-    """Returns a first name with the surname that follows it in the text, if only one surname does."""
+    """Returns a first name with its surname, if exactly one surname follows the first name in the text."""
     after = re.findall(rf"(?<![\w-]){re.escape(name)} ((?:{source('PARTICLE')} ){{0,3}}{source('WORD')})", text)
     surnames = {last for last in after if lexicon_tag(last.split()[-1].lower())[:1] not in ("V", "M")}
     return f"{name} {surnames.pop()}" if len(surnames) == 1 else name
 
 
 def role_holder(role: str, text: str) -> str:
-    """Returns the holder of a role: 'Cllr Idris Pell (Chair)', 'the Clerk, Mrs Bray'; '' if the text names none."""
+    """Returns the holder of a role: 'Cllr Idris Pell (Chair)', 'the Clerk, Mrs Bray'; '' if the text names nobody, or
+    several people."""
     named, person = re.escape(re.sub(r"^(?:the|an?) ", "", role, flags=re.IGNORECASE)), source("PERSON")
     if re.fullmatch(r"(?i:chair(?:man|woman|person)?|conven[eo]r)", named):
         named = r"(?:chair(?:man|woman|person)?|conven[eo]r)"
@@ -162,7 +163,7 @@ def is_handle(label: str) -> bool:
 
 
 def may_be_name(label: str) -> bool:
-    """Whether a label's words alone can be a person's name or role."""
+    """Whether a label, by its words, can be a person's name or role."""
     name = ordinary_case(label)
     if not 0 < len(label.split()) < 7 or pattern("NO_SPEAKER").fullmatch(label):
         return False
@@ -204,7 +205,7 @@ class SpeakerNames:
             holder = role_holder(who, self._text)
             return name_with_label(fullest_form(holder, self._text), label) if holder else label
         full = fullest_form(label, self._text)
-        return who if full == label and len(who.replace(".", "")) == 2 else full  # 'KV', whom nothing explains
+        return who if full == label and len(who.replace(".", "")) == 2 else full  # 'KV', which stays unexplained
 
 
 def name_with_label(name: str, label: str) -> str:

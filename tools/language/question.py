@@ -1,7 +1,7 @@
-"""Classifies questions, names their options, and decides whether statements agree. Passages are judged against the
-question itself (docs/decisions/0016). The question's kind only selects the answer words. A multinomial logistic
-regression on the encoder's vector and hashed word features predicts the kind. `python -m evals.training.artifacts
-kinds` fits the weights."""
+"""Classifies questions, names their options, and decides whether statements agree. The judge compares passages with the
+question itself (docs/decisions/0016). The question's kind only selects the two answers, such as Yes and No. A
+multinomial logistic regression on the encoder's vector and hashed word features predicts the kind. `python -m
+evals.training.artifacts kinds` fits the weights."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -43,14 +43,14 @@ _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[^\w\s]")
 _WH_WORDS = frozenset(
     "what what's whats which who who's whos whom whose why how how's hows when where wat wot wich".split()
 )
-_TYPED = frozenset("ai ain ca wo r wud cud shud shld shuld shoud".split())  # of "can't" and "won't", and in haste
+_TYPED = frozenset("ai ain ca wo r wud cud shud shld shuld shoud".split())  # "can't" and "won't" cut; hasty spellings
 
 ANSWERS: dict[str, tuple[str, str]] = {
     "polar": ("Yes", "No"),
     "claim": ("Agree", "Disagree"),
     "topic": ("For", "Against"),
 }
-"""The two answer words of each kind. The affirming word comes first."""
+"""The two answer words of each kind, such as Yes and No. The affirming word comes first."""
 MOST_OPTIONS = 6
 _LONGEST_OPTION = 12  # words
 _SHORT = 4  # most words of an alternative that is a name or a thing
@@ -158,7 +158,8 @@ def _words_after_subject_and_verb(words: str) -> str:
 
 
 def _words_before(words: str, ends: Callable[[str, str], bool]) -> str:
-    """Returns the words before the first word for which `ends` holds. Skips 'of'."""
+    """Returns the words before the first word for which `ends(previous word, word)` holds. A word next to 'of' never
+    ends the result."""
     split = words.split()
     found = (i for i, pair in enumerate(pairwise(split), 1) if "of" not in pair and ends(*pair))
     return " ".join(split[: next(found, None)])
@@ -280,7 +281,7 @@ _SHORTEST_FULL_QUESTION = 3  # words of a yes-or-no question without its topic: 
 
 
 def is_standalone_question(question: str, kind: str) -> bool:
-    """Whether a question typed in a thread has sides and needs no earlier question."""
+    """Whether a follow-up question has sides and is clear without the earlier questions of its thread."""
     asked = _OPENERS.sub("", question)
     if kind not in ("polar", "claim", "choice") and not (kind == "open" and re.search(r"\bshould\b", asked, re.I)):
         return False
@@ -294,10 +295,10 @@ _NEGATORS = NEGATORS | {"without", "hardly"}
 _HARMLESS = ("only", "just", "merely", "doubt", "matter")
 _ENDS = re.compile(r"[,;:–—]| (?:because|since|so that|unless|although|though|while|whereas|if) ", re.I)
 _DOUBTS = re.compile(r"\b(?:whether|if|says?|said|argues?|claims?|believes?|thinks?|who|should we)\b|\?", re.I)
-# 'Isn't it fair?' asks whether it is
+# 'Isn't it fair?' asks whether it is fair
 _RHETORICAL = re.compile(r"^(is|are|was|were|do|does|did|has|have|should|would|could)n['’]?t\b", re.I)
 _STEM = 5  # first letters that forms of a word share
-_BEYOND, _BEYOND_COMPARED = 5, 15  # words that a clause may have beyond those of the question, of a comparison more
+_BEYOND, _BEYOND_COMPARED = 5, 15  # most extra words of a clause, compared with the question; in a comparison
 _PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non)(?=[a-z]{4})")
 
 
@@ -318,8 +319,8 @@ _CONCEDES = re.compile(
 
 
 def takes_no_side(text: str) -> bool:
-    """Whether the words alone show no side. Such a text is a reply to an unseen question ('Of private ones, yes.'), a
-    concession without an objection ('I know that they are kind.'), or 'nobody knows'."""
+    """Whether a text's words do not show its side. Such a text is a reply to an unseen question ('Of private ones,
+    yes.'), a concession without an objection ('I know that they are kind.'), or 'nobody knows'."""
     return bool(_REPLY.match(text) or _CONCEDES.match(text) or _UNDECIDED.search(text))
 
 
@@ -340,7 +341,7 @@ def _negators(words: list[str]) -> int:
 
 
 def _prefixed(words: list[str], other: list[str]) -> int:
-    """Returns how many of the words are a word of the other text with a negating prefix."""
+    """Returns how many of the words negate a word of the other text by a prefix: 'unfair' for 'fair'."""
     stems = (_PREFIX.sub("", w, count=1) for w in words if w not in other and _PREFIX.match(w))
     return sum(stem in other for stem in stems)
 

@@ -10,9 +10,9 @@ from tools.language.reported_speech import INTERVIEWER, is_foil, speaker_of
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
 
-_SHORTEST_ALONE, _LONGEST_ALONE = 7, 45  # least and most words of a sentence that can be a side
+_SHORTEST_ALONE, _LONGEST_ALONE = 7, 45  # least and most words of a sentence that can state a side
 
-# Openings of a sentence that depends on the previous one.
+# Openings of a sentence that depends on the previous sentence.
 _LEANING = re.compile(
     r"""^["'“‘(]?(?:
     this|that(?!\s+(?:is\s+why\s+)?\w+\s+(?:who|which))|these|those(?!\s+who)|it|its|they|their|he|she|his|her|
@@ -86,8 +86,8 @@ _REFERENCE = re.compile(r"\[\d+\]|\[[a-z]{1,4}\]|https?://|www\.|\bet al\b|\bibi
 
 def is_self_contained(sentence: str) -> bool:
     """Whether a sentence is understandable alone and a general statement. Decides by form. Refuses fragments,
-    questions, page furniture, and sentences that depend on other sentences or mention their writer. Sentences that
-    serve as a side must pass; quotations need not."""
+    questions, texts of the page itself ('Read more'), and sentences that depend on other sentences or mention their
+    writer. A sentence that states a side must pass; a quotation need not."""
     short = len(sentence.split()) < _SHORTEST_ALONE
     if short or is_no_prose(sentence) or not _has_quotable_form(sentence, _LONGEST_ALONE):
         return False
@@ -115,10 +115,10 @@ def is_prose(sentence: str) -> bool:
     return balanced and plain and all(len(w) <= _LONGEST_WORD for w in sentence.split())
 
 
-SHORTEST_QUOTE, LONGEST_QUOTE, LONGEST_PAIR = 6, 60, 75  # least and most words of a quotable sentence; most of two
+SHORTEST_QUOTE, LONGEST_QUOTE, LONGEST_PAIR = 6, 60, 75  # words: least and most of one sentence, most of two
 
 _SPACES = re.compile(r"\s+")
-# Connectives without a meaning of their own. 'otherwise', 'nor', 'but for', 'so far' and 'yet to' have one.
+# Connectives without a meaning of their own. 'otherwise', 'nor', 'but for', 'so far' and 'yet to' have a meaning.
 _CONNECTIVE = re.compile(
     r"^(?:(?:but|and|so|yet|also|however|moreover|furthermore|besides|additionally|similarly|likewise|therefore|thus|"
     r"hence|consequently|accordingly|nevertheless|nonetheless|still|indeed|in fact|of course|after all|finally|lastly|"
@@ -197,7 +197,8 @@ def _has_quotable_form(sentence: str, longest: int) -> bool:
 
 
 def _pair_with_sentence_before(passage: Passage, leading: str, sentence: str) -> str:
-    """Returns both sentences without a connective; '' if the pair is no clearer or two people say the sentences."""
+    """Returns both sentences without a connective; '' if the pair is no clearer than the sentence alone, or if two
+    people say the sentences."""
     first = _without_connective(leading)
     if not _has_quotable_form(leading, LONGEST_QUOTE) or needs_context(first):
         return ""

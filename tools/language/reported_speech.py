@@ -15,7 +15,7 @@ INTERVIEWER = "Interviewer"
 """The speaker of an interview's questions. The word stands alone or follows a name. The questions are no evidence."""
 
 _WORD = re.compile(r"\w+")
-_OPENING = 12  # first words of a sentence, which may reject the previous one
+_OPENING = 12  # first words of a sentence, which may reject the previous sentence
 _MARKS = " “”«»„\"‘’'"
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]urs?|us)\b")
 
@@ -32,9 +32,8 @@ def people_speak(texts: Sequence[str]) -> bool:
 
 
 def speaker_in_clause(clause: str, verbs: str = "VERB") -> str:
-    """Returns the person who says something according to this clause, outside of quotation marks: 'Cllr Faulds', 'the
-    Clerk', 'she', 'a spokeswoman'; else ''. verbs: the name of the pattern of verbs; 'VERB_IN_MINUTES' has more
-    verbs."""
+    """Returns the person whom a clause outside of quotation marks names as a speaker: 'Cllr Faulds', 'the Clerk',
+    'she', 'a spokeswoman'; else ''. verbs: the name of the pattern of verbs; 'VERB_IN_MINUTES' has more verbs."""
     if told := pattern("ACCORDING").search(clause):
         return told["who"] or told["whose"]
     if (last := pattern("SAID_LAST").search(clause)) and (last["who"] in ("he", "she") or is_person(last["who"])):
@@ -84,7 +83,7 @@ def _subject_at_end(left: str) -> str:
     if inside := re.search(r" \(([^()]{1,60})\)$", left):
         left, member = left[: inside.start()], inside[1]
         if pattern("CLUB").search(left) and is_surely_person(member) and not pattern("CLUB").search(member):
-            return member  # who speaks for a body
+            return member  # a person who speaks for a body
     if pattern("PRONOUN").fullmatch(last := left.rpartition(" ")[2]):
         return last
     found = pattern("NAME_AT_END").search(left)
@@ -103,8 +102,8 @@ def _subject_at_end(left: str) -> str:
 
 
 def speaker_of(passage: Passage, quote: str) -> str:
-    """Returns the speaker of a quote: the reported person and the reporter, else the passage's speaker, else the
-    passage's author."""
+    """Returns the speaker of a quote. If the passage reports another person's words, both are named: 'Una Roe, quoted
+    by Ana Pereira'. Otherwise the passage's speaker, else its author."""
     own, reported = passage.said_by, reported_speaker(quote, passage.text, spoken=bool(passage.speaker))
     if not reported:
         return own
@@ -120,9 +119,9 @@ def speaker_of(passage: Passage, quote: str) -> str:
 def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> str:
     """Returns the person or body that the passage reports as the sentence's speaker: 'Ana Pereira' for '"…", said Ana
     Pereira'. An uncertain name begins with `PROBABLY`. Returns '' if the passage's author says the sentence. Returns
-    `UNNAMED` for a quotation without a name, or if several people, but not the author, say the sentences. sentence: one
-    or more sentences of the passage, with `SENTENCE_GAP` between distant ones. spoken: the passage has one speaker, and
-    'he' and 'she' mean this speaker."""
+    `UNNAMED` if the passage names no speaker of a quotation, or if several people say the sentences and the author says
+    none. sentence: one or more sentences of the passage, with `SENTENCE_GAP` between distant ones. spoken: the passage
+    has one speaker, and 'he' and 'she' mean this speaker."""
     text = "\n".join(" ".join(line.split()) for line in passage.splitlines())
     said = " ".join(sentence.split())
     flat = text.replace("\n", " ")
@@ -143,7 +142,7 @@ def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> st
 
 def _speaker_of_quotation(text: str, quotations: list[tuple[int, int]], index: int, spoken: bool) -> str:
     start, end = quotations[index]
-    if spoken and text[:start].strip(_MARKS) == text[end:].strip(_MARKS) == "":  # all of the turn
+    if spoken and text[:start].strip(_MARKS) == text[end:].strip(_MARKS) == "":  # the whole turn
         return ""
     who, place = _attribution(text, quotations, index)
     if spoken and _is_he_or_she(who):
@@ -168,7 +167,7 @@ def _person_in_lead(text: str) -> str:
 
 
 def _person_of_sentence_before(text: str, start: int) -> str:
-    """Returns the subject of the sentence before an unattributed quotation, with `PROBABLY`."""
+    """Returns `PROBABLY` and the subject of the sentence before an unattributed quotation."""
     *_, before = pattern("SENTENCE_END").split(text[text.rfind("\n", 0, start) + 1 : start].strip(_MARKS))
     person = _person_at_start(before)
     return PROBABLY + fullest_form(person, text) if person else ""
@@ -191,7 +190,7 @@ def _speaker_of_clause(text: str, quotations: list[tuple[int, int]], begin: int,
     who = speaker_in_clause(clause)
     named = who and not pattern("PRONOUN").fullmatch(who) and not pattern("OF_SELF").search(clause)
     if not (quotes or named) and pattern("OF_SELF").search(paragraph) and not pattern("IN_DIALOGUE").search(clause):
-        return ""  # the author's words, also about others
+        return ""  # the author's own words, even if they are about others
     ends = [m.end() for m in pattern("SENTENCE_END").finditer(outside)]  # the whole sentence may name the speaker
     first, last = max((e for e in ends if e <= begin), default=0), min((e for e in ends if e >= end), default=None)
     who = who or speaker_in_clause(outside[first:last])
@@ -220,8 +219,8 @@ def _is_he_or_she(who: str) -> bool:
 
 def is_foil(sentence: str, after: str, passage: str) -> bool:
     """Whether a sentence gives other people's view that the author does not share: 'We are told that it is cheap. It is
-    not.' An unclear sentence counts as such a view if the next sentence begins with a negation or a 'but', or if the
-    author says 'I' or 'we'."""
+    not.' A sentence such as 'Some say …' counts only if the next sentence begins with a 'but' or soon has a negation,
+    or if the author says 'I' or 'we'."""
     if not pattern("GENERIC").match(sentence):
         return False
     own = _blank_quotations(passage, _quotation_spans(passage)).replace(sentence, "")
@@ -238,15 +237,15 @@ def _quotation_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _blank_quotations(text: str, quotations: list[tuple[int, int]]) -> str:
-    """Replaces quotations by blanks, except their last characters. The text keeps its length."""
+    """Blanks out quotations, except the last character of each quotation. The text keeps its length."""
     for start, end in quotations:
         text = f"{text[:start]}{'“' * (end - start - 1)}{text[end - 1 :]}" if end > start else text
     return text
 
 
 def _attribution(text: str, quotations: list[tuple[int, int]], index: int) -> tuple[str, int]:
-    """Returns the words that name a quotation's speaker, and their place. The words are after or before this quotation
-    or the previous one."""
+    """Returns the words that name a quotation's speaker, and their place. The words stand after or before this
+    quotation, or after or before the previous quotation."""
     start, end = quotations[index]
     following = quotations[index + 1][0] - 1 if index + 1 < len(quotations) else len(text)
     after = pattern("SENTENCE_END").split(text[end + 1 : following], 1)[0]

@@ -1,4 +1,4 @@
-"""Disk caches of computed or fetched values: vectors, judged pairs, search results, pages.
+"""Disk caches of computed or fetched values: vectors, judges' scores, search results, pages.
 
 The caches may be deleted at any time. A key contains the content, and the version of the code or model that computed
 the value.

@@ -105,7 +105,7 @@ class TransformersEncoder:
     the name of a downloaded model; nothing is downloaded.
 
     query_prompt, document_prompt: prefixes; by default the model's own prefixes. The model is loaded at its first use.
-    Raises SettingsError without the extra, ModelError for a missing or unusable model.
+    Raises SettingsError if the extra `models` is not installed, ModelError for a missing or unusable model.
     """
 
     def __init__(self, model: str, query_prompt: str = "", document_prompt: str = "") -> None:
@@ -228,7 +228,8 @@ class EndpointEncoder(ModelEndpoint):
     prefixes that the model was trained with. batch: the most texts in one request, halved if the server refuses them.
     seconds: longest silence of the server.
 
-    The model's name on the server identifies its weights. Another model under the same name is not detected.
+    The encoder identifies the weights by the model's name on the server. So it does not detect another model under the
+    same name.
 
     Call the methods from threads, not from an event loop. They raise ProviderDownError, ProviderReplyError (unusable
     vectors), DeadlineError and BudgetError.
@@ -300,8 +301,9 @@ class EndpointEncoder(ModelEndpoint):
         return [rows for part in made for rows in part]
 
     async def _rows_of(self, send: _Send, texts: Sequence[str]) -> list[Rows]:
-        """The vectors. If the server refuses the size, both halves are sent. Of a single text only the first half is
-        sent, with a note, because most models truncate long texts."""
+        """The vectors. If the server refuses the size, the encoder sends the two halves of the texts separately. If the
+        server refuses a single text, the encoder sends the text's first half and adds a note. Most models truncate long
+        texts anyway."""
         try:
             return [await send(texts)]
         except ProviderDownError as exc:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tools.errors import ModelError
 from tools.models.worker import lower_priority
 
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # without this variable ONNX Runtime sends telemetry; it is read at import
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # ONNX Runtime reads it at import; else it sends telemetry
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -45,7 +45,8 @@ class ModelFiles:
     def fingerprint(self) -> str:
         """Identifies the weights in cache keys. Raises OSError.
 
-        The fingerprint hashes each file's size, head and tail. This takes a tenth of a full hash's time at every start.
+        The fingerprint hashes each file's size, head and tail. At every start this takes a tenth of the time of a full
+        hash.
         """
         digest = hashlib.sha256()
         for path in (self.folder / "model.onnx", *sorted(self.folder.glob("model-*.bin"))):

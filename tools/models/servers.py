@@ -2,8 +2,8 @@
 
 Some servers truncate a prompt silently, such as Ollama with its default context of 4,096 tokens. Their token count
 reveals the truncation, because prose has four to five characters per token, and at most six with any tokenizer. If the
-count is near a multiple of 512, fewer characters per token prove a truncation: Ollama fills the whole context, or half
-of the context and two tokens.
+count is near a multiple of 512, a lower ratio of characters to tokens already proves a truncation: Ollama fills the
+whole context, or half of the context and two tokens.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ async def list_models_at(url: str, key: str = "", vendor: Vendor = COMPATIBLE) -
     return [name.removeprefix("models/") if vendor.prefix == "google_genai" else name for name in names]
 
 
-_FEWEST_TOKENS = 500  # fewest tokens of a credible count; servers omit cached tokens or invent counts
+_FEWEST_TOKENS = 500  # smaller counts are not credible: some servers omit cached tokens or invent counts
 _CHARACTERS_CERTAIN = 8.0  # characters per token that prove truncation
 _CHARACTERS_NEAR_CONTEXT = 5.0  # if the count is near a multiple of 512
 _CHARACTERS_AT_CONTEXT = 3.5  # if the count is exactly a usual context
@@ -85,8 +85,8 @@ _FILE = Path(__file__).parent / "prices.toml"
 
 
 def price_of(model: str, named: str = "") -> Price | None:
-    """The model's price; None if unknown. `named`, such as 'name=0.5/1.5, other=1/2', takes precedence. A name with a
-    vendor's prefix ('anthropic:…') is looked up with the prefix, then without.
+    """The model's price; None if unknown. `named`, such as 'name=0.5/1.5, other=1/2', takes precedence over the shipped
+    prices. A name with a vendor's prefix ('anthropic:…') is looked up with the prefix, then without.
 
     Raises SettingsError for an invalid price list.
     """
@@ -140,7 +140,7 @@ class ModelEndpoint:
     def open_client(self) -> "httpx.AsyncClient":
         """A client of the server. The client sends only the key and the body.
 
-        Raises ProviderDownError for an invalid key, and for an address elsewhere in an offline run.
+        Raises ProviderDownError for an invalid key, and in an offline run for an address on another machine.
         """
         if current_budget().offline and not is_local(self.address):
             raise ProviderDownError(f"{self.server} is on another machine, and this run stays offline.")

@@ -1,7 +1,7 @@
 """One thread for the embedded models of this process.
 
-Two models on the same cores slow each other down, so encoding and judging share one queue. Requests are not merged:
-each result depends on its own request only, and the models already divide its texts among the cores.
+Two models on the same cores slow each other down, so encoding and judging share one queue. Requests are not merged: a
+result must depend only on its own request, and the models already divide a request's texts among the cores.
 """
 
 import asyncio

@@ -1,1 +1,1 @@
-"""Chat models behind any OpenAI-compatible address, or of a vendor."""
+"""Chat models of vendors, such as Anthropic, and of OpenAI-compatible servers."""

@@ -2,7 +2,7 @@
 
 If a server refuses JSON schemas, the request asks for a JSON object, then for plain text. The process remembers the
 form that a model accepts. Replies are read as streams, so that an endless reply can be stopped at a limit. After a
-reply of the wrong shape the model is asked once more, unless the server says why there is no answer.
+reply of the wrong shape the client asks the model once more, unless the server says why there is no answer.
 """
 
 import asyncio
@@ -78,9 +78,9 @@ class ChatModel:
         silence: float = CHAT_SECONDS,
         lengths: bool = False,
     ) -> None:
-        """`silence`: longest silence of the server in seconds. If the stage has more time left, its remaining time
-        applies. `lengths`: the first schema limits the lengths of texts and lists. `price`: None if unknown; a model on
-        this machine costs nothing.
+        """`silence`: longest silence of the server in seconds. If the stage has more time left, the stage's remaining
+        time applies. `lengths`: the schema of the first request limits the lengths of texts and lists. `price`: None if
+        unknown; a model on this machine costs nothing.
         """
         url = url or vendor.url
         self.name = vendor.named(model)
@@ -212,7 +212,7 @@ class ChatModel:
         if temperature not in self._clients:
             self.load()
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
-                warnings.filterwarnings("ignore", known, UserWarning)  # the reply shows it anyway
+                warnings.filterwarnings("ignore", known, UserWarning)  # the reply shows the problem anyway
             self._http = self._http or open_client(seconds=self._silence, around=refusal_transport)
             self._http.event_hooks = {"request": [self._strip_client_headers], "response": [restore_marker]}
             heat = self._temperature if temperature else None

@@ -1,7 +1,8 @@
 """Parses refusals of chat servers in the same way for all vendors' clients.
 
-The clients raise different errors with status, text or cause. Some servers refuse with status 200, or answer a request
-for a stream with one JSON object. `refusal_transport` converts both cases to a refusal with status 400.
+The clients raise different errors. The refusal is in an error's status, text or cause. Some servers refuse with status
+200, or answer a request for a stream with one JSON object. `refusal_transport` converts both cases to a refusal with
+status 400.
 """
 
 import re
@@ -44,7 +45,7 @@ class Refusal:
 
 
 def is_too_long(refusal: Refusal) -> bool:
-    """Whether the prompt exceeds the model's context, by its status, code or words."""
+    """Whether the prompt exceeds the model's context, by the refusal's status, code or words."""
     if refusal.status in (401, 403, 404):
         return False
     if refusal.status == 429:  # one request with too many tokens, not too many per minute
@@ -58,8 +59,8 @@ def is_about_length(said: str) -> bool:
 
 
 def refusal_of(exc: BaseException) -> Refusal | None:
-    """The refusal that caused an error; None without a refusal. An error inside a stream takes the status from its
-    code, else 0."""
+    """The refusal that caused an error; None without a refusal. For an error inside a stream the status is the error's
+    numeric code, or 0 without a numeric code."""
     status, bodies = status_of(exc), list(filter(None, map(_body, causes_of(exc))))
     inners = [error if isinstance(error := body.get("error"), dict) else body for body in bodies]
     named = [str(inner[k]) for inner in inners for k in ("code", "type", "status") if inner.get(k)]
@@ -67,7 +68,7 @@ def refusal_of(exc: BaseException) -> Refusal | None:
         if not bodies:
             return None
         status = next((int(n) for n in named if n.isdigit() and 400 <= int(n) < 600), 0)
-    # A number repeats the status. Some vendors have a type instead of a code.
+    # A numeric code only repeats the status. Some vendors have a type instead of a code.
     code = next((n for n in named if not n.isdigit() and n not in _EMPTY_CODES), "")
     params = (p for inner in inners if isinstance(p := inner.get("param"), str) and p not in _EMPTY_CODES)
     param = next(params, "")
@@ -117,7 +118,7 @@ def provider_error_in(exc: BaseException) -> ProviderError | None:
 
 
 def reply_had_begun(exc: BaseException) -> bool:
-    """Whether the server had started a reply. The server may charge for its tokens."""
+    """Whether the server had started a reply. Then the server may charge for the reply's tokens."""
     if status_of(exc) is not None:
         return False
     failure = connection_failure(exc)
@@ -133,7 +134,7 @@ def _status(exc: BaseException) -> int | None:
 
 
 def is_about_content(refusal: Refusal) -> bool:
-    """Whether the server refused the content."""
+    """Whether the server refused the request for its content."""
     return bool(re.search(r"moderation|content|guideline|flagged", refusal.words, re.IGNORECASE))
 
 

@@ -1,5 +1,5 @@
-"""Parses a chat model's reply. Finds the JSON object anywhere in the reply, without the model's reasoning, or the
-reason why there is no object."""
+"""Parses a chat model's reply. Finds the JSON object anywhere in the reply, and ignores the model's reasoning. If there
+is no object, finds the reason."""
 
 import json
 import re
@@ -84,7 +84,7 @@ class ChatReply:
 def read_reply(text: str, shape: type[S]) -> S:
     """The last JSON object that fits the shape. Earlier objects are drafts. Raises ProviderReplyError."""
     bare = text.strip()
-    if not isinstance(read_json(bare), dict):  # pure JSON may contain such a mark inside a string
+    if not isinstance(read_json(bare), dict):  # pure JSON may contain a reasoning mark inside a string
         bare = without_thoughts(bare).strip()
     if not bare:
         raise ProviderReplyError("the reply is empty")
@@ -108,8 +108,8 @@ def read_reply(text: str, shape: type[S]) -> S:
 
 
 def _candidates(text: str, shape: type[BaseModel]) -> Iterator[dict[str, Any]]:
-    """The objects that may be the answer. If the last object is incomplete, there are none, because the earlier objects
-    are drafts. Small models omit the object around a list, or put the shape's name around the object."""
+    """The objects that may be the answer. If the last object is incomplete, there is no answer, because the earlier
+    objects are drafts. Small models omit the object around a list, or put the shape's name around the object."""
     fields, found = shape.model_fields.keys(), list(_objects(text))
     if text.startswith("[") and len(fields) == 1 and found:
         yield {next(iter(fields)): [one for one, _ in found]}
@@ -141,8 +141,8 @@ def _without_misfits(found: dict[str, Any], wrong: ValidationError) -> dict[str,
 
 
 def without_thoughts(text: str) -> str:
-    """The text without reasoning, with or without start and end marks. A reply in channels (harmony) keeps only its
-    final channel."""
+    """The text without reasoning, even if the reasoning lacks its start mark or end mark. A reply in channels (harmony)
+    keeps only its final channel."""
     if channels := list(_CHANNEL.finditer(text)):
         last = channels[-1]
         final = text[last.end() :] if last[1].lower() != "analysis" else ""

@@ -1,7 +1,7 @@
 """The forms of a request that asks a chat model for JSON of a given shape.
 
-The forms range from strict JSON schemas to plain text. Parts that the model refused (temperature, system turn, stream)
-are left out.
+The forms range from strict JSON schemas to plain text. A form leaves out the parts that the server refused, such as
+the temperature, the system turn or the stream.
 """
 
 import json
@@ -59,7 +59,8 @@ class RequestForm:
     def lower(self, refusal: Refusal) -> "RequestForm | None":
         """The next simpler form after a refusal; None if the refusal is about something else or no simpler form exists.
 
-        The field that the server names decides. If it names no field, its words decide.
+        The field that the server names decides what the next form leaves out. If the server names no field, the text of
+        the refusal decides.
         """
         if refusal.status in _NOT_ABOUT_FORM or is_too_long(refusal):
             return None
@@ -101,8 +102,8 @@ class RequestForm:
 
 
 def strict_schema(shape: type[BaseModel], lengths: bool = False) -> dict[str, Any]:
-    """The shape's schema for strict modes. Objects are closed and all fields are required. Optional lengths are the
-    only other keywords."""
+    """The shape's schema for strict modes. Objects are closed and all fields are required. Besides, the schema has only
+    `_KEYWORDS` and, with `lengths`, limits of lengths."""
     schema: dict[str, Any] = _strict(shape.model_json_schema(), _KEYWORDS | _LENGTHS if lengths else _KEYWORDS)
     return schema
 

@@ -56,7 +56,8 @@ class Vendor:
 
     prefix: the prefix of a model's name; '' for an OpenAI-compatible server. module: LangChain's integration. url: the
     default address. key, address: the environment variables of the vendor's key ('' if no key is needed) and address.
-    raises: names of the client's exceptions. bad_key: words of a refusal that is about the key, whatever its status.
+    raises: names of the client's exceptions. bad_key: words that show that a refusal is about the key, whatever the
+    HTTP status.
     adds_counts: each part of a reply counts only its own tokens.
     """
 
@@ -82,7 +83,7 @@ class Vendor:
 
     @property
     def headers(self) -> frozenset[str]:
-        """Headers that the vendor requires besides the usual ones."""
+        """Headers that the vendor requires besides the usual headers."""
         return frozenset(map(str.lower, self.listing.headers("key")))
 
     @property
@@ -123,7 +124,7 @@ class Vendor:
         )
 
     def offers(self, model: str, listed: list[str]) -> bool:
-        """Whether the model is listed, under its name or under its name with a date or a tag."""
+        """Whether the model is listed, under its plain name or under its name with a date or a tag."""
         begin = f"{model.removesuffix('-latest')}-"
         dated = [name for name in listed if self.prefix == "anthropic" and name.removeprefix(begin).isdigit()]
         return bool(dated or {model, f"{model}:latest"} & set(listed))
@@ -308,7 +309,8 @@ def _ollama_options(form: RequestForm, shape: type[BaseModel]) -> dict[str, Any]
 
 
 def _google(asked: ClientOptions) -> "BaseChatModel":
-    """The model's client is a public field. It is replaced by a client that sends over the project's client."""
+    """The model's client is a public field. This function puts another client there, which sends over the project's
+    client."""
     from google import genai
     from google.genai import types
 

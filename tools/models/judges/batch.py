@@ -1,8 +1,8 @@
 """A chat model that judges many passages in each call. It gets each passage once, for all sides.
 
 Passages are grouped under their documents' headings. Labels and the order of documents and sides are random in each
-call, to prevent position bias. If the model gives no verdict on a passage, the judge asks about the passage once more;
-then the passage stays unjudged. Clear support becomes the probability 0.95, weak support 0.65.
+call, to prevent position bias. If the model gives no verdict on a passage, the judge asks once more. If the model gives
+no verdict again, the passage stays unjudged. Clear support becomes the probability 0.95, weak support 0.65.
 """
 
 import math
@@ -42,8 +42,8 @@ class BatchSplitter:
         self.most_items = most_items
 
     def parts(self, items: Sequence[T], characters: int, most: int) -> Iterator[Sequence[T]]:
-        """The items of each call, in parts of similar size. `characters`: of all items. `most`: about the largest
-        number of characters in a call."""
+        """The items of each call, in parts of similar size. `characters`: the total of all items. `most`: about the
+        largest number of characters in a call."""
         calls = max(1, math.ceil(len(items) / self.most_items), math.ceil(characters / most))
         return batches(items, max(1, math.ceil(len(items) / calls)))
 
@@ -113,7 +113,8 @@ _Label = Annotated[str, AfterValidator(lambda label: label.strip("[] "))]  # the
 
 
 class Verdict(BaseModel):
-    """The sides that a passage argues for and against, and those for which that is weak."""
+    """The sides that a passage argues for, the sides that it argues against, and the sides for which this is only
+    weak."""
 
     passage: _Label = Field(max_length=20)
     supported: list[str] = Field(default=[], max_length=_SIDES, alias="for")
@@ -148,8 +149,8 @@ class BatchJudge(Judge):
         await self._model.aclose()
 
     async def read(self, question: str, sides: Sequence[JudgedSide], passages: Sequence[Passage]) -> PassageVerdicts:
-        """Judges each passage for all sides. The probabilities are those of the grades. Raises ProviderDownError,
-        ProviderReplyError, and BudgetError before the first verdict."""
+        """Judges each passage for all sides. The probabilities are CLEAR_GRADE, WEAK_GRADE and NO_GRADE. Raises
+        ProviderDownError, ProviderReplyError, and, if there is no verdict yet, BudgetError."""
         found = np.full((2 * len(sides) + 1, len(passages)), np.nan, np.float32)
         order = sorted(range(len(passages)), key=lambda i: (passages[i].document, passages[i].position))
         characters = sum(len(passage_line(p)) for p in passages)

@@ -26,7 +26,7 @@ class ClaimCheck:
 
     side: the statement of the claim's side, empty without a side. objection: the claim should argue against that side.
     passages: the cited passages. hints: problems that rules have found. elsewhere: names and numbers of the claim that
-    its documents contain but the cited passages do not.
+    the cited documents contain but the cited passages do not.
     """
 
     text: str
@@ -61,7 +61,7 @@ class Checked(BaseModel):
 
 
 class CheckedClaims(BaseModel):
-    """The model's reply."""
+    """The model's reply: the claims that hold, and verdicts on the others."""
 
     hold: list[str] = Field(default_factory=list, max_length=4 * CLAIMS_PER_CALL)
     others: list[Checked] = Field(default_factory=list, max_length=4 * CLAIMS_PER_CALL)
@@ -78,8 +78,9 @@ class ClaimChecker:
     async def check(
         self, claims: Sequence[ClaimCheck], planted: ClaimCheck | None = None
     ) -> tuple[list[ClaimVerdict], bool]:
-        """Returns a verdict for each claim, and whether the model accepted the planted claim. Every call contains a
-        planted claim, which its passage does not say. Raises ProviderDownError, ProviderReplyError, BudgetError."""
+        """Returns a verdict for each claim, and whether the model accepted the planted claim. Every call contains the
+        planted claim, which its cited passage does not say. A trustworthy model refuses it. Raises ProviderDownError,
+        ProviderReplyError, BudgetError."""
         every = [*claims, *([planted] if planted else [])]
         found = [ClaimVerdict()] * len(every)
         fooled: list[bool] = []

@@ -35,7 +35,7 @@ LARGER_LENGTH = 160
 """Tokens of both statements and a text for the larger model. Longer texts are truncated."""
 _READING = 3  # version of `joint_statement`, `in_reading_order` and the scoring, part of the judge's name
 _LARGEST_DIFFERENCE = 0.2  # largest deviation from the stored fp32 probabilities; a wrong build differs more
-_LEAST_SUPPORT = 0.1  # below this probability of support, the text is not read with `contrary`
+_LEAST_SUPPORT = 0.1  # below this probability of support, the judge skips the pass with `contrary`
 _SURE = 1 - 1e-6
 
 _WORD = re.compile(r"\w+(?:'\w+)?")
@@ -49,8 +49,8 @@ class Calibration:
 
     Each tuple ends with an offset. `alone`: weights of the statement's two logits. `told`: weights of four logits, two
     of the statement and two of the opposing statement. `close`: weights of the small model's and the larger model's
-    logit for a side. `answer` and `answer_close` replace `alone` and `close` for questions. There support means 'Yes'
-    and opposition means 'No'.
+    logit for a side. `answer` and `answer_close` replace `alone` and `close` for pairs of the form 'answer'. There
+    support means 'Yes' and opposition means 'No'.
     """
 
     alone: tuple[float, ...]
@@ -119,7 +119,7 @@ class EmbeddedJudge(LocalJudge):
         scores = _in_side_order(np.where(np.array(turned, bool)[:, None], scores[:, ::-1], scores), parts)
         for i, p in enumerate(parts):
             said, sides = _normalised_words(p.text), [_normalised_words(p.statement), _normalised_words(p.contrary)]
-            if p.form == "answer":  # its query is the affirmed or denied statement
+            if p.form == "answer":  # the query is the statement that the answer affirms or denies
                 sides = [_normalised_words(p.query), []] if p.affirms else [[], _normalised_words(p.query)]
             if said and said in sides and not p.text.endswith("?"):
                 scores[i] = [float(side == said) for side in sides]
@@ -201,7 +201,8 @@ def joint_statement(statement: str, contrary: str) -> str:
 
 
 def in_reading_order(pair: Pair) -> Pair:
-    """The pair with its statements in alphabetical order. A pair of the form 'answer' becomes its question."""
+    """The pair with its statements in alphabetical order. A pair of the form 'answer' keeps only its question and
+    text."""
     if pair.form == "answer":
         return Pair(pair.query, pair.text, placed=pair.placed)
     return swap_statements(pair) if pair.contrary and pair.contrary < pair.statement else pair

@@ -1,8 +1,8 @@
 """A judge that the user supplies: a classifier of text pairs, from a folder or downloaded (extra `models`).
 
-This judge does the closer reading and scores single pairs. The embedded judge scores everything else. A model with
-entailment labels gets the text as premise and the statement as hypothesis. Any other model gets the statement first and
-the text second.
+This judge scores single pairs, and does the closer reading: it scores the sentences to show. The embedded judge scores
+everything else. A model with entailment labels gets the text as premise and the statement as hypothesis. Any other
+model gets the statement first and the text second.
 """
 
 import hashlib
@@ -24,14 +24,14 @@ _READING = 1  # version of the inputs and of the scoring, part of the judge's na
 
 
 class HubJudge(LocalJudge):
-    """Probabilities of support by the classifier, after `calibrate`."""
+    """Probabilities of support by the classifier. Call `calibrate` before scoring."""
 
     reads_closely = True
     first: EmbeddedJudge
 
     def __init__(self, model: str, embedded: EmbeddedJudge) -> None:
-        """The model is loaded at its first use. Raises SettingsError without the extra, ModelError for a missing or
-        unsuitable model."""
+        """The model is loaded at its first use. Raises SettingsError if the extra `models` is not installed, ModelError
+        for a missing or unsuitable model."""
         require_extra(f"the judge {model}")
         self._folder, self._name, self.first = find_model(model), Path(model).name, embedded
         self._model: Any = None

@@ -44,11 +44,11 @@ class Pair:
     question: str = field(default="", compare=False)
     form: PairForm = "statement"
     placed: str = ""
-    """The text with its neighbouring sentences (`in_context`), for the closer reading."""
+    """The text with its neighbouring sentences (`in_context`), for the closer reading by a larger model."""
 
     @property
     def query(self) -> str:
-        """The question without its answer word. In the other form: the statement itself."""
+        """The question without its answer word. In the form 'statement': the statement itself."""
         return self.statement.partition(": ")[2] if self.form == "answer" else self.statement
 
     @property
@@ -84,7 +84,8 @@ def combine_verdicts(
     sides: Sequence[JudgedSide], support: Floats, opposition: Floats, on_question: Floats
 ) -> PassageVerdicts:
     """Combines the verdicts of a side and its opposing side. Support of the opposing side counts as opposition to the
-    side. Clear opposition to the opposing side counts as support of the side; weak opposition may mean a third side."""
+    side. Clear opposition to the opposing side counts as support of the side; weak opposition may mean support of a
+    third side."""
     places = {side.statement: at for at, side in enumerate(sides)}
     folded, opposed = support.copy(), opposition.copy()
     for at, side in enumerate(sides):
@@ -107,8 +108,8 @@ class Judge(ABC):
     address: empty for a judge in this process.
     chat: the chat model of a judge that reads many passages in each call.
     reads_closely: the judge has a second, more accurate model for single sentences (the closer reading).
-    reads_documents: the judge's verdicts on passages are better than the embedded judge's verdicts on sentences, so
-    they are final.
+    reads_documents: the judge's verdicts on passages are better than the embedded judge's verdicts on sentences, so the
+    verdicts on passages are final.
     essays_only: the judge was trained on essays, so it cannot judge users' own words.
     first: another judge that judges the passages, if this judge only judges the sentences to show.
     answer_note: a note on the judge for the answer.
@@ -133,7 +134,7 @@ class Judge(ABC):
         (n, 2); NaN if not judged. Every pair needs `contrary`.
 
         closely: use the closer reading if the judge has one. The closer reading is more accurate but many times slower,
-        so only the sentences to show get it.
+        so only sentences that the answer may show get the closer reading.
         """
         both = await self.support([*pairs, *map(swap_statements, pairs)])
         return np.ascontiguousarray(both.reshape(2, len(pairs)).T)

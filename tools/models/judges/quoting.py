@@ -1,15 +1,21 @@
-"""The probability that a quotation argues for a side. It is computed from judge scores of the sentence and its context.
+"""The probability that a quotation argues for a side, from the judge's scores of the sentence and its context.
 
 A sentence alone is often ambiguous: 'Workers would lose their evenings.' may be for or against a rule. So the
-probability combines three leanings. A leaning is the log odds of a side minus the log odds of the opposing side. The
-first leaning is the sentence's. The second is that of the rest of its passage, where each sentence's weight is how much
-it argues. The third is that of all sentences of the same speaker in the document. If the rest of the passage leans
-towards the opposing side, the sentence is not quoted for the side.
+probability combines three leanings. A leaning is the log odds of a side minus the log odds of the opposing side.
 
-Relevance to the dispute is estimated separately, because most retrieved passages are not relevant. Its features are the
-passage's cosine to the centroid of the passages nearest to the question, its similarity to the question relative to
-theirs, the judge's score of the passage, and the cosine of the nearest passage. The last feature is low if no document
-is about the topic.
+1. The leaning of the sentence.
+2. The mean leaning of the rest of the passage. Sentences that argue more for either side weigh more.
+3. The mean leaning of all sentences of the same speaker in the document.
+
+If the rest of the passage leans towards the opposing side, Steelman does not quote the sentence for the side.
+
+Relevance to the dispute is estimated separately, because most retrieved passages are not relevant. Four features of
+a passage predict its relevance:
+
+1. The cosine to the centroid of the passages nearest to the question.
+2. The similarity to the question, minus the mean similarity of these nearest passages.
+3. The judge's score of the passage.
+4. The cosine of the nearest passage to the question. This cosine is low if no document is about the topic.
 """
 
 import json
@@ -38,11 +44,11 @@ _EXTREME = 0.002
 class QuotingWeights:
     """Weights of the leanings, weights and offset of the relevance features, and thresholds.
 
-    near: if the cosine of the nearest sentence to the question is lower, no side gets any evidence. case: a sentence
-    belongs to a side's evidence (its case) if the probability of relevance and side is higher. alone: least log odds of
-    the sentence itself. told: a speaker in a document argues for a side if the log odds are higher. These are the
-    speaker's mean plus `closer` times those of a sentence with a closer reading, times the relevance. All but `near`,
-    `alone` and `closer` were fitted (docs/decisions/0025-what-was-taken-out.md).
+    near: if the cosine of the nearest sentence to the question is lower, no side gets any evidence. case, alone: a
+    sentence belongs to a side's evidence (the case) if the probability that it is relevant and argues for the side is
+    at least `case`, and its own leaning is at least `alone`. told: a speaker in a document argues for a side if (the
+    speaker's leaning + `closer` · the leaning of a sentence that the larger model has judged) · relevance is at least
+    `told`. All but `near`, `alone` and `closer` were fitted (docs/decisions/0025-what-was-taken-out.md).
     """
 
     own: float
@@ -116,7 +122,7 @@ def relevance_features(vectors: Floats, nearness: Floats, judged: Floats, asked:
 
 def case_of(sure: Floats, features: Floats, quoting: QuotingWeights) -> NDArray[np.bool_]:
     """Which texts belong to a side's evidence, shape (n,). Such a text is probable enough, argues for the side by
-    itself, and is not contradicted by the rest of its passage. sure: the output of `side_confidence`, NaN if not
+    itself, and the rest of the passage does not contradict it. sure: the output of `side_confidence`, NaN if not
     judged. features: as in `side_probability`."""
     return np.asarray((np.nan_to_num(sure) >= quoting.case) & (features[:, 0] >= quoting.alone) & (features[:, 1] >= 0))
 

@@ -1,10 +1,10 @@
 """Judges on a server: a cross-encoder on vLLM (`ScoreJudge`), and a chat model that answers Yes or No (`ChatJudge`).
 
-The judge sends concurrent requests until the deadline. The first request determines the form: the judge tries its list
-of forms, best first, until the server accepts a form.
+The judge sends concurrent requests until the deadline. A form is a set of extra fields of a request. The first request
+determines the form: the judge tries its forms, best first, until the server accepts a form.
 
-`ChatJudge` scores P(Yes) / (P(Yes) + P(No)) over the first token of the answer, over all spellings of the words. If the
-server returns no log-probabilities, a verdict counts as 1 or 0, and the answer has a note about this.
+`ChatJudge` scores P(Yes) / (P(Yes) + P(No)) at the first token of the reply; each P sums over all spellings of the
+word. If the server returns no log-probabilities, a verdict counts as 1 or 0, and Steelman's answer has a note.
 """
 
 import math
@@ -73,7 +73,7 @@ class ServerJudge(ModelEndpoint, Judge):
     """
 
     forms: Sequence[Form]
-    """The forms: fields that may be added to a request, best first."""
+    """The forms, best first: fields to add to a request."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class ScoreJudge(ServerJudge):
     `url`: the server's address, with or without /v1. The statement is the first of the two texts.
     """
 
-    forms = ({"truncate_prompt_tokens": -1}, {})  # truncates to the model's context, else a long text fails the batch
+    forms = ({"truncate_prompt_tokens": -1}, {})  # truncates to the model's context, else one long text fails the batch
 
     def __init__(self, *, model: str, batch: int = 32, **options: Any) -> None:
         """batch: pairs in one request. `ServerJudge` describes the other options."""
@@ -317,7 +317,7 @@ def from_logprobs(logprobs: Any) -> float | None:
 
 
 def from_text(text: str) -> float:
-    """1 for an answer that begins with Yes, 0 for No, else NaN."""
+    """1 for an answer that begins with Yes, 0 for an answer that begins with No, else NaN."""
     found = _VERDICT.match(without_thoughts(text).lstrip(_AROUND_WORD))
     return math.nan if found is None else float(found[1].casefold() == "yes")
 
