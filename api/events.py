@@ -40,13 +40,14 @@ QUIET_SECONDS = 10.0
 
 
 def event_stream(service: ApiService, run_id: str, after: int = 0) -> EventSourceResponse:
-    """Sends the events with numbers above `after` until the run ends or waits for its sides. `done` has the answer,
-    `failed` the problem document. The run continues if the client disconnects."""
+    """Sends the events with numbers above `after` until the run ends or waits for the caller to send its sides. `done`
+    has the answer, `failed` the problem document. The run continues if the client disconnects."""
     return sse_response(_events(service, run_id, after), run_id, ServerSentEvent(comment="waiting", sep="\n"))
 
 
 def sse_response(events: AsyncIterator[dict[str, str]], run_id: str, quiet: ServerSentEvent) -> EventSourceResponse:
-    """Sends the events, and `quiet` every QUIET_SECONDS. `run_id`: the run of the events, or empty."""
+    """Sends the events, and every QUIET_SECONDS the event `quiet`, which keeps the connection open. `run_id`: the run
+    of the events, or empty."""
     headers = {"Content-Location": link(f"/v1/runs/{run_id}")} if run_id else {}
     return EventSourceResponse(
         events, headers=headers, ping=QUIET_SECONDS, ping_message_factory=lambda: quiet, sep="\n"

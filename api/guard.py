@@ -79,7 +79,7 @@ class Guard:
         return bool(name) and (is_loopback(name) or name in self._hosts)
 
     async def _check_caller(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a caller without a valid key, a caller above its rate, and a body that is too large."""
+        """Refuses a caller without a valid key, a caller above its rate limit, and a body that is too large."""
         path, taken = scope["path"], 0
         most = self._upload if _UPLOAD.fullmatch(path) else min(_LARGEST_JSON, self._upload)
         too_large = ProblemError(413, "body-too-large", f"Send at most {most / 1_000_000:g} MB at once.")
@@ -103,9 +103,9 @@ class Guard:
         await self._app(scope, limited, send)
 
     def _identify(self, scope: Scope) -> None:
-        """Finds the caller by its key and counts the request. Raises ProblemError.
+        """Finds the caller by the request's key, and counts the request. Raises ProblemError.
 
-        Callers without a valid key share one rate, so that nobody can guess keys quickly.
+        Callers without a valid key share one rate limit, so that nobody can guess keys quickly.
         """
         given = Headers(scope=scope).getlist("authorization")
         keys = Keys(scope["app"].state.service.runs.database)  # read in less than a millisecond

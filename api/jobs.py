@@ -28,7 +28,7 @@ from tools.models.worker import lower_priority
 from tools.passages import SourceDocument
 
 _LOG = logging.getLogger("steelman.server")
-_MOST_OPEN, _MOST_ENDED = 16, 1_000  # a caller's open jobs, and ended uploads in memory
+_MOST_OPEN, _MOST_ENDED = 16, 1_000  # a caller's open jobs; ended uploads in memory
 _CANCEL_SECONDS, _CLOSING_SECONDS = 10.0, 2.0
 _LEFT_SECONDS = 86400.0
 
@@ -36,7 +36,8 @@ _LEFT_SECONDS = 86400.0
 class Job:
     """An upload. `documents` reads the files in `folder` and reports unreadable ones.
 
-    `stopped` ends the upload between two documents or inside a file, after the batch that is being written.
+    `stopped` ends the upload between two documents, or inside a file. The job first completes the batch that it is
+    writing.
     """
 
     future: Future[None]
@@ -120,7 +121,7 @@ class Jobs:
         self._turn = ThreadPoolExecutor(1, "steelman-job", lower_priority)
         # Slow files must not block the event loop's few threads.
         self._threads = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
-        for left in folder.glob("j*"):  # a killed or earlier server left them; the page has its own folder there
+        for left in folder.glob("j*"):  # a killed or earlier server left these uploads; the page has its own folder
             with contextlib.suppress(OSError):
                 if time.time() - left.stat().st_mtime > _LEFT_SECONDS:
                     shutil.rmtree(left) if left.is_dir() else left.unlink()

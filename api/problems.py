@@ -27,7 +27,7 @@ BASE: ContextVar[str] = ContextVar("base", default="")
 
 
 def link(path: str) -> str:
-    """Returns the path with the public address before it, or the path alone if none is set."""
+    """Returns the path with the public address before it, or the plain path if no address is set."""
     return BASE.get() + path
 
 
@@ -114,7 +114,7 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.RunError: (409, "run-stopped", "POST /v1/runs/{id}/resume continues it."),
     errors.SteelmanError: (500, "failure", ""),
 }
-"""Status, name and advice by class of error. The first class that fits the error counts."""
+"""Status, name and advice by class of error. The first matching class applies."""
 
 
 def problem_of(exc: Exception) -> ProblemError:
@@ -129,7 +129,7 @@ def problem_of(exc: Exception) -> ProblemError:
 
 
 def failed_run(run_id: str, failure: RunFailure) -> ProblemError:
-    """Returns the problem that the request of a failed run gets."""
+    """Returns the problem that answers a request whose run failed."""
     cause, path = problem_of(failure.cause()), f"/v1/runs/{run_id}"
     headers = {**(cause.headers or {}), "Content-Location": link(path)}
     detail = f"{cause.detail} POST {path}/resume continues the run."

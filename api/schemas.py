@@ -16,7 +16,7 @@ _INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufe
 ONE_LINE = rf"^[^{_INVISIBLE}]*$"
 SOME_TEXT = rf"[^\s{_INVISIBLE}]"  # a visible character somewhere
 DATE = r"^([0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?)?$"
-URL = r"^(https?://[!-.0-Z\\^-~]+([/?#][!-~]*)?)?$"  # no bracket in the host: many programs' parsers fail at one
+URL = r"^(https?://[!-.0-Z\\^-~]+([/?#][!-~]*)?)?$"  # no bracket in the host: many programs' parsers fail at a bracket
 IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
 NEW_SIDE = f"^({SIDE_ID.pattern})?$"
 RunId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12}$")]
@@ -118,7 +118,7 @@ class Side(_Request):
 
 
 class ResumeRequest(_Request):
-    """The sides for a run that waits for them."""
+    """The sides for a run that waits for sides."""
 
     sides: list[Side] | None = Field(default=None, min_length=1, max_length=12)
 
@@ -208,7 +208,8 @@ class Collections(_Response):
 
 class Document(_Response):
     """A stored document. `id`: as uploaded. `number` distinguishes documents with the same id. `language`: ISO 639-1 or
-    empty. `provenance`: where date and author were found. `speakers`: how many the document distinguishes."""
+    empty. `provenance`: where Steelman found the date and the author. `speakers`: number of speakers that the
+    document distinguishes."""
 
     id: str
     number: int
@@ -268,8 +269,8 @@ class Stored(_Response):
 class JobDetails(_Response):
     """A large upload that continues after its request.
 
-    `documents`: their total, or null until the files are read. `read`: documents processed so far. `result`: the reply
-    to a small upload, for the documents stored so far.
+    `documents`: number of documents in the upload, or null until the files are read. `read`: documents processed so
+    far. `result`: the reply to a small upload, for the documents stored so far.
     """
 
     model_config = ConfigDict(frozen=False)

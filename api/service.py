@@ -1,5 +1,5 @@
-"""Starts runs for callers over HTTP and MCP, within limits and by owner, and resumes runs that an earlier server
-left."""
+"""Starts runs for callers over HTTP and MCP, enforces limits, and keeps the callers' runs apart. Resumes runs that an
+earlier server left unfinished."""
 
 import asyncio
 import contextlib
@@ -44,7 +44,7 @@ class ApiService:
         self.jobs = Jobs(runs, settings.data_dir / "uploads")
         self._in_thread, self._caller_runs = in_thread, CallerRuns(runs.database)
         self._beginning = asyncio.Lock()  # so that limits hold for simultaneous requests
-        self._begun_by: dict[str, str] = {}  # active run: its key
+        self._begun_by: dict[str, str] = {}  # maps an active run to its caller's key
         self.left: set[str] = set()  # runs of an earlier server that are still to be resumed
 
     async def start(
@@ -128,7 +128,7 @@ class ApiService:
                 await asyncio.sleep(_LOOK_AGAIN)
 
     async def answer(self, run_id: str) -> Answer:
-        """Like `Runs.answer`, without hints; waits for a run that this server will resume."""
+        """Like `Runs.answer`, but without hints for the command line. Waits for a run that this server will resume."""
         async for _ in self.events(run_id):
             pass
         return without_hints(await self.runs.answer(run_id))
@@ -148,7 +148,7 @@ class ApiService:
         return row.status != "waiting"
 
     async def retrieved(self, run_id: str) -> Retrieved:
-        """Like `Runs.retrieved`, without hints."""
+        """Like `Runs.retrieved`, but without hints for the command line."""
         return without_hints(await self.runs.retrieved(run_id))
 
     async def state(self, caller: Caller, run_id: str) -> RunDetails:
@@ -190,8 +190,8 @@ class ApiService:
             self._begun_by[run_id] = caller
 
     async def resume_left(self) -> None:
-        """Resumes the runs in `left`. Tries for 20 seconds, because a killed server counts as alive for ten. A run that
-        was resumed and killed again may crash the server, so only a caller resumes such a run."""
+        """Resumes the runs in `left`. Tries for 20 seconds, because a killed server counts as alive for ten seconds. A
+        run that was resumed and killed again may crash the server, so only a caller resumes such a run."""
         give_up = time.monotonic() + 2 * STALE_SECONDS
         try:
             while self.left and time.monotonic() < give_up:
@@ -226,8 +226,8 @@ def _too_many(detail: str) -> ProblemError:
 
 @asynccontextmanager
 async def open_service(settings: Settings, opening: OpenRuns | None = None) -> AsyncIterator[ApiService]:
-    """Opens the agent and resumes the runs that an earlier server left. At the end releases the active runs for the
-    next server."""
+    """Opens the agent and resumes the runs that an earlier server left unfinished. At the end releases the active runs
+    for the next server."""
     opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs, warm=True)
     async with opened as runs:
         with ThreadPoolExecutor(1, "steelman-callers") as pool:

@@ -55,14 +55,14 @@ def create_app(settings: Settings, opening: OpenRuns) -> FastAPI:
     for router in (runs.questions, runs.router, documents.router, documents.jobs, completions.router, server.router):
         app.include_router(router)
     app.state.mcp = mount(app, settings)
-    app.mount(server.ASSETS, StaticFiles(packages=[("fastapi_offline", "static")]))  # /docs needs no foreign file
+    app.mount(server.ASSETS, StaticFiles(packages=[("fastapi_offline", "static")]))  # /docs works offline
     app.add_middleware(Guard, settings=settings)
     return app
 
 
 def serve(settings: Settings) -> int:
-    """Serves until a signal. Raises InputError if other machines could call it without a key, and SteelmanError if it
-    cannot listen or open the agent."""
+    """Serves until a signal. Raises InputError if other machines could call the server without a key, and SteelmanError
+    if the server cannot listen or cannot open the agent."""
     use_few_heaps()
     configure(settings)
     if not is_loopback(settings.api_host):

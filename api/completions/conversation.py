@@ -1,8 +1,8 @@
-"""Reads the question of a conversation, the run that it follows up on, and the earlier questions.
+"""Reads the question of a conversation, the run that the question follows up on, and the earlier questions.
 
-A client sends the whole conversation each time. The last line of a reply names its run, which identifies the thread.
-The server accepts members without an effect (temperature, seed, …). Steelman's own options are in the member `steelman`
-(`extra_body` of OpenAI's client), so that the server can refuse misspelt options.
+A client sends the whole conversation each time. The last line of each reply names the run that made the reply; the run
+identifies the thread. The server accepts and ignores OpenAI's other members (temperature, seed, …). Steelman's own
+options are in the member `steelman` (`extra_body` of OpenAI's client), so that the server can refuse misspelt options.
 """
 
 import asyncio
@@ -99,9 +99,10 @@ class CompletionRequest(OpenAIObject):
 async def begin_run(
     service: ApiService, caller: Caller, request: CompletionRequest, idempotency_key: str | None
 ) -> tuple[str, bool]:
-    """Returns the id of the question's run, and whether the app sent passages. The agent does not read such passages.
-    The request or the last reply names the thread. Without a thread, the earlier messages are the context. Raises
-    ProblemError for a request without a question or with an impossible option, and errors of `begin`."""
+    """Starts a run for the question. Returns the run's id, and whether the app sent passages, which the agent does not
+    read. The option `thread`, or otherwise the last reply that names a run, selects the thread. Without a thread, the
+    earlier messages are the context. Raises ProblemError for a request without a question or with an unsupported
+    option, and errors of `service.begin`."""
     if misplaced := {*SearchOptions.model_fields, "depth"} & (request.model_extra or {}).keys():
         where = "put options of Steelman within 'steelman'; the model sets the depth"
         raise _impossible(min(misplaced), f"{where}: {', '.join(MODELS)}")
@@ -150,7 +151,7 @@ def _earlier(before: Sequence[Message]) -> tuple[str, ...]:
     return tuple(t for t in texts if 0 < len(t) <= LONGEST_QUESTION)[-_MOST_EARLIER:]
 
 
-# The question in its prompt
+# Extraction of the user's question from the app's prompt
 
 _CONTEXT = re.compile(r"context|document|source|file|attach|reference|citation|search|knowledge|result", re.I)
 _TALK = re.compile(r"chat|conversation|history|messages|dialog|transcript", re.I)
@@ -174,7 +175,7 @@ class TaggedText(NamedTuple):
 
 
 def tagged_texts(text: str) -> Iterator[TaggedText]:
-    """Yields the outermost tags that contain context, a chat's history or the question."""
+    """Yields the outermost tags whose names announce context, a chat's history, or the question, such as <context>."""
     last = {m[1].casefold(): m for m in _CLOSING.finditer(text)}
     at = 0
     for opening in _OPENING.finditer(text):
@@ -211,7 +212,8 @@ _FORM = re.compile(r"\{\s*[\"'“](\w+)[\"'”]\s*:(?!\s*[\"“][^\"”{}]*[\"�
 def task_reply(messages: Sequence[Message]) -> str | None:
     """Returns an empty reply to an app's own task, or None if the conversation asks a question.
 
-    A task (a title, tags, follow-ups, search queries) has a JSON form and the chat's history, or tools to choose from.
+    Apps send tasks such as 'write a title' or 'suggest tags'. A message is a task if it contains a JSON form together
+    with the chat's history, or asks for a choice of tools.
     """
     spoken = [m.text for m in messages if m.role == "user"]
     if any("tool_calls" in dict(_FORM.findall(m.text)) for m in messages if m.role in ("system", "user")):

@@ -34,8 +34,8 @@ _NOT_READ = (
 
 
 class Completion:
-    """The reply of a run, or the `text` that answers a task. `base`: this server's address, for sources without an
-    address. `aside`: whether the app sent passages."""
+    """The reply with a run's answer, or with the `text` that answers an app's task. `base`: this server's address, for
+    sources without an address. `aside`: whether the app sent passages."""
 
     def __init__(self, model: str, run: RunRow | None, text: str = "", base: str = "", *, aside: bool = False) -> None:
         self._run, self._text, self._base, self._aside = run, text, base, aside
@@ -59,7 +59,7 @@ class Completion:
         return sse_response(self._chunks(service, include_usage), self._run.id if self._run else "", quiet)
 
     async def _chunks(self, service: ApiService, include_usage: bool) -> AsyncIterator[dict[str, str]]:
-        """Yields the chunks, with an error instead of the answer if the run has none."""
+        """Yields the chunks, with an error instead of the answer if the run has no answer."""
         yield self._chunk({"role": "assistant", "content": ""})
         try:
             async for thought in self._thoughts(service):

@@ -113,8 +113,8 @@ async def _run(ctx: Context, arguments: Mapping[str, Any], *, writing: bool) -> 
 
 
 def _read(model: type[_Input], arguments: Mapping[str, Any]) -> _Input:
-    """Parses the arguments. Some assistants send a list as JSON text, one entry instead of a list, or null instead of
-    nothing. Raises ProblemError that names the invalid fields."""
+    """Parses the arguments. Some assistants send a list as JSON text, one entry instead of a list, or null for a field
+    that they could omit. Raises ProblemError that names the invalid fields."""
     given = {name: value for name, value in arguments.items() if value not in (None, "null", "", "[]", [])}
     for name in given.keys() & _LISTS:
         sent = given[name]
@@ -200,5 +200,5 @@ def _passage(passage: RetrievedPassage) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Returns foreign text on one line, without invisible characters and Markdown."""
+    """Returns untrusted text on one line, without invisible characters and Markdown."""
     return escape_markdown(strip_control_characters(text))

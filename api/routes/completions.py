@@ -44,10 +44,11 @@ async def chat_completion(
     """Answers the last question of a conversation with every side's strongest sourced case, as Markdown.
 
     `[n]` in the text cites source n; the message's annotations have the sources. Earlier messages are the context. If
-    they contain a reply of Steelman, the question belongs to its thread ('What about the cost?', '/against 2'). With
-    `stream` the reply is server-sent chunks, ended by `data: [DONE]`. An app's own tasks (a title, tags, follow-ups,
-    search queries) get an empty reply, and a greeting a greeting, without a run. `steelman` says where and how to
-    search. System messages, temperature and other options for a model's text have no effect.
+    they contain a reply of Steelman, the question follows up on that reply ('What about the cost?', '/against 2'). With
+    `stream` the reply is server-sent chunks, ended by `data: [DONE]`. The server starts no run for an app's own tasks
+    (a title, tags, follow-ups, search queries), which get an empty reply, or for a greeting, which gets a greeting. The
+    member `steelman` says where and how to search. System messages, temperature and other options for a model's text
+    have no effect.
     """
     include_usage = bool(conversation.stream_options and conversation.stream_options.include_usage)
     check_model(conversation.model)

@@ -32,7 +32,7 @@ jobs = APIRouter(prefix="/v1/jobs/{job_id}", tags=["jobs"])
 _LATER = "respond-async"
 LARGE_COUNT, LARGE_BYTES = 1_000, 4_000_000
 """A larger upload is a job."""
-_TABLES = ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".mbox"  # many documents each: their bytes count tenfold
+_TABLES = ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".mbox"  # a file holds many documents: its bytes count tenfold
 # A form's part is bytes: OpenAPI 3.1 has no type for it.
 _BYTES: dict[str, Any] = {"items": {"contentMediaType": "application/octet-stream"}}
 _OneColumn = Annotated[str, Form(max_length=1000)]
@@ -90,7 +90,7 @@ async def store_documents(
 ) -> Response:
     """Stores texts. Creates the collection if necessary, and replaces documents with the same id.
 
-    A job stores more than a thousand documents or four megabytes, and smaller uploads on request.
+    An upload of more than 1,000 documents or 4 MB becomes a job. A smaller upload becomes a job on request.
     """
     _check_not_samples(name)
     sources = [_source(document) for document in documents.documents]
@@ -113,8 +113,9 @@ async def store_files(
 ) -> Response:
     """Stores files under their names. A name's ending selects the reader.
 
-    `problems` lists unreadable files; the others are stored. If no file is readable, the reply is a problem. A job
-    stores more than four megabytes, or 400 kB of tables and mailboxes, and smaller uploads on request.
+    `problems` lists unreadable files; the others are stored. If no file is readable, the reply is a problem. An upload
+    of more than 4 MB, or of more than 400 kB of tables and mailboxes, becomes a job. A smaller upload becomes a job on
+    request.
     """
     _check_not_samples(name)
     async with service.jobs.folder() as folder:
@@ -127,7 +128,7 @@ async def store_files(
 
 @router.delete("/{name}")
 async def delete_collection(name: AnyCollection, service: TheService) -> schemas.Deleted:
-    """Deletes a collection with its documents. Answers that quote it do not change."""
+    """Deletes a collection with its documents. Answers that quote its documents do not change."""
     _check_not_samples(name)
     removed = await asyncio.to_thread(service.runs.store.delete_collection, name)
     await asyncio.to_thread(service.runs.providers.search.refresh)
@@ -156,7 +157,7 @@ async def delete_document(
 
 
 async def _store_or_begin(service: ApiService, job: Job, *, large: bool, prefer: str | None) -> Response:
-    """Stores a small upload, or starts a job for a large or preferred one. Returns the reply."""
+    """Stores a small upload, or starts a job if the upload is large or the caller prefers a job. Returns the reply."""
     preferred = _LATER in [part.partition(";")[0].strip().lower() for part in (prefer or "").split(",")]
     if not large and not preferred:
         stored = await service.jobs.store(job)
@@ -172,7 +173,7 @@ def _source(d: schemas.NewDocument) -> SourceDocument:
 
 
 async def _copy(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]:
-    """Copies the file under a safe name. Returns this path and the file's own name."""
+    """Copies the file under a safe name. Returns the copy's path and the file's original name."""
     sent = normalized_name(file.filename or f"file-{number + 1}")
     ending = PurePosixPath(sent).suffix.lower()
     path = folder / f"{number}{ending if ending in READERS else ''}"
@@ -185,7 +186,7 @@ async def _copy(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]
 def _documents_in(
     files: Sequence[tuple[Path, str]], columns: ColumnNames, limits: ReaderLimits, job: Job
 ) -> Iterator[SourceDocument]:
-    """Reads the documents in files, given with their own names, and reports unreadable ones. Raises
+    """Reads the documents in the files, and reports unreadable files. `files`: paths with original names. Raises
     ReadingCancelledError when the job is stopped."""
     problems, tell, stops = job.report.problems, job.report.notes.append, job.stopped.is_set
     for path, sent in files:
@@ -199,7 +200,7 @@ def _documents_in(
 
 
 def _wrong_name(path: Path, sent: str) -> str:
-    """Returns why no document can have the name, or an empty text."""
+    """Returns why a document cannot have this name, or an empty text if the name is valid."""
     if not sent.isprintable() or len(sent) > LONGEST_ID:
         return f"{sent[:60]!r}: no document can have this name. Rename the file."
     if not path.suffix:
@@ -211,18 +212,18 @@ def _wrong_name(path: Path, sent: str) -> str:
 
 @jobs.get("")
 async def read_job(job_id: JobId, service: TheService, caller: TheCaller) -> JobDetails:
-    """Returns the job's progress. Its `result` counts up until the job has ended."""
+    """Returns the job's progress. `result` counts the documents stored so far, until the job has ended."""
     return service.jobs.find(caller, job_id).details()
 
 
 @jobs.post("/cancel")
 async def cancel_job(job_id: JobId, service: TheService, caller: TheCaller) -> schemas.Cancelled:
-    """Stops the job once the document in progress is finished. Stored documents stay."""
+    """Stops the job after the document in progress. Stored documents stay."""
     return schemas.Cancelled(id=job_id, stopped=await service.jobs.cancel(caller, job_id))
 
 
 def _check_not_samples(name: str) -> None:
-    """Raises ProblemError for the samples."""
+    """Raises ProblemError for the collection of samples, which belongs to Steelman."""
     if name == SAMPLES:
         detail = f"The collection '{SAMPLES}' belongs to Steelman and cannot be changed. Use another name."
         raise ProblemError(409, "collection-is-fixed", detail)

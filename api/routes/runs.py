@@ -87,7 +87,7 @@ async def ask(
 async def retrieve(
     question: RetrieveRequest, service: TheService, caller: TheCaller, idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """Retrieves, judges and selects passages for the sides of a question, without writing.
+    """Retrieves, judges and selects passages for the sides of a question, without writing an answer.
 
     After a reply 202 the passages are at `/v1/runs/{id}/passages`.
     """
@@ -128,7 +128,8 @@ async def list_runs(
     ] = None,
     thread: Annotated[RunId | None, Query(description="Only runs of this thread.")] = None,
 ) -> RunList:
-    """Lists the caller's own runs, newest first; without keys all except those of people who log in to the page.
+    """Lists the caller's own runs, newest first. A server without keys lists all runs, except runs of people who log in
+    to the page.
 
     Runs that start or are deleted meanwhile do not shift the pages.
     """
@@ -156,7 +157,8 @@ async def run_events(
     last_event_id: LastEventId = None,
     after: Annotated[int, Query(ge=0, le=2**31, description="Like Last-Event-ID, for clients without headers.")] = 0,
 ) -> Response:
-    """Sends the run's events after the last received one, until the run ends or waits for its sides."""
+    """Sends the run's events after the last received event, until the run ends or waits for the caller to send its
+    sides."""
     row = await service.run(caller, run_id)
     seen = after if last_event_id is None else last_event_id
     if row.status != "running" and not await service.runs.recent_events(run_id, seen):
@@ -185,7 +187,7 @@ async def run_citation(
 
 @router.post("/{run_id}/cancel")
 async def cancel_run(run_id: RunId, service: TheService, caller: TheCaller) -> Cancelled:
-    """Stops the run. `resume` continues after its last finished stage."""
+    """Stops the run. `resume` continues after the run's last finished stage."""
     await service.run(caller, run_id)
     return Cancelled(id=run_id, stopped=await service.runs.cancel(run_id))
 
@@ -194,7 +196,7 @@ async def cancel_run(run_id: RunId, service: TheService, caller: TheCaller) -> C
 async def resume_run(
     run_id: RunId, service: TheService, caller: TheCaller, response: Response, request: ResumeRequest | None = None
 ) -> RunDetails:
-    """Continues a cancelled, failed or abandoned run, or with `sides` a run that waits for them."""
+    """Continues a cancelled, failed or abandoned run. With `sides`, continues a run that waits for sides."""
     await service.resume(caller, run_id, request.sides if request else None)
     response.headers["Location"] = link(f"/v1/runs/{run_id}")
     return await service.state(caller, run_id)
@@ -218,7 +220,7 @@ async def correct_answer(
     caller: TheCaller,
     text: Annotated[str, Body(description="The text of one claim. Default: all claims that cite the number.")] = "",
 ) -> Answer:
-    """Moves quotations from the wrong side. The correction applies everywhere from now on."""
+    """Moves quotations that are on the wrong side. Steelman applies the correction whenever it loads the answer."""
     await _check_done(service, caller, run_id)
     try:
         await asyncio.to_thread(Corrections(service.runs.database).add, run_id, to, text=text, number=citation)

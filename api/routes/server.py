@@ -78,7 +78,7 @@ async def docs() -> HTMLResponse:
         swagger_js_url=link(f"{ASSETS}/swagger-ui-bundle.js"),
         swagger_css_url=link(f"{ASSETS}/swagger-ui.css"),
         swagger_favicon_url="data:,",
-        swagger_ui_parameters={"validatorUrl": None},  # otherwise the page sends the document to a foreign validator
+        swagger_ui_parameters={"validatorUrl": None},  # otherwise the page sends the document to an external validator
     )
     page.headers.update(_PAGE_HEADERS)
     return page

@@ -1,1 +1,1 @@
-"""Asks the agent over documents of known sides, and reads other agents' answers."""
+"""Asks the agent questions whose documents have known sides, and reads other agents' answers."""

@@ -41,7 +41,8 @@ def in_force(settings: Settings) -> Record:
 
 @asynccontextmanager
 async def isolated_runs(settings: Settings, build: Build = build_providers) -> AsyncIterator[Runs]:
-    """Opens the agent in a temporary data folder that has the usual caches, without the web and without servers."""
+    """Opens the agent in a temporary data folder, without the web and without servers. The agent uses the configured
+    caches."""
     values: dict[str, Any] = {name: getattr(settings, name) for name in Settings.model_fields}
     settings.cache_dir.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="steelman-evals-", ignore_cleanup_errors=True) as folder:
@@ -54,7 +55,8 @@ async def isolated_runs(settings: Settings, build: Build = build_providers) -> A
 async def ask_all(
     runs: Runs, cases: Sequence[Case], documents: Sequence[SourceDocument], records: Records, parallel: int
 ) -> None:
-    """Adds the missing records. A record has the answer with its cited texts, or the failure."""
+    """Asks the questions that have no record. Stores a record for each: the answer with its cited texts, or the
+    failure."""
     if waiting := [case for case in cases if case.key not in records.done]:
         await asyncio.to_thread(_ingest, runs, documents)
         asked = {case.key: partial(_answer, runs, case.question) for case in waiting}

@@ -29,8 +29,8 @@ class _Line(Shape, extra="allow"):
 
 
 def read_answers(path: Path, cases: Iterable[Case], documents: Sequence[SourceDocument]) -> dict[str, Record]:
-    """Returns a record for each question, as if this suite had asked the question. A question without a line failed.
-    Raises InputError with file, line and field, for example for an unknown or repeated question or an unknown
+    """Returns a record for each question, as if the suite had asked the question. A question without a line counts as
+    failed. Raises InputError with file, line and field, for example for an unknown or repeated question or an unknown
     document."""
     texts, empty = {d.external_id: d.text for d in documents}, f"{path.name} has no line for it"
     found: dict[str, Record] = {c.question: {"case": c.key, "failed": empty} for c in cases}

@@ -1,4 +1,4 @@
-"""Questions whose documents have known sides: the samples, or a set of queries with its corpus."""
+"""Questions whose documents have known sides: the shipped sample documents, or a set of queries with its corpus."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -50,8 +50,8 @@ class CaseSet:
 
 
 def load_cases(folder: Path | None, name: str) -> CaseSet:
-    """Loads the samples, a file of questions about the samples, or a set in the folder without its questions of unknown
-    sides. Raises InputError with file, line and field."""
+    """Loads the samples, a file of questions about the samples, or a set in the folder. Leaves out a set's questions
+    whose perspectives have no known side. Raises InputError with file, line and field."""
     if name == SAMPLES_SET:
         return load_samples()
     if name.endswith(".jsonl"):
@@ -71,8 +71,8 @@ def load_cases(folder: Path | None, name: str) -> CaseSet:
 
 
 def _gold(known: Sequence[tuple[str, Iterable[str]]] = (), turned: bool = False) -> Gold:
-    """Returns the documents of each side, from pairs of side and documents. turned: exchange the sides. Excludes other
-    sides."""
+    """Returns the documents for and the documents against. known: pairs of a side and its documents; sides other than
+    for and against have no effect. turned: exchange the two sides."""
     named = zip(SIDES, reversed(SIDES) if turned else SIDES, strict=True)
     return {side: frozenset(i for found, ids in known if found == name for i in ids) for side, name in named}
 

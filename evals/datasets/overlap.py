@@ -1,8 +1,8 @@
 """Reads questions, statements and passages of evaluation data, which must not be in the judge's training data.
 
 The evaluation data are the labelled development pairs, the retrieval sets with their gold passages, LocalNews and PIR.
-The shipped judges are older than the exclusion of LocalNews and PIR. Their training data have no text of LocalNews, and
-a few texts of PIR.
+The shipped judges were trained before LocalNews and PIR were excluded. The judges' training data have no text of
+LocalNews, and a few texts of PIR.
 """
 
 from collections.abc import Iterator

@@ -67,7 +67,7 @@ def contraries(sides: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def answering(pairs: Sequence[LabelledPair]) -> list[LabelledPair]:
-    """Replaces each perspective by the question with the answering word ('Yes: …?', 'No: …?'). Only questions with two
+    """Replaces each perspective by the question with its answer word ('Yes: …?', 'No: …?'). Only questions with two
     opposing perspectives stay."""
     other = contraries(p.side for p in pairs)
     known = [p for p in pairs if p.side in other and not same_polarity(p.perspective, other[p.side])]

@@ -28,7 +28,7 @@ class Context(Shape):
 
 
 def _text_of(expansion: object) -> object:
-    """Returns a model's perspective without its name, which is not part of the query."""
+    """Returns the text of a model's perspective. The perspective's name is not part of the query."""
     if not isinstance(expansion, dict) or "text" not in expansion:
         raise ValueError("'text' is required")
     return expansion["text"]

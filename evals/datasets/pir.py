@@ -23,8 +23,9 @@ from tools.passages import SourceDocument
 
 @dataclass(frozen=True, slots=True)
 class RootPerspective:
-    """A query that adds a perspective to a root query. text: the perspective alone; empty if the file has none or
-    repeats the query, as for AmbigQA. gold: distinct positions in the corpus, ascending. label: from `query_labels`."""
+    """A query that adds a perspective to a root query. text: the perspective without the root; empty if the file has no
+    perspective, or repeats the query as the perspective (AmbigQA). gold: distinct positions in the corpus, ascending.
+    label: from `query_labels`."""
 
     query: str
     text: str
@@ -78,7 +79,8 @@ class _Task(BaseModel):
         return self
 
     def own_text(self, number: int) -> str:
-        """Returns the perspective of a query; empty if the file has none or repeats the query."""
+        """Returns the perspective of a query; empty if the file has no perspective, or repeats the query as the
+        perspective."""
         text = (self.perspectives[number] or "").strip() if self.perspectives else ""
         return "" if text == self.queries[number].strip() else text
 

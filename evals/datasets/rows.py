@@ -60,8 +60,8 @@ class Row:
         return InputError(f"{self.file} line {self.number}: {what}")
 
     def read(self, shape: type[_T], **more: object) -> _T:
-        """Parses the line as this model or dataclass. A null counts as missing. more: further fields. Raises
-        InputError."""
+        """Parses the line as this model or dataclass. A null counts as missing. more: fields that are added to the
+        line. Raises InputError."""
         try:
             found: _T = _adapter(shape).validate_python(_without_nulls(self.values) | more)
         except ValidationError as exc:

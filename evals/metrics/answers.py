@@ -1,7 +1,8 @@
 """Measures of stored answers to questions with two sides and known documents.
 
-A reply without an answer failed. A failed reply counts in every mean over questions, and has no claims or citations.
-The two sides of a choice ('X or Y?') are not for and against, so they count only in measures of two sides.
+A reply without an answer counts as failed. A failed reply counts in every mean over questions; it has no claims and no
+citations. The measures of for and against leave out the alternatives of a choice ('X or Y?'). The measures of two sides
+(both_sides_known, one_sided) include the alternatives.
 """
 
 from collections import Counter
@@ -78,7 +79,8 @@ def _verdicts(reply: AgentReply) -> Iterator[str]:
 
 def both_sides_known(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
     """Computes both_sides_known: questions where each side quotes a document that is gold for that side / questions
-    with gold on both sides. No paper has this measure. The sides of a choice may match in either order."""
+    with gold on both sides. No paper has this measure. The alternatives of a choice may match the gold sides in either
+    order."""
     both = [r for r in replies if all(r.gold[side] for side in SIDES)]
     return {"both_sides_known": _share(both, _both_known)}
 
@@ -95,12 +97,13 @@ def _both_known(reply: AgentReply) -> bool:
 
 
 def one_sided(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """Computes DeepTRACE's one-sided answers: answers that lack claims (core statements) that agree, or that disagree.
+    """Computes DeepTRACE's one-sided answers: answers without claims (DeepTRACE: core statements) for at least one
+    side.
 
     one_sided: one-sided answers / questions. Failed and empty answers count as one-sided. one_sided_of_answered:
     one-sided answers with content / answers with content. smaller_side_share: mean of min(for, against) / (for +
-    against) claims, at best 0.5, and 0 without claims. An answer avoids one_sided with a single token sentence, but
-    then has a low smaller_side_share.
+    against) claims, at best 0.5, and 0 without claims. A single sentence for the other side is enough to avoid
+    one_sided, but then smaller_side_share is low.
     """
     return {
         "one_sided": _share(replies, lambda r: min(_rooms(r)) == 0),
@@ -123,13 +126,13 @@ def _two_sides(reply: AgentReply) -> list[AnswerPerspective]:
 
 
 def supported(replies: Sequence[AgentReply]) -> dict[str, Ratio]:
-    """Computes the share of claims that their citations contain: citation recall and precision of ALCE (Gao et al.
-    2023).
+    """Computes how many claims are supported, and how many citations support: citation recall and precision of ALCE
+    (Gao et al. 2023).
 
     The checks differ from ALCE's, and do not depend on the agent's own verification. claims_supported: claims that a
     citation contains / claims. citations_supporting: citations that contain their claim / citations. A quoted claim
     must occur verbatim in a passage of the citation. A claim in the agent's words passes if the passages of one
-    citation, or of all citations together, do not contradict it.
+    citation, or of all citations together, do not contradict the claim.
     """
     checked: list[tuple[str, list[list[bool]]]] = []
     for reply, answer in ((r, r.answer) for r in replies if r.answer is not None):

@@ -2,7 +2,8 @@
 
 The measure is each label's share of the gold passages that root queries retrieve. The paper compares the shares with
 each other, because the paper's passages are balanced. Released data may be unbalanced, so this module compares each
-share with an even share: the share if as many passages were drawn at random from the root's gold.
+share with an even share. The even share is expected if the same number of passages is drawn at random from the root's
+gold.
 """
 
 from collections.abc import Collection, Sequence

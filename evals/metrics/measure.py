@@ -57,7 +57,7 @@ class Figure:
         return float(low), float(high)
 
     def less(self, other: "Figure") -> "Figure":
-        """Returns the difference to a figure of the same items. Both figures use the same resamples."""
+        """Returns this figure minus another figure of the same items. Both figures use the same resamples."""
         return Figure(lambda chosen: self.statistic(chosen) - other.statistic(chosen), self.groups)
 
 

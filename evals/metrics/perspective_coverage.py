@@ -54,8 +54,8 @@ def hits(ranked: Sequence[str], ids: AbstractSet[str], k: int) -> int:
 
 
 def documents_needed(ranked: Sequence[str], gold: Gold) -> float:
-    """Returns the smallest k whose top k support all perspectives, or 100 of them (BERDS, table 17). NaN unless
-    MRecall@100 is 1."""
+    """Returns the smallest k whose top k support all perspectives, or 100 perspectives if the question has more (BERDS,
+    table 17). NaN unless MRecall@100 is 1."""
     wanted = min(len(gold), DEEPEST)
     depths = range(1, min(len(ranked), DEEPEST) + 1)
     return next((float(k) for k in depths if supported(ranked, gold, k) >= wanted), float("nan"))

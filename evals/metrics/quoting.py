@@ -14,7 +14,7 @@ from evals.metrics.measure import ItemRow, Ratio
 from tools.models.judges.quoting import Floats, QuotingWeights, argues, case_of, side_confidence
 
 MOST = 3
-"""The largest number of quotations of a side that count, each from another document."""
+"""The largest number of quotations of a side that count, each from a different document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,11 @@ class QuotableParts:
 
 
 def measures(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> dict[str, Ratio]:
-    """Returns right, sides, both, missing, swapped, told and told_right. Measures without items are absent."""
+    """Returns the measures of `evals/suites/quotes.py`, and told and told_right. Measures without items are absent.
+
+    A known document is told for each side for which its text argues clearly enough. told: (document, side) pairs of
+    told documents / known documents. told_right: pairs with the document's own side / pairs.
+    """
     rows = defaultdict[str, list[ItemRow]](list)
     for q in questions:
         key, pair = q.key, (_side(q, 1, quoting), _side(q, -1, quoting))
@@ -75,8 +79,8 @@ def _side(q: QuotableParts, sign: int, quoting: QuotingWeights) -> _Side:
 
 
 def _picked(side: _Side, quoting: QuotingWeights, left_out: int = 0) -> list[int]:
-    """Returns the known sides of the documents quoted for a side. A document gives its best part; at most MOST
-    documents count."""
+    """Returns the gold sides of the documents that the agent would quote for a side, 0 if unknown. Each document gives
+    its best part; at most MOST documents count."""
     q = side.question
     fit = q.closely & ((q.sides != left_out) | (left_out == 0)) & case_of(side.sure, side.features, quoting)
     picked: dict[str, int] = {}
@@ -87,7 +91,8 @@ def _picked(side: _Side, quoting: QuotingWeights, left_out: int = 0) -> list[int
 
 
 def _told(pair: tuple[_Side, _Side], quoting: QuotingWeights) -> tuple[int, int, int]:
-    """Returns the numbers of known documents that got the right side, that got any side, and of all known documents."""
+    """Returns three numbers: (known document, side) pairs with the document's own side, all such pairs, and known
+    documents."""
     q, found = pair[0].question, list[bool]()
     known = {d: int(side) for d, side in zip(q.documents, q.sides, strict=True) if side}
     for side in pair:

@@ -2,8 +2,8 @@
 
 Zhao et al. (PIR, §3.3) correlate the TextBlob polarity of a text with the polarity of 'topic, stance'. TextBlob gives
 the words Support and Oppose the polarity 0. So both sides of a topic have the same second polarity, and the correlation
-is undefined over topics without words that TextBlob knows. Alternatives are the correlation with ±1 for the stance, and
-the judge's measure.
+is undefined if TextBlob knows no word of any topic. The two alternatives here are the correlation with +1 or −1 for the
+stance, and a measure by the judge.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,8 @@ def correlation(points: Sequence[tuple[str, float, float]]) -> Figure:
 
 
 def stance_alignment(replies: Sequence[AgentReply]) -> dict[str, Figure]:
-    """Correlates the polarity of a side's claims (as one text), over all for and against sides with claims.
+    """Correlates the polarity of each side's claims (joined to one text) with a value for the side's stance. Covers all
+    for and against sides that have claims.
 
     alignment_textblob: Pearson's r with the polarity of 'topic, Support' or 'topic, Oppose' (PIR §3.3, literally).
     alignment_sign: Pearson's r with +1 for supports and −1 for opposes.

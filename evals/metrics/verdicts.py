@@ -31,8 +31,9 @@ class Verdicts:
         self.scores: dict[Pair, float] = {}
 
     def pairs(self, row: GoldRow, passage: SourceDocument) -> list[Pair]:
-        """Returns one pair for each perspective, and no pair for an empty place. The text precedes the title, as in
-        BERDS' evaluator. For a question with two perspectives, the judge reads both perspectives."""
+        """Returns one (perspective, passage) pair for each perspective, or no pairs if the place in the ranking is
+        empty. The text precedes the title, as in BERDS' evaluator. For a question with two perspectives, the judge
+        reads both perspectives."""
         others = row.gold[::-1] if len(row.gold) == 2 else [""] * len(row.gold)
         told, text = zip(row.gold, others, strict=True), f"{passage.text} {passage.title}".strip()
         return [Pair(statement, text, other) for statement, other in told if passage.text.strip()]
@@ -59,7 +60,8 @@ class Verdicts:
 
 
 def gold_of(rows: Sequence[GoldRow], pools: Pools, verdicts: Verdicts) -> list[GoldQuestion]:
-    """Returns the questions. The gold of each perspective is the passages of any ranking that support it."""
+    """Returns the questions. The gold of a perspective is all passages, from any ranking, that support the
+    perspective."""
     questions = []
     for row in rows:
         said = {id_: verdicts.supports(row, passage) for id_, passage in pools[row.key].items()}

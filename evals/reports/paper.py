@@ -41,7 +41,7 @@ class PaperTable(NamedTuple):
 
 @cache
 def published() -> tuple[tuple[PaperTable, ...], Mapping[str, str], Mapping[str, list[str]]]:
-    """Reads the tables, notes on known data, and the data sets of each mean."""
+    """Returns the papers' tables, a note on each known data set, and the data sets that each mean averages."""
     read = tomllib.loads(Path(__file__).with_name("published.toml").read_text(encoding="utf-8"))
     ones = [one | read["shapes"].get(one.get("shape"), {}) for one in read["table"]]
     tables = tuple(_table(one, place) for one in ones for place in range(len(one.get("k", "-"))))
@@ -59,8 +59,8 @@ def _table(one: dict[str, Any], place: int) -> PaperTable:
 
 
 def beside(results: Mapping[str, Record]) -> list[str]:
-    """Returns Markdown tables of the papers' figures next to the results, with the differences. Without a fitting
-    result, returns the command that makes one."""
+    """Returns Markdown tables of the papers' figures next to the results, with the differences. For a table without a
+    result, returns the command that makes the result."""
     lines = list[str]()
     for of, some in groupby(published()[0], lambda table: table.of):
         group = list(some)
@@ -92,7 +92,7 @@ def _with_union(result: Record) -> list[Measured]:
 
 
 def _cells(table: PaperTable, lines: Sequence[Measured]) -> dict[str, dict[TableColumn, float]]:
-    """Returns row to figures by column. Data that the paper lacks get a row with their own name."""
+    """Maps each row's name to its figures by column. A data set that the paper lacks gets a row with its own name."""
     named = {c.data for c in table.columns if c.data}
     rows: dict[str, dict[TableColumn, float]] = {}
     for line in lines:

@@ -28,7 +28,8 @@ class Records(ExitStack):
     context manager."""
 
     def __init__(self, path: Path | None, suite: str, config: Record) -> None:
-        """Creates the file, or continues an existing file and removes a line that a kill cut off.
+        """Creates the file, or continues an existing file and removes an incomplete last line, which a killed run may
+        leave.
 
         Raises InputError for a file without records, or with records of another suite, configuration or prompts. Such a
         file stays unchanged.
@@ -78,7 +79,7 @@ def _done(path: Path, lines: Sequence[bytes], wanted: Record) -> dict[str, Recor
         head, *records = map(json.loads, lines)
         known, suite = {r["key"]: r for r in records}, head["suite"]
         new = json.loads(json.dumps(wanted["config"] | wanted["prompts"]))
-        old = head["config"] | {k: v for k, v in head["prompts"].items() if k in new}  # without removed prompts
+        old = head["config"] | {k: v for k, v in head["prompts"].items() if k in new}  # without deleted prompts
     except (ValueError, KeyError, TypeError) as exc:
         raise InputError(f"{path} has no records of `python -m evals`. Name another file.") from exc
     if suite != wanted["suite"]:

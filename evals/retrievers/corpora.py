@@ -55,7 +55,8 @@ def open_corpora(name: str, rows: Sequence[GoldRow], settings: Settings, web: "W
 
 
 def _brought(row: GoldRow) -> list[SourceDocument]:
-    """Returns the ranking of the data file, with empty places. The passages keep the file's ids if these are unique."""
+    """Returns the ranking of the data file, with empty places. The passages keep the file's ids if the ids are
+    unique."""
     ctxs = row.ctxs or ()
     named = len({c.id for c in ctxs} - {""}) == len(ctxs)
     return [SourceDocument(c.id if named else str(n), c.text, title=c.title) for n, c in enumerate(ctxs, start=1)]
@@ -92,15 +93,15 @@ class WebCorpora:
     parallel: int
 
     def kept(self, question: str) -> KeptCorpus | None:
-        """Returns the stored corpus of a question, or None without results. Raises InputError for another kind of
-        file."""
+        """Returns the stored corpus of a question, or None if the search had no results. Raises InputError for another
+        kind of file."""
         path = self._path(question)
         found = read_json(KeptCorpus, path.read_bytes(), path) if path.exists() else None
         return found if found and found.results else None
 
     def passages(self, question: str) -> list[SourceDocument]:
-        """Returns the pages in disjoint pieces of 100 words. A page's last piece may be shorter. An id has address and
-        number."""
+        """Returns the pages in disjoint pieces of 100 words. A page's last piece may have fewer words. A piece's id is
+        the page's address with the piece's number."""
         pages = kept.pages if (kept := self.kept(question)) else ()
         cut = ((page, *of) for page in pages for of in enumerate(batches(page.text.split(), _SEGMENT), start=1))
         return [SourceDocument(f"{page.url}#{n}", " ".join(words), title=page.title) for page, n, words in cut]

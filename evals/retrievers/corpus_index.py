@@ -34,7 +34,8 @@ _WORDS_TOLD = 500  # passages with a BM25 score
 
 
 class CorpusIndex(ExitStack):
-    """A corpus and the data that methods share. First use makes the data. Use `CorpusIndex` as a context manager."""
+    """A corpus, and the data that methods share. `CorpusIndex` computes the data on first use. Use `CorpusIndex` as a
+    context manager."""
 
     def __init__(
         self, corpus: Sequence[SourceDocument], encoder: Encoder, cache: VectorCache, judge: PairJudge | None = None
@@ -45,8 +46,8 @@ class CorpusIndex(ExitStack):
         self.encoder, self.cache = CachedEncoder(encoder, cache), cache
         self.judge = judge
         self.largest: dict[Likeness, float] = {}
-        """The highest score of any question of the data set. MMR divides by this score, or by the candidates' highest
-        score if the data set's is missing."""
+        """The highest score of any question of the data set. MMR divides by this score. If the score is missing, MMR
+        divides by the candidates' highest score."""
         self._clusters: dict[tuple[int, ...], Clustered] = {}
 
     @cached_property
@@ -81,8 +82,8 @@ class CorpusIndex(ExitStack):
         return float((self.encoder.encode_queries([text]) @ self.vectors.T).max(initial=0.0))
 
     def sentences(self, positions: Sequence[int]) -> tuple[Vectors, list[int]]:
-        """Returns vectors of the sentences to cluster of the passages at these positions, and each sentence's passage,
-        numbered from 0."""
+        """Returns the vectors of sentences, and the passage of each sentence, numbered from 0. The sentences are the
+        clustered sentences of the passages at these positions."""
         found = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
         return self.encoder.encode([s for _, s in found]), [n for n, _ in found]
 

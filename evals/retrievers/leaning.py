@@ -23,14 +23,14 @@ _REQUEST = re.compile(rf"{_VERB}(?P<perspective>.+?):(?P<root>.+)", re.I | re.S)
 _FIRST = re.compile(rf"(?P<perspective>{_BOUND}\s[^,]+),\s*(?P<root>.+)", re.I | re.S)
 _LAST = re.compile(rf"(?P<root>.+[^\s,]),?\s(?P<perspective>{_BOUND}\s.+?)[?.!\s]*", re.I | re.S)
 Splits = Mapping[str, Mapping[str, Split]]
-"""Maps a source to the root and perspective of each query."""
+"""Maps a source of splits, such as 'rules', to the root and perspective of each query."""
 _WITH_STRENGTH = ("pap", "pap+")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """An intervention at a strength. An intervention without a strength has 1. source: the origin of root and
-    perspective, one of `Splits`; empty for the data."""
+    """An intervention on the query vectors, with its strength (1 if the form has none). source: the key in `Splits` of
+    the roots and perspectives; empty for those of the data."""
 
     form: str
     strength: float = 1.0
@@ -43,7 +43,7 @@ class Column:
 
 
 def columns_of(forms: Sequence[str], strengths: Sequence[float], sources: Sequence[str] = ()) -> list[Column]:
-    """Returns the distinct columns, 'none' first. Each other column is followed by its variants with the other sources.
+    """Returns the distinct columns, 'none' first. The variants of a column with the other sources follow the column.
     Raises InputError for an unknown form, and if `forms` is empty."""
     check_known(forms or [""], FORMS, "form")
     wanted = [Column("none")]
@@ -59,8 +59,8 @@ def rank(
     """Returns for each root the ranks of the first gold passages, shape (perspectives, columns). A perspective without
     text has the vector q − r. Raises ProviderError of a remote encoder."""
     drawn = [text for of in (splits or {}).values() for split in of.values() for text in split if text]
-    # Also texts of roots outside the sample: a server's vector may depend on its batch, and figures must not depend on
-    # an earlier smaller sample.
+    # Encodes texts of roots outside the sample, too: a server's vector may depend on the other texts in the batch, so
+    # vectors cached for a smaller sample could change the figures.
     texts = [*dict.fromkeys((*task.texts, *drawn))]
     with CorpusIndex(task.corpus, encoder, cache) as index:
         passages, vectors = index.vectors, dict(zip(texts, index.encoder.encode_queries(texts), strict=True))
@@ -78,8 +78,8 @@ def rank(
 
 def split_by_rules(query: str) -> Split:
     """Splits a query into root and perspective. In 'Find a claim that opposes: …', the text before the colon is the
-    perspective, and the rest is the root. In a question, the perspective is a bounding phrase before the first comma or
-    at the end."""
+    perspective, and the rest is the root. In a question, the perspective is a phrase with a preposition (such as
+    'according to …'), before the first comma or at the end."""
     for form in (_REQUEST, _FIRST, _LAST):
         if found := form.fullmatch(query.strip()):
             return found["root"].strip(), found["perspective"].strip()

@@ -53,14 +53,15 @@ def hybrid(index: CorpusIndex, text: str, k: int) -> Ranking:
 
 
 def sides_of(question: GoldQuestion) -> list[str]:
-    """Returns the statements of a question's sides: each answering word or alternative, followed by the question.
-    Returns an empty list if the question names no side."""
+    """Returns the statements of a question's sides: each answer word (such as Yes) or alternative, followed by the
+    question. Returns an empty list if the question names no side."""
     read = question_of(question.question)
     return [f"{word}: {question.question}" for word in read.options or ANSWERS.get(read.kind, ())]
 
 
 def expanded_queries(question: GoldQuestion) -> list[str]:
-    """Returns one query a side, worded like the gold queries. Returns the question alone if it names no side."""
+    """Returns one query a side, worded like the gold queries. Returns just the question if the question names no
+    side."""
     words = (side.partition(": ")[0] for side in sides_of(question))
     return [f"{question.question} {word}" for word in words] or [question.question]
 
@@ -90,7 +91,7 @@ CANDIDATES = 100
 """Passages from which a selection chooses (BERDS, A.6)."""
 PAIRS = 80
 """Number of (side, passage) pairs of a question that the judge scores."""
-_FEW = 5  # passages for which pairs are chosen
+_FEW = 5  # the judged pairs serve the choice of this many passages
 _PART = re.compile(r"\+(?=\w)")
 
 SEARCHES: dict[str, Search] = {"bm25": bm25, "dense": dense, "hybrid": hybrid}
@@ -193,7 +194,7 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
     pairs = pairs_to_judge(support, np.tile(pool.likely / 2, (len(sides), 1)), PAIRS, _FEW)
     contrary = dict(zip(sides, reversed(sides), strict=True)) if len(sides) == 2 else {}
     asked = [Pair(sides[s], index.corpus[positions[i]].text, contrary.get(sides[s], "")) for s, i in pairs]
-    assert index.judge is not None  # the suite gives one to each method that needs it
+    assert index.judge is not None  # the suite gives a judge to each method that needs a judge
     for (s, i), value in zip(pairs, cached_scores(index.judge, index.cache, asked), strict=True):
         support[s, i] = value
     return [positions[i] for i in choose_by_coverage(replace(pool, support=support), k)]
@@ -202,7 +203,8 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
 def pairs_to_judge(
     support: NDArray[np.floating], expected: NDArray[np.floating], budget: int, k: int
 ) -> list[tuple[int, int]]:
-    """Returns at most `budget` (perspective, passage) pairs whose verdicts can change the choice of k most, best first.
+    """Returns at most `budget` (perspective, passage) pairs whose verdicts can change the choice of k passages most,
+    best first.
 
     support: known verdicts, else NaN. expected: a guess for each pair. Both arrays have shape (perspectives, n). The
     priority of a pair is missed[p] · expected[p, i]. Each selected pair reduces `missed` by its expected contribution,

@@ -26,7 +26,7 @@ class EventCandidates:
     """An event with its n candidates, best first.
 
     ids, articles: of the candidates. vectors: shape (n, dimensions). cosine: to the headline, shape (n,). clusters:
-    clusters of the candidates' sentences. positives: clusters of the sentences of relevant paragraphs. place: maps a
+    clusters of the candidates' sentences. positives: clusters of the sentences in relevant paragraphs. place: maps a
     relevant paragraph to its position in `positives`. seconds: time of `search` and `clustering`. by_words: BM25's
     candidates from the whole corpus, if requested.
     """

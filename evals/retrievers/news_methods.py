@@ -103,7 +103,7 @@ _NAME = re.compile(r"([a-z0-9-]+)((?::(?:inf|\d+\.?\d*))*)(?:\+(enough|stop):(\d
 @dataclass(frozen=True, slots=True)
 class NewsMethod:
     """A method with its numbers and stop rule. kind: one of METHODS. enough: sufficient share of clusters, or None
-    without a rule. fills: whether the method chooses further paragraphs after that."""
+    without a rule. fills: whether the method chooses further paragraphs after this share is covered."""
 
     kind: str
     numbers: tuple[float, ...]
@@ -115,7 +115,7 @@ class NewsMethod:
         return _KINDS[self.kind].clustered and not math.isinf(max(self.numbers, default=0.0))
 
     def choose(self, ready: EventCandidates, k: int) -> Ranking:
-        """Returns positions of up to k paragraphs of `of(ready)`, best first."""
+        """Returns positions of up to k of the candidates `of(ready)`, best first."""
         share = 1.0 if self.enough is None else self.enough
         found = _KINDS[self.kind].choose(self.of(ready), k, share, *self.numbers)
         return found if self.fills else until(ready.clusters, found, share)

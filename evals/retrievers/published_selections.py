@@ -153,8 +153,8 @@ def dkmips(
 
 
 def _greedy(first: NDArray[np.floating], vectors: Vectors, k: int, weight: float, join: np.ufunc) -> list[int]:
-    """Chooses the passage with the highest first − weight · nearness, k times. `join` combines the inner products with
-    the chosen passages to the nearness. Ties go to the earlier passage."""
+    """Chooses the passage with the highest first − weight · nearness, k times. `join` combines a passage's inner
+    products with the chosen passages into its nearness. Ties go to the earlier passage."""
     taken, left, near = list[int](), np.ones(len(first), bool), np.zeros(len(first))
     while len(taken) < min(k, len(first)):
         taken.append(int(np.argmax(np.where(left, first - weight * near, -np.inf))))

@@ -1,8 +1,8 @@
-"""Evaluates whole answers over documents of known sides.
+"""Evaluates whole answers to questions whose documents have known sides.
 
-The measures are the sides shown (DeepTRACE, own), the claims supported (ALCE), and the claims' stance (PIR). With
-`--out` the suite stores answers: the same command continues a stopped run, and repeats no answered question.
-`evals/metrics/` defines the measures.
+The measures are: does an answer show both sides (DeepTRACE, and our own), do the citations support the claims (ALCE),
+and does the text of a side agree with the side (PIR)? With `--out` the suite stores answers: the same command continues
+a stopped run, and repeats no answered question. `evals/metrics/` defines the measures.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Measures speed on this machine: the second `ask`, the judge, ingesting, an index of many passages.
+"""Measures speed on this machine: later `ask` commands, the judge, ingestion, and an index of many passages.
 
 ask     whole commands with process start: the first `ask` indexes the samples, each later `ask` has a new question
-judge   pairs per second: of 160 tokens, with sample passages, with sentences; sentences for the larger judge
+judge   pairs per second: pairs of 160 tokens, pairs with sample passages, pairs with sentences (small and larger judge)
 ingest  `agent ingest` of 100 text files into an empty collection: passages per second, with process start
 index   a store of --passages synthetic passages: filling, opening, searching, and rebuilding both indexes from vectors
 

@@ -1,7 +1,7 @@
-"""Measures the coverage of the perspectives on contentious questions without labelled passages (BERDS).
+"""Measures how rankings cover the perspectives on contentious questions (BERDS). The passages have no labels.
 
 A judge decides which perspectives each retrieved passage supports. The suite computes MRecall@k, precision@k and
-coverage@k from the verdicts.
+coverage@k from the judge's verdicts.
 
 `--corpus` is `ctxs` (the ranking in the data), a file of passages, `collection:NAME` of the agent's store, or `web`.
 `web` fetches pages from the configured search engine for each question and stores the pages in --keep. The methods are

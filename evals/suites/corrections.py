@@ -2,8 +2,8 @@
 
 A row is a side's statement and a quotation. The label is 'support' for the side to which a reader moved the quotation,
 and 'oppose' for the opposing side. The label is 'none' if the reader moved the quotation to neither side, and
-'unrelated' if the reader removed the quotation. The suite only counts claims in a model's words. `judge-train --data
-DATA` reads DATA/judge/train/corrections.jsonl.gz.
+'unrelated' if the reader removed the quotation. The suite counts moved claims in a model's words, but writes no rows
+for them. `judge-train --data DATA` reads DATA/judge/train/corrections.jsonl.gz.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def table(result: Record) -> list[str]:
 
 
 def _pairs(answer: Answer, move: MovedClaim) -> Iterator[Row]:
-    """Yields the quotation with each side that the move labels."""
+    """Yields a row for each side for which the move gives a label."""
     was, to = move.place.side, move.to.side
     labels = {was: "none"} | dict.fromkeys(_contrary(answer, to), "oppose") | {to: "support"}
     if to == ALSO:
@@ -82,7 +82,7 @@ def _contrary(answer: Answer, side: str) -> list[str]:
 
 def statement_of(side: AnswerPerspective) -> tuple[str, bool]:
     """Returns the side as an independent statement, and whether the side affirms this statement. If no rule turns the
-    question into a statement, a 'No' denies the question."""
+    question into a statement, returns the question; the side 'No' does not affirm the question."""
     if not is_answer(side.name, side.statement):
         return side.statement, True
     yes = side.name in _AFFIRMING

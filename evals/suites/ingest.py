@@ -1,4 +1,5 @@
-"""Compares the text that document parsers extract with the expected text: words in order, whole sentences (own).
+"""Compares the text that document parsers extract with the expected text: words in order, whole sentences (our own
+measures).
 
 `--data` is a folder with NAME.expected.txt next to each file. An expected text has one line for each paragraph,
 heading, list item or table row (cells separated by ` | `). Leave out running headers, page numbers, navigation and

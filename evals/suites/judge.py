@@ -1,9 +1,8 @@
 """Measures a judge on labelled pairs: does the passage support the perspective (BERDS, perspective detection)?
 
-`--answers` replaces each perspective by the question with the answering word, such as 'Yes: …?'. The judge has a
-separate calibration for this form. A pair without a verdict counts as No, and the output names the pair. Speed is the
-judge's speed after a warm-up, in file order. F1 depends on the share of positives, so compare it only on the same
-pairs.
+`--answers` replaces each perspective by the question with its answer word, such as 'Yes: …?'. The judge has a separate
+calibration for this form. A pair without a verdict counts as No, and the output names the pair. Speed is the judge's
+speed after a warm-up, in file order. F1 depends on the share of positives, so compare it only on the same pairs.
 
 The calibration and threshold of the embedded judge were fitted partly on the development pairs. So its figures on these
 pairs are optimistic, except the ranking (ROC-AUC, average precision).
@@ -124,7 +123,7 @@ def _threshold(records: Sequence[Record], judge: PairJudge, args: argparse.Names
 
 def fitted_elsewhere(judge: PairJudge, data: Path, with_contrary: bool, seed: int) -> tuple[float, str]:
     """Returns the threshold with the best F1 on held-out passages, and the threshold's origin. The sample of passages
-    has the human-labelled pairs' share of positives. Raises InputError without such passages."""
+    has the same share of positives as the pairs labelled by people. Raises InputError without such passages."""
     from evals.training.data import load_corpus
     from evals.training.pack import held_out_pairs
 

@@ -1,6 +1,6 @@
 """Do people prefer the answer, or a ranked list of its run's passages? (Chen et al. 2022, the user study.)
 
-python -m evals preference --prepare               asks the agent 30 questions and stores a ballot for each
+python -m evals preference --prepare               asks the agent 30 questions, stores a ballot (the two pages) for each
 make ui, then /?view=vote                          people vote there, under random names
 python -m evals preference                         counts the votes
 

@@ -1,8 +1,10 @@
-"""Compares, by threshold, how many quotations are on the right side with how many sides have quotations (own).
+"""Shows for each threshold how many quotations are on the right side and how many sides have quotations (our own
+measures).
 
-The suite asks each question as the agent does. It records all quotable parts with their three leanings
-(`tools/models/judges/quoting.py`) and their documents, some of known side. Then it computes the measures for the
-threshold in use ('case') and for other thresholds:
+The suite asks each question as the agent does. The suite records all quotable parts (sentences that a reader
+understands without context) and their documents, some of which have a known side. For each part it records how much the
+part, its passage and its document lean to a side (`tools/models/judges/quoting.py`). Then the suite computes the
+measures for the threshold in use ('case') and for other thresholds:
 
 right     quotations from known documents on their document's side
 sides     sides with a quotation from a document known for that side

@@ -53,8 +53,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def compared(old: Sequence[Measured], new: Sequence[Measured]) -> list[list[str]]:
-    """Returns rows of the measures that both results have. Data and name must agree. The names may differ if each
-    result has only one name on the data, such as two judges. Raises InputError without a common question."""
+    """Returns rows of the measures that both results have. The data set and the name must be equal in both results. The
+    names may differ if each result has a single name on the data set, for example two judges. Raises InputError without
+    a common question."""
     rows = list[list[str]]()
     for second in new:
         same, others = ([x for x in of if (x.suite, x.data) == (second.suite, second.data)] for of in (old, new))

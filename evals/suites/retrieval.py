@@ -67,7 +67,8 @@ def scored(
     args: argparse.Namespace, sets: Mapping[str, Sequence[GoldQuestion]], found: Mapping[str, Rankings], judged: bool
 ) -> Record:
     """Returns metrics, intervals, union and sizes. found: the results of `rank`, by set. judged: the gold is a judge's
-    verdicts: no α-nDCG, measures of the top 100 only for --deep, and the average of several sets."""
+    verdicts. Then the result has no α-nDCG, has measures of the top 100 only with --deep, and has the average over
+    several sets."""
     deep = not judged or args.deep
     figured: dict[str, dict[str, dict[str, Figure]]] = {}
     ceiling = dict[str, Record]()

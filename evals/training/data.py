@@ -25,7 +25,7 @@ _HELD_DISPUTES = 1 / 6
 _SENTENCE_WORDS = 45
 Target = tuple[float, float, float]  # probabilities of support, oppose and none
 HARD_TARGETS: dict[str, Target] = {"support": (1, 0, 0), "oppose": (0, 1, 0), "none": (0, 0, 1), "unrelated": (0, 0, 1)}
-# Targets of unlabelled pairs: another point of the same question, and a point of the other side.
+# Targets of pairs that people did not label: a text for another point of the question, or a point of the other side.
 _SAME_TOPIC = (0.2, 0.1, 0.7)
 _OTHER_SIDE = (0.0, 0.5, 0.5)
 _KEEP_NONE = {"read_labels": 0.6, "readings": 0.6, "argkp21": 0.25, "ibm_gpr_sentence": 0.4, "fnc_arc": 0.3}
@@ -46,7 +46,8 @@ READINGS = _FOLDER / "readings.jsonl.gz"
 WRITTEN = _FOLDER / "written.jsonl.gz"
 # Short texts with similar words for different sides: question, its two statements, text, label (A, B or N).
 CONTRASTS = _FOLDER / "contrasts.jsonl.gz"
-# Wordings of questions (`same`: same yes; `turned`: opposite yes), digests of the question and of both statements.
+# Other wordings of a question ('Yes' means the same in `same`, the opposite in `turned`), and digests of the question
+# and of both statements.
 WORDINGS = _FOLDER / "wordings.jsonl.gz"
 # Documents on local and professional disputes: sentences in order, each with its side (yes, no or none).
 DISPUTES = _FOLDER / "disputes.jsonl.gz"
@@ -95,8 +96,7 @@ def placed_sentences(title: str, texts: Sequence[str]) -> Iterator[tuple[str, st
 
 
 def sentences_in_place(row: Row) -> Iterator[Example]:
-    """Yields the sentences of a document of DISPUTES, with the statement that 'Yes' to the document's question
-    means."""
+    """Yields the sentences of a document of DISPUTES. The statement is what 'Yes' to the document's question means."""
     question = judged_text(row["question"])
     wordings = ((question, True), *((t, True) for t in row["same"]), *((t, False) for t in row["turned"]))
     parts = placed_sentences(row["title"], [judged_text(s["text"]) for s in row["sentences"]])
@@ -185,7 +185,8 @@ def _read_all(data: Path, rng: random.Random) -> dict[str, list[Example]]:
 
 
 def _readings(sets: Path, berds: list[Row], rng: random.Random) -> Iterator[Example]:
-    """Yields two pairs for each labelled segment or sentence whose text the data have: one pair for each statement."""
+    """Yields two pairs, one for each statement of the question, for each labelled segment or sentence. Skips labels
+    whose text the data lack."""
     asking = questions(berds, *(rows_of(sets / f"{name}.jsonl.gz") for name in ("procon20", "arc_stance")))
     asked = {digest(one.question): one for one in asking}
     passages = {row["passage"]: None for name in CUT for row in rows_of(sets / f"{name}.jsonl.gz")}
@@ -212,7 +213,8 @@ def _labelled(asked: Asked, text: str, label: str, name: str, placed: str = "") 
 
 
 def _affirms(statement: str, other: str, question: str) -> bool:
-    """Returns whether the statement means Yes to a polar question: only the other statement is negative."""
+    """Returns whether the statement means Yes to a polar question: true if the other statement is negative and this one
+    is not."""
     return bool(_POLAR.match(question) and _NEGATIVE.search(other) and not _NEGATIVE.search(statement))
 
 
@@ -283,7 +285,8 @@ def _restated(topic: str) -> list[str]:
 
 
 def _expansions(row: Row) -> Iterator[Example]:
-    """Yields the sentences of expansions that begin with Yes or No, with both statements of the question."""
+    """Yields the first sentences of each expansion (a model's perspective) that begins with Yes or No, with both
+    statements of the question."""
     for expansion in row["expansions"]:
         opening, _, body = expansion["text"].partition(",")
         opening = opening.strip().lower()

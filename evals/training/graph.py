@@ -29,7 +29,7 @@ PART = 24 * 10**6  # largest file in bytes, below the limits of repositories
 EPSILON = 1e-12  # of layer norms
 _OPSET = 20
 _MASKED = -10_000.0
-_LARGE = 1 << 14  # constants of at least so many bytes move into the parts
+_LARGE = 1 << 14  # constants of at least this many bytes move into `model-N.bin`
 _RUNTIME = "com.microsoft"
 _EXACT, _FARTHEST = 8, 128  # below 8, each position has a bucket; beyond 128, all share the last
 

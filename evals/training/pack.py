@@ -116,7 +116,8 @@ def _pack_small(weights: dict[str, Floats], corpus: Corpus) -> Figures:
 def _calibrate_small(
     model: Int8Model, developed: list[tuple[Pair, bool]], held: list[tuple[Pair, bool]]
 ) -> tuple[embedded.Calibration, Figures]:
-    """Fits both regressions, and the threshold with the best F-beta on all pairs."""
+    """Fits two regressions, one without and one with the opposing statement. Fits the threshold with the best F-beta on
+    all pairs."""
     cases = [*developed, *held]
     truth = np.array([label for _, label in cases], bool)
     own = model.run([(pair.statement, judged_text(pair.text)) for pair, _ in cases])
@@ -271,8 +272,8 @@ def _cross_fitted(logits: Floats, labels: NDArray[np.int64], groups: Sequence[st
 def _write(
     files: ModelFiles, weights: Weights, watched: list[tuple[str, str]], reference: Sequence[tuple[str, str]]
 ) -> None:
-    """Writes the int8 graph and the float model's probabilities. Every load compares its probabilities with the float
-    model's."""
+    """Writes the int8 graph and the float model's probabilities. Each load of the judge compares the int8 model's
+    probabilities with the float model's."""
     tokenizer = Tokenizer.from_file(str(files.tokenizer))
     exact = Int8Model(_as_float(weights), tokenizer, files.max_length)  # also sets the tokenizer's truncation
     write_int8(_graph({**weights, **_reaches(weights, tokenizer, watched)}), files.folder)

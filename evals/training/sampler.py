@@ -25,8 +25,9 @@ class Sampler:
     state: dict[str, int] = field(default_factory=dict)
 
     def draw(self, mixture: dict[str, float], count: int, whole: float, joint: float = 0.0) -> list[Example]:
-        """Draws `count` pairs. whole: probability that a passage stays whole. joint: probability that the pair has the
-        statement with the opposing statement, or a question instead; 0 for the small judge, which reads statements."""
+        """Draws `count` pairs. whole: probability that a passage stays whole. joint: probability that the pair has both
+        opposing statements, or a question, instead of one statement; 0 for the small judge, which reads single
+        statements."""
         chunk = self.state["chunk"] = self.state.get("chunk", 0) + 1
         rng = random.Random(f"{self.seed}/{chunk}")
         known = {name: weight for name, weight in mixture.items() if self.corpus.get(name)}
@@ -81,8 +82,8 @@ def _joint(e: Example, rng: random.Random, share: float) -> Example:
 
 
 def _part(e: Example, rng: random.Random, placed: bool) -> Example:
-    """Returns the sentence that shares most words with the statement, or three sentences in a row, with a weaker label.
-    placed: return the sentence in its context."""
+    """Returns the sentence that shares most words with the statement, alone or between its neighbours. The label
+    becomes weaker. placed: return the sentence in its context."""
     parts = [s for s in sentences(e.text) if 5 <= len(s.split()) <= 60]
     if len(parts) < 2:
         return e

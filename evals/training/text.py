@@ -19,7 +19,7 @@ _STOP = frozenset(
     "the a an of to in and or is are be should that for it this on as with by not we do does would will can have "
     "has their they than more from at was were which who what if but no so its his her our you i".split()
 )
-_SHINGLE = 12  # two texts share a run of so many words only if one is a copy
+_SHINGLE = 12  # two texts share a run of this many words only if one is a copy
 _SEGMENT = 100  # words of a segment, as in the labelled pairs of BERDS
 _SHORTEST = 40  # words of the last segment of a text
 CUT = (  # data sets with passages long enough for segments

@@ -40,7 +40,7 @@ _PARTS = ("model", "mean", "optimizer")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Pairs of similar length, their cosines, and their tokens with padding."""
+    """Pairs of similar length, their cosines, and the number of tokens with padding."""
 
     examples: list[Example]
     cosines: NDArray[np.float32]
