@@ -82,8 +82,8 @@ def to_branches(state: RunState) -> list[Send]:
 
 
 def _searched(state: RunState) -> dict[str, list[int]]:
-    """Returns the question's query with its results. Returns nothing for a counter-argument, because the question does
-    not contain the claim's point."""
+    """Returns the question's query with its results. Returns nothing if the run looks for arguments against a claim,
+    because that run's question does not say what the claim says."""
     if "against" in state or not state.get("question_results"):
         return {}
     return {asked_query(state["framing"]): state["question_results"]}

@@ -20,7 +20,7 @@ _SHOWN = 50  # documents at first, and more with each click
 
 
 def show(service: PageService, answer: Answer) -> None:
-    """Shows the list folded. A print shows the list open."""
+    """Shows the list folded. On a printed page the list is unfolded."""
     if not (files := documents_by_file(answer)):
         return
     key = f"read-{answer.run_id}"

@@ -81,8 +81,8 @@ def greedy_plus(
 ) -> list[int]:
     """Chooses up to k paragraphs by Σ ClusterScore over uncovered clusters + λ · similarity (GreedyPlus).
 
-    ClusterScore is the mean similarity of the paragraphs of a cluster's sentences. trade_off: λ, 0.5 in the paper.
-    similarity, enough: as in `greedy_scs`.
+    ClusterScore: for each cluster, the mean similarity to the query of the paragraphs with the cluster's sentences.
+    trade_off: λ, 0.5 in the paper. similarity, enough: as in `greedy_scs`.
     """
     behind = similarity[clusters.paragraph]
     value = {int(c): float(behind[clusters.label == c].mean()) for c in np.unique(clusters.label)}

@@ -245,7 +245,7 @@ def _is_heading_of(lines: Sequence[str], begin: int) -> bool:
 
 
 def _turn_starts(lines: Sequence[str]) -> list[int]:
-    """Returns the numbers of the lines that begin a speaker's turn, or the speech below a speaker's name."""
+    """Returns the numbers of the lines that begin a speaker's turn, or that begin the speech below a speaker's name."""
     found: set[int] = set()
     for i, line in enumerate(map(str.strip, lines)):
         ended = i == 0 or i in found or lines[i - 1].rstrip()[-1:] in '.!?…"”’)]:'
