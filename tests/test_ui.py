@@ -216,6 +216,7 @@ def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(page: Callable[...,
     assert [b.label for b in app.button if str(b.key).startswith("undo-")] == [*places, UNDO_LAST]
     again = page(run="7" * 12)
     assert changed in html(again)
+    assert html(page(run="7" * 12, view="compare")).count(changed) == 1
     assert "undo-move" not in {b.key for b in again.button}  # it is shown where the quotation was moved
     assert unscripted(click(again, UNDO_LAST)) == before
     again.button(key="move-p2-p1-1").click().run()
