@@ -305,7 +305,7 @@ def test_the_debate_sheet_has_three_quotations_a_side_and_what_is_not_known(
 ) -> None:
     page()
     store_answer(settings, toll_answer(), "6" * 12)
-    app = click(page(run="6" * 12), "Debate sheet")
+    app = click(page(run="6" * 12), "Three arguments for each side")
     assert not app.exception
     shown = html(app)
     heads = ["<h2>Yes</h2>", "<h2>No</h2>", "<h2>Other way: A yearly pass", "<h2>What is not known</h2>"]

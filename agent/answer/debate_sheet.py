@@ -14,8 +14,7 @@ from agent.answer.outline import OutlineBlock, lead_blocks, side_blocks
 from agent.answer.summary import documents_and_rows, was_read
 from tools.errors import as_sentence
 
-SHEET_TITLE = "Debate sheet"
-WHAT_IT_HOLDS = "Three arguments for each side"
+SHEET_LABEL = "Three arguments for each side"
 SHEET_ENDINGS = (".md", ".docx")
 _MOST, _MOST_OF_MANY, _MOST_OTHER = 3, 2, 1  # arguments: of a side, of each of many, of a side beside yes and no
 _NUMBER = re.compile(r"^\[\d+\] | \[\d+\](?=,|$)")
