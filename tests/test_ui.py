@@ -570,6 +570,26 @@ def test_documents_are_added_opened_and_deleted(page: Callable[..., AppTest]) ->
     until(app, lambda a: "0 documents" in html(a))
 
 
+def test_what_is_on_is_told_in_plain_words_before_technical_names(page: Callable[..., AppTest]) -> None:
+    app = page(view="settings")
+    shown, (details,) = html(app), (e for e in app.expander if e.label == "Technical details")
+    folded = "".join(e.proto.body for e in details.get("html"))
+    for said in (
+        "Answers are written by: nothing, they are quotations",
+        "kept: on the machine",
+        "not the web (no search",
+    ):
+        assert said in shown
+        assert said not in folded
+    for named in ("encoder", "checkpoints", "SQLite in", "tantivy"):
+        assert named in folded
+        assert shown.count(named) == folded.count(named)
+    assert "FAILS" not in shown
+    visitor = html(page(ANN, view="settings"))
+    assert "Answers are written by: nothing" in visitor
+    assert "/data" not in visitor
+
+
 def test_settings_are_changed_on_the_page_and_keys_are_not_shown(page: Callable[..., AppTest]) -> None:
     app = page(view="settings")
     fields = {f.label: f for f in app.text_input}
