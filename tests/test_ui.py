@@ -752,6 +752,37 @@ def test_where_to_look_is_kept_for_the_next_question(page: Callable[..., AppTest
     assert page().button_group(key="whereNone").value == ["samples"]
 
 
+def test_every_option_stays_as_chosen_and_places_do_until_they_are_asked_with(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    home = page()
+    with closing(Database(settings.database_path)) as database:
+        store = Store(database)
+        store.ensure_collection("letters", store.collections()[0].encoder)
+        runs = RunStore(database)
+        store_answer(settings, toll_answer(), "7" * 12)
+        home.run().button_group(key="depth").set_value("quick")
+        first = shown_run(until(ask(home, QUESTION), answered))
+        app = click(home, "New question")
+        assert app.button_group(key="depth").value == "quick"
+        app.checkbox(key="review").check().run()
+        app.button_group(key="whereNone").set_value(["letters"]).run()
+        app = click(app, "Settings")
+        app = app.button(key=f"open-{'7' * 12}").click().run()
+        assert app.checkbox(key="review").value
+        assert app.button_group(key=f"where{'7' * 12}{'7' * 12}").value == ["letters"]
+        second = shown_run(ask(click(app, "New question"), "Should towns dig tunnels?"))
+        asked = [
+            (o["depth"], o["review"], o["collections"]) for o in (runs.get(run).options for run in (first, second))
+        ]
+        assert asked == [("quick", False, ["samples"]), ("quick", True, ["letters"])]
+        app = app.button(key=f"open-{first}").click().run()
+        assert app.button_group(key=f"where{first}{first}").value == ["samples"], (
+            "as its answer, once they were asked with"
+        )
+        assert app.checkbox(key="review").value
+
+
 def test_what_was_typed_is_the_title_and_more_like_a_quotation_is_told(page: Callable[..., AppTest]) -> None:
     app = until(ask(page(), QUESTION), answered)
     next(b for b in app.button if b.key and b.key.startswith("cite-p")).click().run()

@@ -66,9 +66,9 @@ def gently(focus: str) -> str:
     return _script({"focus": focus, "gently": True})
 
 
-def now(shown: str) -> str:
-    """Returns a script that scrolls an element into view."""
-    return _script({"shown": shown})
+def now(*, focus: str = "", shown: str = "") -> str:
+    """Returns a script that gives an element the focus unless another has it, or scrolls an element into view."""
+    return _script({"focus": focus, "gently": True, "shown": shown})
 
 
 def _script(wanted: dict[str, object]) -> str:

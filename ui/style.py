@@ -20,6 +20,7 @@ h1 {{ font-size: clamp(1.5rem, 1.2rem + 1.3vw, 1.9rem) !important; line-height: 
 [class*="st-key-sides-"] {{ display: grid; align-items: start;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); }}
 [data-testid="stBottomBlockContainer"] {{ padding-block: .6rem; }}
+.st-key-asking {{ position: relative; > :last-child {{ position: absolute; bottom: 0; left: 4.2rem; }} }}
 .stCode > div:last-child {{ opacity: 1; visibility: visible; }}
 .sm-name {{ font-size: 1.25rem; font-weight: 600; margin: 0; }}
 .sm-lead {{ font-size: 1.15rem; }}
