@@ -31,7 +31,7 @@ def show(service: PageService, run: RunRow, answer: Answer) -> None:
     """Shows the whole answer with its thread. The open source is shown beside the answer."""
     citation = claims_view.opened(answer)
     # There are always two columns, so that the answer and the focused element stay in place if one column is empty.
-    main, aside = st.columns([5, 3] if citation else [1, 0.001], gap="medium" if citation else None)
+    main, aside = st.columns([9, 4] if citation else [1, 0.001], gap="small" if citation else None)
     with main:
         _answer(service, run, answer)
     if citation:
