@@ -228,7 +228,7 @@ def box(visitor: Visitor, place: str) -> dict[str, float]:
     return {"top": found["y"], "bottom": found["y"] + found["height"]}
 
 
-@pytest.mark.parametrize("width", [390, 1024, 1100, 1440])
+@pytest.mark.parametrize("width", [390, 1024, 1100, 1280, 1400, 1440])
 def test_the_field_stays_at_the_lower_edge_and_sides_stand_beside_each_other_from_1100(
     samples_page: PageServer, phones: str, visit: Visit, width: int
 ) -> None:
@@ -238,10 +238,23 @@ def test_the_field_stays_at_the_lower_edge_and_sides_stand_beside_each_other_fro
         visitor.page.wait_for_timeout(200)
         assert 800 < box(visitor, ".stBottom input")["bottom"] <= 900
     assert visitor.width()[0] <= width
-    assert visitor.page.locator("[class*=st-key-card-]").evaluate_all(_COLUMNS) == (2 if width >= 1100 else 1)
+    cards = visitor.page.locator("[class*=st-key-card-]")
+    assert cards.evaluate_all(_COLUMNS) == (2 if width >= 1100 else 1)
+    visitor.cited.nth(3).click()
+    visitor.page.locator(".sm-source mark").first.wait_for()
+    assert visitor.page.get_by_test_id("stSidebar").is_visible() is (width > 768)
+    assert cards.evaluate_all(_COLUMNS) == (2 if width >= 1100 else 1)
 
 
-@pytest.mark.parametrize("width", [390, 1024, 1440])
+_HIDDEN = """sheet => [...sheet.querySelectorAll('b, h2, p, mark, button')].filter(part => {
+  const box = part.getBoundingClientRect(), at = box.top + box.height / 2, all = sheet.getBoundingClientRect();
+  return at > all.top && at < all.bottom && [box.left + 2, box.right - 2].some(
+    x => !sheet.contains(document.elementFromPoint(x, at)))
+}).map(part => part.innerText)"""
+"""What another part of the page lies over, in the part of the source that is scrolled into view."""
+
+
+@pytest.mark.parametrize("width", [390, 820, 1024, 1280, 1440])
 def test_a_source_never_covers_what_was_clicked(
     samples_page: PageServer, phones: str, visit: Visit, width: int
 ) -> None:
@@ -250,12 +263,18 @@ def test_a_source_never_covers_what_was_clicked(
         assert visitor.page.evaluate(_SMALL) == []
     numbers = visitor.page.locator("[class*=st-key-cite-]:visible button")
     for at in (0, 3, numbers.count() - 1):
+        numbers.nth(at).scroll_into_view_if_needed()
+        before = numbers.nth(at).bounding_box()
         numbers.nth(at).click()
         visitor.page.locator(".sm-source mark").first.wait_for()
         visitor.page.wait_for_timeout(1000)  # while it moves
         clicked = numbers.nth(at).bounding_box()
         assert clicked is not None
-        edge = box(visitor, ".st-key-source" if width < 1100 else ".stBottom")["top"]
+        assert before is not None
+        edge = box(visitor, ".st-key-source" if width < 1400 else ".stBottom")["top"]
+        if width >= 1400 and at < numbers.count() - 1:  # below the last one is nothing to scroll to
+            assert abs(clicked["y"] - before["y"]) < 4
+        assert visitor.page.locator(".st-key-source").evaluate(_HIDDEN) == []
         assert 60 < clicked["y"] < clicked["y"] + clicked["height"] <= edge
         assert box(visitor, ".st-key-source")["bottom"] <= box(visitor, ".stBottom input")["top"] + 1
         if width < 1100:

@@ -216,6 +216,7 @@ def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(page: Callable[...,
     assert [b.label for b in app.button if str(b.key).startswith("undo-")] == [*places, UNDO_LAST]
     again = page(run="7" * 12)
     assert changed in html(again)
+    assert html(page(run="7" * 12, view="compare")).count(changed) == 1
     assert "undo-move" not in {b.key for b in again.button}  # it is shown where the quotation was moved
     assert unscripted(click(again, UNDO_LAST)) == before
     again.button(key="move-p2-p1-1").click().run()
@@ -304,7 +305,7 @@ def test_the_debate_sheet_has_three_quotations_a_side_and_what_is_not_known(
 ) -> None:
     page()
     store_answer(settings, toll_answer(), "6" * 12)
-    app = click(page(run="6" * 12), "Debate sheet")
+    app = click(page(run="6" * 12), "Three arguments for each side")
     assert not app.exception
     shown = html(app)
     heads = ["<h2>Yes</h2>", "<h2>No</h2>", "<h2>Other way: A yearly pass", "<h2>What is not known</h2>"]
@@ -569,6 +570,26 @@ def test_documents_are_added_opened_and_deleted(page: Callable[..., AppTest]) ->
     until(app, lambda a: "0 documents" in html(a))
 
 
+def test_what_is_on_is_told_in_plain_words_before_technical_names(page: Callable[..., AppTest]) -> None:
+    app = page(view="settings")
+    shown, (details,) = html(app), (e for e in app.expander if e.label == "Technical details")
+    folded = "".join(e.proto.body for e in details.get("html"))
+    for said in (
+        "Answers are written by: nothing, they are quotations",
+        "kept: on the machine",
+        "not the web (no search",
+    ):
+        assert said in shown
+        assert said not in folded
+    for named in ("encoder", "checkpoints", "SQLite in", "tantivy"):
+        assert named in folded
+        assert shown.count(named) == folded.count(named)
+    assert "FAILS" not in shown
+    visitor = html(page(ANN, view="settings"))
+    assert "Answers are written by: nothing" in visitor
+    assert "/data" not in visitor
+
+
 def test_settings_are_changed_on_the_page_and_keys_are_not_shown(page: Callable[..., AppTest]) -> None:
     app = page(view="settings")
     fields = {f.label: f for f in app.text_input}
@@ -729,6 +750,37 @@ def test_where_to_look_is_kept_for_the_next_question(page: Callable[..., AppTest
         again = shown_run(ask(app, "Should towns dig tunnels?"))
         assert [runs.get(run).options["collections"] for run in (asked, again)] == [["letters"], ["letters"]]
     assert page().button_group(key="whereNone").value == ["samples"]
+
+
+def test_every_option_stays_as_chosen_and_places_do_until_they_are_asked_with(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    home = page()
+    with closing(Database(settings.database_path)) as database:
+        store = Store(database)
+        store.ensure_collection("letters", store.collections()[0].encoder)
+        runs = RunStore(database)
+        store_answer(settings, toll_answer(), "7" * 12)
+        home.run().button_group(key="depth").set_value("quick")
+        first = shown_run(until(ask(home, QUESTION), answered))
+        app = click(home, "New question")
+        assert app.button_group(key="depth").value == "quick"
+        app.checkbox(key="review").check().run()
+        app.button_group(key="whereNone").set_value(["letters"]).run()
+        app = click(app, "Settings")
+        app = app.button(key=f"open-{'7' * 12}").click().run()
+        assert app.checkbox(key="review").value
+        assert app.button_group(key=f"where{'7' * 12}{'7' * 12}").value == ["letters"]
+        second = shown_run(ask(click(app, "New question"), "Should towns dig tunnels?"))
+        asked = [
+            (o["depth"], o["review"], o["collections"]) for o in (runs.get(run).options for run in (first, second))
+        ]
+        assert asked == [("quick", False, ["samples"]), ("quick", True, ["letters"])]
+        app = app.button(key=f"open-{first}").click().run()
+        assert app.button_group(key=f"where{first}{first}").value == ["samples"], (
+            "as its answer, once they were asked with"
+        )
+        assert app.checkbox(key="review").value
 
 
 def test_what_was_typed_is_the_title_and_more_like_a_quotation_is_told(page: Callable[..., AppTest]) -> None:

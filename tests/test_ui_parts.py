@@ -29,7 +29,7 @@ HOSTILE = (
 
 
 def test_no_value_ends_the_pages_script() -> None:
-    assert focus.gently(f"{HOSTILE}</script>").count("<") == focus.gently("").count("<")
+    assert focus.now(focus=f"{HOSTILE}</script>").count("<") == focus.now().count("<")
 
 
 def test_the_page_is_up_before_what_a_run_needs_is_loaded() -> None:

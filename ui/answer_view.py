@@ -7,7 +7,7 @@ from itertools import groupby
 import streamlit as st
 
 from agent.answer import followups, wording
-from agent.answer.debate_sheet import SHEET_TITLE, WHAT_IT_HOLDS
+from agent.answer.debate_sheet import SHEET_LABEL
 from agent.answer.files import export_answer, file_name
 from agent.answer.followups import suggested_followups
 from agent.answer.model import LEAD_NOTE_KINDS, Answer, AnswerClaim, AnswerPerspective
@@ -31,7 +31,7 @@ def show(service: PageService, run: RunRow, answer: Answer) -> None:
     """Shows the whole answer with its thread. The open source is shown beside the answer."""
     citation = claims_view.opened(answer)
     # There are always two columns, so that the answer and the focused element stay in place if one column is empty.
-    main, aside = st.columns([5, 3] if citation else [1, 0.001], gap="medium" if citation else None)
+    main, aside = st.columns([9, 4] if citation else [1, 0.001], gap="small" if citation else None)
     with main:
         _answer(service, run, answer)
     if citation:
@@ -218,8 +218,7 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
                 name = file_name(answer.question, ending)
                 st.download_button(called, made, name, on_click="ignore", key=f"as{ending}")
         if answer.outcome == "answered":
-            page = {"run": answer.run_id, "view": "sheet"}
-            st.button(SHEET_TITLE, None, WHAT_IT_HOLDS, ask_view.go, kwargs=page, type="tertiary")
+            ask_view.link(SHEET_LABEL, "sheet", run=answer.run_id, view="sheet")
         focus.print_button()
         ask_view.link("Compare", "compare", run=answer.run_id, view="compare")
         with st.popover("Link", type="tertiary"):

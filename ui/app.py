@@ -9,7 +9,6 @@ link. The page is drawn only from the run's rows in the database. `?view=vote` i
 """
 
 import sys
-from collections.abc import Callable
 from contextlib import closing, nullcontext
 
 import streamlit as st
@@ -61,7 +60,7 @@ def main() -> None:
 
             documents_view.show(opened())
         elif run_id:
-            _run(opened, run_id)
+            _run(opened(), run_id)
         else:
             ask_view.home(opened)
         with aside:  # last, so that the answer is drawn first
@@ -70,17 +69,16 @@ def main() -> None:
                 login.show_name()
 
 
-def _run(opened: Callable[[], PageService], run_id: str) -> None:
-    service = opened()
+def _run(service: PageService, run_id: str) -> None:
     try:
         run = service.rows.get(run_id)
     except UnknownRunError:
         html.warning(ask_view.GONE)
-        ask_view.form(opened)
+        ask_view.form(service)
         return
     if (answer := run.answer) is None:
         progress_view.show(service, run, on_end=_arrived)
-        ask_view.form(opened, shown=run.id)
+        ask_view.form(service, shown=run.id)
         return
     answer = permissions.seen(answer, service.settings)
     if (view := st.query_params.get("view")) in ("compare", "ranked"):
@@ -94,7 +92,7 @@ def _run(opened: Callable[[], PageService], run_id: str) -> None:
         sheet_view.show(run, answer)
         return
     answer_view.show(service, run, answer)
-    ask_view.form(opened, run.id, run.id)
+    ask_view.form(service, run.id, run.id)
 
 
 def _arrived() -> None:

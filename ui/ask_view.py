@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Literal
 
 import streamlit as st
@@ -25,10 +26,10 @@ _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing"
 def home(open_service: Callable[[], PageService]) -> None:
     """Shows the empty page: an introduction, the field, a small real answer and all topics of the samples."""
     lead()
-    form(open_service)
-    _scope(open_service)
+    form(service := open_service())
+    _scope(service)
     _example()
-    _topics(open_service)
+    _topics(service)
 
 
 def lead() -> None:
@@ -39,7 +40,7 @@ def lead() -> None:
     )
 
 
-def form(open_service: Callable[[], PageService], thread: str | None = None, shown: str = "") -> None:
+def form(service: PageService, thread: str | None = None, shown: str = "") -> None:
     """Shows the field. thread: a run that the question may follow up on. shown: the run on the screen. The field then
     stays at the lower edge, and text typed for another run is removed. An address with `?q=` fills the field but does
     not ask the question."""
@@ -47,53 +48,52 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
     if asked := st.query_params.get("q"):
         st.session_state.setdefault("question", asked)
     with st.bottom if shown else nullcontext():
-        with st.form("ask", border=False):
-            above, line = st.container(), st.container(horizontal=True, wrap=False, vertical_alignment="center")
-            if st.session_state.pop("told", False):  # an answered text leaves the field
-                st.session_state[f"question{shown}"] = ""
-            new = "Ask something else …" if shown else EXAMPLE
-            example = "Ask a follow-up …" if thread else new
-            seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
-            with line if shown else above:
+        row = partial(st.container, horizontal=bool(shown), wrap=not shown, vertical_alignment="center")
+        with row(key=f"asking{shown}"):
+            with st.form("ask", border=False), row():
+                if st.session_state.pop("told", False):  # an answered text leaves the field
+                    st.session_state[f"question{shown}"] = ""
+                new = "Ask something else …" if shown else EXAMPLE
+                example = "Ask a follow-up …" if thread else new
+                seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
                 question = st.text_input(label, placeholder=example, key=f"question{shown}", label_visibility=seen)
-            with line:
                 pressed = st.form_submit_button("Ask", type="primary")
-                options = _options(open_service, thread, shown)
+            options = _options(service, thread, shown)  # no part of the form, which keeps no choice before Ask
         if pressed:
-            ask(open_service(), question, thread, options)
+            ask(service, question, thread, options)
     if not shown:
-        st.html(focus.gently(".st-key-question input"), unsafe_allow_javascript=True)
+        st.html(focus.now(focus=".st-key-question input"), unsafe_allow_javascript=True)
 
 
-def _options(open_service: Callable[[], PageService], thread: str | None, shown: str) -> dict[str, Any]:
-    """Returns the chosen depth and places as options of RunOptions. A follow-up starts with the places of its answer; a
-    new question starts with the places of the last question."""
-    service = open_service()
-    usual = service.places(thread)
-    places = usual if thread else usual | st.session_state.get("places", {})
+def _options(service: PageService, thread: str | None, shown: str) -> dict[str, Any]:
+    """Returns the chosen options of RunOptions. The next question keeps them. A follow-up starts with the places of its
+    answer, a new question with those of the last one, unless others were chosen and not yet asked with."""
+    usual, chosen = service.places(thread), st.session_state.setdefault("chosen", {})
+    places = usual | ({} if thread else st.session_state.get("places", {})) | chosen
     with st.popover("Options", type="tertiary"):
         depths = " · ".join(f"{depth}: {what}" for depth, what in _DEPTHS.items())
-        depth = st.segmented_control("How thorough", list(_DEPTHS), default="normal", help=depths)
+        before = chosen.get("depth", "normal")
+        depth = st.segmented_control("How thorough", list(_DEPTHS), default=before, help=depths, key="depth")
         names = [c.name for c in service.store.collections()] or [SAMPLES]
         at_first = [name for name in names if name in places["collections"]]
         called = {name: escaped(service.called(name)) for name in names}
         told, key = called.__getitem__, f"where{thread}{shown}"
         where = st.pills("Look in", names, selection_mode="multi", default=at_first, format_func=told, key=key)
-        web = places.get("web", True)
-        web = st.checkbox("Search the web too", web, key=f"web{thread}{shown}") if service.has_web else web
-        if not service.has_web:
+        web = with_web = places.get("web", True)
+        if service.has_web:
+            web = st.checkbox("Search the web too", with_web, key=f"web{thread}{shown}")
+        else:
             how = " Settings tell how to turn one on." if permissions.may_set() else ""
             html.small(f"The web is not searched: no search engine is on.{how}")
-        review = st.checkbox("Let me edit the sides first")
-    chosen: dict[str, Any] = {"depth": depth or "normal", "web": web, "review": review}
-    if where and set(where) != set(usual["collections"]):
-        chosen["collections"] = tuple(where)
-    return chosen
+        review = st.checkbox("Let me edit the sides first", chosen.get("review", False), key="review")
+    chosen |= {"depth": depth or "normal", "review": review} | ({"web": web} if web != with_web else {})
+    chosen |= {"collections": where} if where and set(where) != set(at_first) else {}
+    differs = where and set(where) != set(usual["collections"])
+    return {"depth": chosen["depth"], "web": web, "review": review} | ({"collections": tuple(where)} if differs else {})
 
 
-def _scope(open_service: Callable[[], PageService]) -> None:
+def _scope(service: PageService) -> None:
     """Shows which collections a question searches."""
-    service = open_service()
     held = {c.name: c.passages for c in service.store.collections()}
     known = {SAMPLES: "sample passages, written for this project"}
     places = (service.places(None) | st.session_state.get("places", {}))["collections"]
@@ -114,7 +114,7 @@ def _example() -> None:
     st.html(f'<div class="sm-sample"><p class="sm-small">{text(shown["question"])}</p>{sides}</div>')
 
 
-def _topics(open_service: Callable[[], PageService]) -> None:
+def _topics(service: PageService) -> None:
     """Offers every question that the samples answer."""
     html.small("Or one of the thirty topics of the samples:")
     names = {
@@ -123,11 +123,12 @@ def _topics(open_service: Callable[[], PageService]) -> None:
     }
     chosen = st.pills("Topics", list(names), format_func=names.__getitem__, label_visibility="collapsed", key="topic")
     if chosen:
-        begin(open_service(), chosen, collections=(SAMPLES,))
+        begin(service, chosen, collections=(SAMPLES,))
 
 
 def ask(service: PageService, typed: str, thread: str | None, options: dict[str, Any]) -> None:
     """Starts a run, or carries out a command such as '/against 2' that follows up on an answer."""
+    st.session_state["chosen"] = {name: options[name] for name in ("depth", "review")}
     if not thread:
         st.session_state["places"] = {name: options[name] for name in ("collections", "web") if name in options}
     before = service.rows.get(thread).answer if thread and typed.strip().startswith("/") else None

@@ -7,6 +7,7 @@ import streamlit as st
 
 from agent.answer import followups, wording
 from agent.answer.ballots import answer_page, ranked_page
+from agent.answer.debate_sheet import corrected_lines
 from agent.answer.model import Answer
 from agent.runs.store import RunRow
 from tools.errors import UnknownRunError
@@ -56,7 +57,8 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
 def _column(service: PageService, run: RunRow, answer: Answer) -> None:
     st.html(f"<h2>{text(answer.question)}</h2>")
     made = wording.closing_line(answer, asked=run.created_at).removeprefix(wording.REMINDER)
-    html.small(f"{answer_view.searched(service, run, answer)}{made}")
+    for said in (f"{answer_view.searched(service, run, answer)}{made}", *corrected_lines(answer)):
+        html.small(said)
     st.container(border=True).html(html_of(answer_page(answer)))
 
 

@@ -11,7 +11,6 @@ document.currentScript.remove();  // none is to be found on the page
 const {focus, gently, shown, clear, top, print, at} = %s, sought = focus || shown || clear;
 const stop = () => clearInterval(window.steelmanMoves);
 stop();  // what was to be done before
-window.onkeydown = window.onpointerdown = window.onwheel = stop;  // from here on a person moves
 if (top) {
   document.querySelector('.stMain')?.scrollTo(0, 0);
   if (innerWidth <= 768) document.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
@@ -29,10 +28,11 @@ window.steelmanMoves = sought && setInterval(() => {
   if (found && shown && !seen) found.scrollIntoView({block: 'center'});
   const kept = found && clear && document.querySelector(clear);
   if (kept) {
+    const [used, at] = window.steelmanAt ?? [], moved = kept.contains(used) ? used.getBoundingClientRect().top - at : 0;
     const sheet = found.closest('.stColumn'), box = kept.getBoundingClientRect();
     const low = sheet && getComputedStyle(sheet).position === 'fixed' ? sheet : document.querySelector('.stBottom');
     const over = box.bottom + 16 - (low?.getBoundingClientRect().top ?? innerHeight);
-    document.querySelector('.stMain').scrollBy(0, Math.min(Math.max(0, over), box.top - 70));
+    document.querySelector('.stMain').scrollBy(0, Math.min(Math.max(moved, over), box.top - 70));
     const panel = found.closest('.st-key-source'), mark = panel?.querySelector('mark')?.getBoundingClientRect();
     if (mark) panel.scrollTop += Math.max(0, mark.bottom + 16 - panel.getBoundingClientRect().bottom);
   }
@@ -43,10 +43,17 @@ window.steelmanMoves = sought && setInterval(() => {
 }, 50);
 }</script>"""
 
+_WATCH = """<script>document.currentScript.remove();
+onkeydown = onpointerdown = onwheel = ({target}) => {  // from here on a person moves
+  clearInterval(window.steelmanMoves);
+  window.steelmanAt = [target, target.getBoundingClientRect().top];
+}</script>"""
+
 
 def then(*, focus: str = "", clear: str = "", top: bool = False, to_print: bool = False) -> None:
     """Sets what happens after the next drawing. focus: CSS selector of the element that gets the focus. clear: selector
-    of an element that must stay visible; the open source and the field at the lower edge may not cover the element.
+    of an element that must stay visible: the open source and the field at the lower edge may not cover the element. If
+    the element was clicked, it also stays in place.
     top: scrolls to the top of another view. to_print: opens the print dialog."""
     st.session_state[_NEXT] = {"focus": focus, "clear": clear, "top": top, "print": to_print, "at": time.time_ns()}
 
@@ -57,18 +64,13 @@ def print_button() -> None:
 
 
 def due() -> str:
-    """Returns the script for the actions that `then` has set, or an empty text."""
-    return _script(wanted) if (wanted := st.session_state.pop(_NEXT, None)) else ""
+    """Returns the scripts that watch a person's moves and take the actions that `then` has set."""
+    return _WATCH + (_script(wanted) if (wanted := st.session_state.pop(_NEXT, None)) else "")
 
 
-def gently(focus: str) -> str:
-    """Returns a script that gives an element the focus unless another element has the focus."""
-    return _script({"focus": focus, "gently": True})
-
-
-def now(shown: str) -> str:
-    """Returns a script that scrolls an element into view."""
-    return _script({"shown": shown})
+def now(*, focus: str = "", shown: str = "") -> str:
+    """Returns a script that gives an element the focus unless another has it, or scrolls an element into view."""
+    return _script({"focus": focus, "gently": True, "shown": shown})
 
 
 def _script(wanted: dict[str, object]) -> str:

@@ -6,10 +6,9 @@ from typing import Any, get_args
 import streamlit as st
 from pydantic import SecretStr
 
-from agent.answer.wording import provider_name
 from agent.commands.doctor import DoctorFinding, run_check
-from agent.providers.from_settings import build_engine, build_judge
-from agent.settings import DEFAULT_MODEL, Settings, load_settings, variable_of
+from agent.commands.parts import in_plain_words, serving
+from agent.settings import Settings, load_settings, variable_of
 from tools.errors import SettingsError
 from tools.net.http import without_login
 from ui import html, permissions
@@ -62,14 +61,25 @@ def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
         else:
             html.small("These are for everybody who uses this page, and are set at the machine that serves it.")
     with found:
-        place, lines = st.empty(), [f"<h2>What is on{', and whether it answers' if permissions.may_set() else ''}</h2>"]
-        for part in service.parts():
-            if permissions.may_set():
-                place.html("".join([*lines, _line("…", part.name, "")]))
-                lines.append(_found(run_check(part)))
-            elif part.check:
-                lines.append(_line("on", part.name, _serving(service.settings, part.name)))
-        place.html("".join(lines))
+        _what_is_on(service)
+
+
+def _what_is_on(service: PageService) -> None:
+    """Shows what is on in plain words, and folds the technical names."""
+    own, settings, failing = permissions.may_set(), service.settings, set[str]()
+    st.html(f"<h2>What is on{', and whether it answers' if own else ''}</h2>")
+    place = st.empty()
+    told = {permissions.masked(said, settings): parts for said, parts in in_plain_words(settings).items()}
+    if own:
+        place.html("".join(_line("…", said) for said in told))
+        found = [run_check(part) for part in service.parts()]
+        failing, lines = {it.name for it in found if it.state == "fails"}, [_found(it) for it in found]
+    else:
+        names = [(part.name, serving(settings, part.name)) for part in service.parts() if part.check]
+        lines = [_line("on", part, permissions.masked(name, settings)) for part, name in names]
+    works = "ok" if own else "on"
+    place.html("".join(_line(works if failing.isdisjoint(parts) else "FAILS", said) for said, parts in told.items()))
+    st.expander("Technical details", expanded=bool(failing)).html("".join(lines))
 
 
 def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
@@ -120,24 +130,10 @@ def _field(settings: Settings, name: str, called: str) -> Any:
     return now if typed == without_login(now) else typed
 
 
-def _serving(settings: Settings, part: str) -> str:
-    """Returns the name of a part's model or provider as visitors may see it."""
-    judge, engine = build_judge(settings), build_engine(settings)
-    names = {
-        "chat model": settings.model or DEFAULT_MODEL,
-        "judge": judge.name if judge else "",
-        "encoder": settings.embeddings_model or settings.encoder,
-        "indexes": "Chroma server" if settings.chroma_url else "",
-        "web search": engine.title if engine else "",
-        "language": "",
-    }
-    return permissions.masked(provider_name(names[part]), settings) or "built in" if part in names else ""
-
-
 def _found(finding: DoctorFinding) -> str:
     how = f" ({finding.seconds:.1f} s)" if finding.seconds >= 0.05 else ""
     return _line("FAILS" if finding.state == "fails" else finding.state, finding.name, finding.detail + how)
 
 
-def _line(state: str, name: str, said: str) -> str:
-    return f'<div class="sm-row"><b>{text(state)}</b><span>{text(name)}</span><span>{text(said)}</span></div>'
+def _line(state: str, *said: str) -> str:
+    return f'<div class="sm-row"><b>{text(state)}</b>{"".join(f"<span>{text(part)}</span>" for part in said)}</div>'

@@ -15,8 +15,7 @@ from agent.answer.outline import OutlineBlock, lead_blocks, side_blocks
 from agent.answer.summary import documents_and_rows, was_read
 from tools.errors import as_sentence
 
-SHEET_TITLE = "Debate sheet"
-WHAT_IT_HOLDS = "Three arguments for each side"
+SHEET_LABEL = "Three arguments for each side"
 SHEET_ENDINGS = (".md", ".docx")
 _MOST, _MOST_OF_MANY, _MOST_OTHER = 3, 2, 1  # arguments for Yes or No, for each of many answers, for another side
 _NUMBER = re.compile(r"^\[\d+\] | \[\d+\](?=,|$)")
