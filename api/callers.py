@@ -52,7 +52,7 @@ class CallerRuns:
             return db.execute(query, (run_id, key_id, idempotency_key)).rowcount == 1
 
     def started_with(self, key_id: str, idempotency_key: str) -> str | None:
-        """Returns the id of the run that the key started with this idempotency key."""
+        """Returns the id of the run that the caller with the API key `key_id` started under this idempotency key."""
         query = "SELECT run_id FROM api_runs WHERE key_id = ? AND idempotency_key = ?"
         return next((str(row["run_id"]) for row in self._db.rows(query, (key_id, idempotency_key))), None)
 

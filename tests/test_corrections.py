@@ -3,6 +3,7 @@
 import contextlib
 import re
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -204,8 +205,8 @@ def database(settings: Settings) -> Iterator[Database]:
         yield opened
 
 
-def store(database: Database, answer: Answer, run: str = "a" * 12, person: str = "") -> Corrections:
-    RunStore(database).create(run, run, answer.question, RunOptions.of().to_dict(), "somebody", person)
+def store(database: Database, answer: Answer, run: str = "a" * 12, person: str = "", thread: str = "") -> Corrections:
+    RunStore(database).create(run, thread or run, answer.question, RunOptions.of().to_dict(), "somebody", person)
     RunStore(database).finish(run, "somebody", "done", {}, answer.model_copy(update={"run_id": run}).model_dump_json())
     return Corrections(database)
 
@@ -251,6 +252,21 @@ def test_hostile_words_are_moved_as_they_are(database: Database) -> None:
     hostile = AnswerClaim(text=HOSTILE, citations=[1], role="also")
     store(database, answer.model_copy(update={"also": [hostile]})).add("a" * 12, "p1", HOSTILE, text=HOSTILE)
     assert texts(read(database), "p1")[-1] == HOSTILE
+
+
+def test_a_follow_up_keeps_what_a_reader_moved_before(database: Database) -> None:
+    store(database, quoting())
+    time.sleep(0.01)  # runs are in order by the millisecond
+    later = store(database, quoting(), "b" * 12, thread="a" * 12)
+    moved = texts(read(database), "p2")[0]
+    assert moved in texts(read(database), "p2")
+    later.add("a" * 12, "p1", text=moved)
+    after = RunStore(database).get("b" * 12).answer
+    assert after and moved in texts(after, "p1") and moved not in texts(after, "p2")
+    assert "A reader changed 1 quotation." in [n.text for n in after.notes]
+    later.add("b" * 12, "p2", text=moved)
+    back = RunStore(database).get("b" * 12).answer
+    assert back and moved in texts(back, "p2"), "the follow-up's own correction counts"
 
 
 def test_a_store_of_the_version_before_opens(tmp_path: Path) -> None:

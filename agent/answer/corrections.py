@@ -35,6 +35,14 @@ ALSO, OFF_QUESTION = "also", "off"
 """Targets other than sides. `ALSO`: the claim has no side. `OFF_QUESTION`: the claim leaves the answer."""
 
 
+_EARLIER = """
+    SELECT e.id, e.answer FROM runs e JOIN runs r ON r.id = ? AND r.answer IS NOT NULL AND e.thread = r.thread
+    WHERE e.created_at < r.created_at AND e.answer IS NOT NULL AND e.id IN (SELECT run_id FROM corrections)
+    ORDER BY e.created_at
+"""
+"""The earlier answers of a run's thread that have corrections."""
+
+
 class ClaimPlace(NamedTuple):
     """The place of a claim. side: a side's id, or `ALSO`. against: whether the claim is an objection."""
 
@@ -57,6 +65,26 @@ def moved_claims(answer: Answer, moves: Mapping[str, str]) -> list[MovedClaim]:
     """Returns the claims that change their place. moves: maps claim keys to targets."""
     targets = ((claim, place, moves.get(claim_key(answer, claim))) for place, claim in _placed(answer))
     return [MovedClaim(claim, place, ClaimPlace(to)) for claim, place, to in targets if to and ClaimPlace(to) != place]
+
+
+def repeated_moves(answer: Answer, before: Answer, moves: Mapping[str, str]) -> dict[str, str]:
+    """Returns the moves for claims of `answer` that repeat a moved claim of an earlier answer: on a side of the same
+    stance, with no words that the moved claim does not rest on. Of sides of the stance 'other' the statement counts.
+    moves: the moves in the earlier answer. A side that `answer` lacks becomes `ALSO`."""
+    found = dict[str, str]()
+    names, earlier = _side_names(answer), _side_names(before)
+    for moved in moved_claims(before, moves):
+        to = next((side for side, name in names.items() if name == earlier.get(moved.to.side)), ALSO)
+        target = OFF_QUESTION if moved.to.side == OFF_QUESTION else to
+        for place, claim in _placed(answer):
+            same = names.get(place.side) == earlier.get(moved.place.side) and place.against == moved.place.against
+            if same and {*(claim.evidence or [claim.text])} <= {*(moved.claim.evidence or [moved.claim.text])}:
+                found[claim_key(answer, claim)] = target
+    return found
+
+
+def _side_names(answer: Answer) -> dict[str, str]:
+    return {side.id: side.statement if side.stance == "other" else side.stance for side in answer.perspectives}
 
 
 class Corrections:
@@ -93,7 +121,15 @@ class Corrections:
             db.execute(f"DELETE FROM corrections WHERE id = ({last})", (run_id,))
 
     def moves(self, run_id: str) -> dict[str, str]:
-        """Maps each claim key to its last target."""
+        """Maps each claim key to its last target. Corrections of earlier answers in the thread come first."""
+        found = dict[str, str]()
+        for row in self._db.rows(_EARLIER, (run_id,)):
+            before = Answer.model_validate_json(row["answer"])
+            found |= repeated_moves(self.original(run_id), before, self.own_moves(row["id"]))
+        return found | self.own_moves(run_id)
+
+    def own_moves(self, run_id: str) -> dict[str, str]:
+        """Maps each claim key of this run to its last target."""
         rows = self._db.rows("SELECT claim, target FROM corrections WHERE run_id = ? ORDER BY id", (run_id,))
         return {row["claim"]: row["target"] for row in rows}
 
@@ -229,8 +265,8 @@ class _CorrectedParts:
         return len(passages), len(sources)
 
     def document(self, document: AnswerDocument, sides: Sequence[AnswerPerspective], known: set[int]) -> AnswerDocument:
-        """Returns the document with the stances of its remaining quotations. A repeated document loses all stances,
-        because the stances of its original may have changed."""
+        """Returns the document with the stances of its remaining quotations. A document that repeats another document
+        loses all its stances, because the other document's stances may have changed."""
         if document.not_quoted == "repeats":
             return document.model_copy(update={"stances": []})
         own = {*document.quoted}

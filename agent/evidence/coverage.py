@@ -98,7 +98,7 @@ def coverage_of(
 
 
 def favouring_passages(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
-    """Returns the passages that support a perspective at least as much as the opposing side."""
+    """Returns the passages that support a perspective at least as much as they support the opposing side."""
     return {i: s for i, s in support.items() if s >= contrary.get(i, 0.0)}
 
 

@@ -29,7 +29,7 @@ _MOST_EARLIER = 20
 
 
 class OpenAIObject(BaseModel):
-    """An object of OpenAI's requests, with the members that have an effect."""
+    """A JSON object of a request to OpenAI's API, with only the members that change what this server does."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 

@@ -23,8 +23,8 @@ class QuotableParts:
 
     features: how much the part, its passage and its document lean to the first side, (n, 3). grounds: relevance
     features, (n, RELEVANCE_FEATURES). rank: quality as a quotation, (n,). documents: the document of each part. sides:
-    1 if the document is known for the first side, -1 for the second, 0 for others, (n,). closely: whether the larger
-    model (the closer reading) scored the part, (n,).
+    1 if the document is known to argue for the first side, -1 if for the second, 0 otherwise, (n,). closely: whether
+    the larger model (the closer reading) scored the part, (n,).
     """
 
     key: str

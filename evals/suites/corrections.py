@@ -41,7 +41,7 @@ def measure(args: argparse.Namespace) -> Record:
         corrections = Corrections(database)
         for run_id in corrections.runs():
             answer = corrections.original(run_id)
-            found = moved_claims(answer, corrections.moves(run_id))
+            found = moved_claims(answer, corrections.own_moves(run_id))
             moved += found
             rows += (row for move in found if move.claim.quoted for row in _pairs(answer, move))
     lines = list(dict.fromkeys(to_json(row) + b"\n" for row in rows))

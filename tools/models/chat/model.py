@@ -1,8 +1,9 @@
 """Chat models that answer with JSON of a given shape.
 
 If a server refuses JSON schemas, the request asks for a JSON object, then for plain text. The process remembers the
-form that a model accepts. Replies are read as streams, so that an endless reply can be stopped at a limit. After a
-reply of the wrong shape the client asks the model once more, unless the server says why there is no answer.
+form that a model accepts. Replies are read as streams, so that an endless reply can be stopped at a limit. If a reply
+does not have the required shape, the client asks the model once more, unless the server gives a reason why the model
+did not answer.
 """
 
 import asyncio
