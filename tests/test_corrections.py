@@ -262,7 +262,9 @@ def test_a_follow_up_keeps_what_a_reader_moved_before(database: Database) -> Non
     assert moved in texts(read(database), "p2")
     later.add("a" * 12, "p1", text=moved)
     after = RunStore(database).get("b" * 12).answer
-    assert after and moved in texts(after, "p1") and moved not in texts(after, "p2")
+    assert after
+    assert moved in texts(after, "p1")
+    assert moved not in texts(after, "p2")
     assert "A reader changed 1 quotation." in [n.text for n in after.notes]
     later.add("b" * 12, "p2", text=moved)
     back = RunStore(database).get("b" * 12).answer
