@@ -268,7 +268,8 @@ def test_a_follow_up_keeps_what_a_reader_moved_before(database: Database) -> Non
     assert "A reader changed 1 quotation." in [n.text for n in after.notes]
     later.add("b" * 12, "p2", text=moved)
     back = RunStore(database).get("b" * 12).answer
-    assert back and moved in texts(back, "p2"), "the follow-up's own correction counts"
+    assert back
+    assert moved in texts(back, "p2"), "the follow-up's own correction counts"
 
 
 def test_a_store_of_the_version_before_opens(tmp_path: Path) -> None:
