@@ -8,7 +8,7 @@ belongs to one event loop. No message contains a key or a password.
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, aclosing, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import parse_qs, unquote
@@ -204,10 +204,8 @@ class _Checks:
             return f"{name} at {where}, not asked; {instead}"
 
         async def ask_once() -> float:
-            try:
+            async with aclosing(judge):
                 return float((await judge.support([_PAIR]))[0])
-            finally:
-                await judge.aclose()
 
         score = _wait(ask_once(), where)
         if score != score:
