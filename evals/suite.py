@@ -15,7 +15,6 @@ compares `metrics`, `intervals`, `items` and `config`.
 """
 
 import argparse
-import asyncio
 import math
 import random
 import re
@@ -24,6 +23,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
@@ -33,7 +33,7 @@ from tqdm import tqdm
 
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number
-from tools.budget import batches
+from tools.budget import batches, run_within
 from tools.errors import InputError, ProviderDownError, ProviderReplyError, SteelmanError
 
 _T = TypeVar("_T")
@@ -164,27 +164,21 @@ async def ask_each(
 ) -> dict[str, Record]:
     """Returns the record of each key, with `parallel` simultaneous calls. Stores errors of type `fails` in `failed`.
     Raises other errors, and ProviderDownError, so that the next run repeats the question."""
-    turn, done = asyncio.Semaphore(parallel), records.done
+    done = records.done
+    missing = [key for key in asked if key not in done]
+    with progress(total=len(asked), initial=len(asked) - len(missing), unit=unit) as bar:
 
-    async def one(key: str, ask: Callable[[], Awaitable[Record]]) -> tuple[str, Record]:
-        async with turn:
+        async def one(key: str) -> None:
             try:
-                return key, await ask()
+                record = await asked[key]()
             except fails as exc:
                 if isinstance(exc, ProviderDownError):
                     raise
-                return key, {"failed": str(exc)}
+                record = {"failed": str(exc)}
+            records.add(key, record)
+            bar.update()
 
-    tasks = [asyncio.create_task(one(key, ask)) for key, ask in asked.items() if key not in done]
-    with progress(total=len(asked), initial=len(asked) - len(tasks), unit=unit) as bar:
-        try:
-            for finished in asyncio.as_completed(tasks):
-                records.add(*await finished)
-                bar.update()
-        finally:  # after a stop, no new question starts while the service closes
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await run_within([partial(one, key) for key in missing], parallel)
     return {key: done[key] for key in asked}
 
 

@@ -233,7 +233,7 @@ async def test_a_plain_no_stands_in_for_a_model_that_words_no_contrary(
 async def test_a_fact_is_chosen_by_the_model_which_sees_more_before_nothing_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("agent.stages.lookup.LOOKUP_SHOWN", 20)  # of 32 sentences
+    monkeypatch.setattr("agent.limits.LOOKUP_SHOWN", 20)  # of 32 sentences
     plain = {**SIDES, "form": "plain", "focus": "who has to pay fines", "perspectives": []}
     shown = list[str]()
 

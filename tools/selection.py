@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.clustering import average_linkage
 from tools.passages import Passage
 
 Floats = NDArray[np.floating]
@@ -219,6 +218,22 @@ def group_theses(vectors: Floats, question: Floats, threshold: float) -> list[li
         order = np.argsort(-np.round(near, 9), kind="stable")  # rounding errors must not break ties
         groups.append([members[i] for i in order])
     return groups
+
+
+def average_linkage(similarity: Floats, threshold: float) -> list[list[int]]:
+    """Returns clusters by average linkage (Sokal and Michener 1958). Merges the two most similar clusters while their
+    mean similarity is at least the threshold. Members are in order, and clusters are in the order of their first
+    members. similarity: shape (n, n)."""
+    from scipy.cluster.hierarchy import fcluster, linkage  # takes a third of a second
+
+    if len(similarity) < 2:
+        return [[i] for i in range(len(similarity))]
+    distances = 1 - np.asarray(similarity, np.float64)[np.triu_indices(len(similarity), k=1)]
+    tree = linkage(np.maximum(distances, 0.0), "average")
+    clusters: dict[int, list[int]] = {}
+    for i, label in enumerate(fcluster(tree, 1 - threshold + 1e-9, "distance")):  # rounding error of similarities
+        clusters.setdefault(label, []).append(i)
+    return list(clusters.values())
 
 
 def without_question(vectors: Floats, question: Floats) -> NDArray[np.float64]:

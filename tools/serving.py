@@ -123,8 +123,7 @@ def fetch(source: str) -> Path:
         if not any(folder.glob("*.safetensors")):
             snapshot_download(source, allow_patterns=["pytorch_model*"])
     except (ValueError, *HfHubHTTPError.__bases__) as exc:  # type: ignore[misc]  # mypy knows no such tuple
-        message = f"{source} could not be downloaded ({cause(exc)}). Check name and connection, then try again."
-        raise ModelError(message) from exc
+        raise ModelError(f"{source} could not be downloaded ({cause(exc)}). Check name and connection.") from exc
     return folder
 
 

@@ -1,20 +1,10 @@
 """Attribution lines below quotations."""
 
 import re
-from textwrap import shorten
 
+from agent.answer import wording
 from agent.answer.document_list import document_title
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.wording import (
-    LONGEST_IN_SHORT,
-    LONGEST_NAME,
-    TABLE_ROW,
-    citation_numbers,
-    date_unless_in_title,
-    page_numbers,
-    source_kind,
-    strip_control_characters,
-)
 from agent.limits import BARELY_SAYS_CLAIM
 from tools.language.grounding import stems
 from tools.language.reported_speech import UNNAMED
@@ -40,7 +30,7 @@ def quotes_behind(claim: AnswerClaim, source: Citation) -> list[str]:
 def numbered_source_lines(answer: Answer, claim: AnswerClaim) -> list[str]:
     """Returns the attribution of each source. If the claim has several sources, each line begins with a number."""
     parts = source_lines(answer, claim)
-    return [f"{citation_numbers([number])} {line}" if len(parts) > 1 else line for number, line in parts]
+    return [f"{wording.citation_numbers([number])} {line}" if len(parts) > 1 else line for number, line in parts]
 
 
 def replying_claims(answer: Answer, claim: AnswerClaim) -> list[tuple[AnswerPerspective, AnswerClaim]]:
@@ -51,7 +41,7 @@ def replying_claims(answer: Answer, claim: AnswerClaim) -> list[tuple[AnswerPers
 def answered_by_line(answer: Answer, claim: AnswerClaim) -> str:
     """Returns 'answered by Cllr Faulds [8], Sample Gazette [2]'; empty without a reply."""
     parts = [
-        f"{replier_name(answer, reply)} {citation_numbers(reply.citations[:1])}"
+        f"{replier_name(answer, reply)} {wording.citation_numbers(reply.citations[:1])}"
         for _, reply in replying_claims(answer, claim)
     ]
     return f"answered by {', '.join(dict.fromkeys(parts))}" if parts else ""
@@ -62,15 +52,15 @@ def replier_name(answer: Answer, reply: AnswerClaim) -> str:
     first = [c for c in answer.citations if c.number in reply.citations[:1]]
     speakers = (reply.speaker, *(_speaker(answer, c, reply) for c in first))
     name = next((s for s in speakers if s and not s.startswith(UNNAMED)), "") or next(map(_published, first), "")
-    return shorten(strip_control_characters(name), LONGEST_NAME, placeholder=" …")
+    return wording.shortened(name)
 
 
 def short_attribution(answer: Answer, claim: AnswerClaim) -> str:
     """Returns the speaker of a quotation. If the quotation has no side, place and date follow."""
     cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
     named = [(c, _where_said(c, claim.speaker)[0]) for c in cited]
-    facts = [fact for c, name in named for fact in (claim.speaker, name, date_unless_in_title(name, c.date))]
-    parts = [shorten(fact, LONGEST_IN_SHORT, placeholder=" …") for fact in dict.fromkeys(facts)]
+    facts = [fact for c, name in named for fact in (claim.speaker, name, wording.date_unless_in_title(name, c.date))]
+    parts = [wording.shortened(fact, wording.LONGEST_IN_SHORT) for fact in dict.fromkeys(facts)]
     return ", ".join(filter(None, parts)) if facts else claim.speaker
 
 
@@ -79,13 +69,14 @@ def _in_one_line(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
     places = [where for where in source.quotations if where.quote in quotes]
     if claim.quoted:  # the page is unknown if several quotations of the source could be meant
         places = places[:1] if len(quotes) == 1 else []
-    pages = [page_numbers(where) for where in places]
-    who, kind = _speaker(answer, source, claim), source_kind(source, source.document_id)
+    pages = [wording.page_numbers(where) for where in places]
+    who, kind = _speaker(answer, source, claim), wording.source_kind(source, source.document_id)
     named = _where_said(source, who)
     who = "" if who == UNNAMED and named[0].startswith("in ") else who
-    parts = "" if kind and (kind in named[0].casefold() or (kind == TABLE_ROW and ", row " in named[0])) else kind
-    facts = dict.fromkeys((who, *named, parts, date_unless_in_title(" ".join(named), source.date), *pages))
-    return ", ".join(shorten(strip_control_characters(fact), LONGEST_NAME, placeholder=" …") for fact in facts if fact)
+    if kind in named[0].casefold() or (kind == wording.TABLE_ROW and ", row " in named[0]):
+        kind = ""
+    facts = dict.fromkeys((who, *named, kind, wording.date_unless_in_title(" ".join(named), source.date), *pages))
+    return ", ".join(wording.shortened(fact) for fact in facts if fact)
 
 
 def _speaker(answer: Answer, source: Citation, claim: AnswerClaim) -> str:

@@ -4,7 +4,6 @@ strongest claims, and the gaps in the evidence."""
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from textwrap import shorten
 
 from agent.answer import wording
 from agent.answer.attribution import quotes_behind
@@ -115,6 +114,6 @@ def _gaps(answer: Answer, side: AnswerPerspective) -> list[str]:
 
 def _named_documents(documents: Sequence[AnswerDocument]) -> str:
     """Returns '6 documents and 8 rows of a table: ‘Letter’, ‘survey.csv, row 3’, ‘Minutes’ and 11 more'."""
-    titles = [f"‘{shorten(document_title(d, d.id), 60, placeholder=' …')}’" for d in documents[:_NAMED]]
+    titles = [f"‘{wording.shortened(document_title(d, d.id), 60)}’" for d in documents[:_NAMED]]
     more = f" and {len(documents) - _NAMED} more" if len(documents) > _NAMED else ""
     return f"{documents_and_rows(documents)}: {', '.join(titles)}{more}"

@@ -1,21 +1,11 @@
 """The list of documents that were read, below an answer."""
 
 from collections.abc import Callable, Sequence
-from textwrap import shorten
 
+from agent.answer import wording
 from agent.answer.model import Answer, AnswerDocument, Citation
 from agent.answer.retrieved import JudgedPassage
 from agent.answer.summary import documents_and_rows, was_read
-from agent.answer.wording import (
-    LONGEST_IN_SHORT,
-    LONGEST_NAME,
-    TABLE_ROW,
-    date_unless_in_title,
-    file_and_name,
-    side_name,
-    source_kind,
-    strip_control_characters,
-)
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS
 
@@ -38,7 +28,7 @@ def documents_by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
     """Returns the documents that were read, in order. Rows of a table, or messages of a mailbox, form one group."""
     files: dict[tuple[str, str, str], list[AnswerDocument]] = {}
     for document in filter(was_read, answer.documents):
-        name, _ = file_and_name(document, document.id)
+        name, _ = wording.file_and_name(document, document.id)
         files.setdefault((name, document.collection, "" if name else document.id), []).append(document)
     return [(name if len(rows) > 1 else "", rows) for (name, *_), rows in files.items()]
 
@@ -50,10 +40,10 @@ def document_line(answer: Answer, document: AnswerDocument, file: str = "") -> s
 
 def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     """Returns author, publisher, kind, date, stance, and 'quoted' or the reason why not."""
-    author = shorten(strip_control_characters(document.author), LONGEST_IN_SHORT, placeholder=" …")
-    kind = source_kind(document, document.id)
-    kind = "" if kind == TABLE_ROW else kind  # the title names the row
-    on, stance = date_unless_in_title(document.title, document.date), stance_label(answer, document)
+    author = wording.shortened(document.author, wording.LONGEST_IN_SHORT)
+    kind = wording.source_kind(document, document.id)
+    kind = "" if kind == wording.TABLE_ROW else kind  # the title names the row
+    on, stance = wording.date_unless_in_title(document.title, document.date), stance_label(answer, document)
     if not document.quoted and stance == NO_CLEAR_SIDE and document.not_quoted != "unread":
         stance = ""  # the reason for not quoting says it
     quoted = "quoted" if document.quoted else f"not quoted: {_why_not_quoted(answer, document)}"
@@ -61,8 +51,8 @@ def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
 
 
 def _why_not_quoted(answer: Answer, document: AnswerDocument) -> str:
-    if document.not_quoted in ("repeats", "off_question", "unread"):
-        return _WHY_NOT[document.not_quoted]
+    if why := _WHY_NOT.get(document.not_quoted):
+        return why
     if not answer.perspectives:
         return "other sentences are closer to the question"
     if document.not_quoted == "no_claim" and not any(s.argues == "against" for s in document.stances):
@@ -81,7 +71,7 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
     named: dict[str, set[str]] = {}
     for argues, side in parts:
         if not (facing and side.stance != "other"):
-            name = shorten(strip_control_characters(side_name(answer, side)), LONGEST_NAME, placeholder=" …")
+            name = wording.shortened(wording.side_name(answer, side))
             named.setdefault(name if name in ANSWERS["polar"] else f"‘{name}’", set()).add(argues)
     words = [
         *(n for n, argued in named.items() if argued == {"for"}),
@@ -93,7 +83,7 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
 
 def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
     """Returns 'survey.csv · 12 rows, 3 quoted'; for a mailbox 'messages' replaces 'rows'."""
-    part = file_and_name(rows[0], rows[0].id)[1].partition(" ")[0]
+    part = wording.file_and_name(rows[0], rows[0].id)[1].partition(" ")[0]
     return f"{name} · {count(len(rows), part)}, {sum(bool(d.quoted) for d in rows):,} quoted"
 
 
@@ -114,5 +104,5 @@ def surest_passage(
 def document_title(source: Citation | AnswerDocument, own: str, *, filed: bool = True) -> str:
     """Returns the title, 'survey.csv, row 3', or the file's name. own: the document's id. filed: also names a row's
     file."""
-    file, name = file_and_name(source, own)
+    file, name = wording.file_and_name(source, own)
     return source.title or ", ".join(filter(None, (file if filed else "", name)))

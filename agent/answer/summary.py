@@ -15,8 +15,6 @@ from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
 from tools.passages import Passage
 
-SEARCH_INCOMPLETE = "though not all could be searched and read; the notes say what failed"
-"""This text follows 'nothing was found' if something failed."""
 _ROW = re.compile(r"(.+), row [^/]+")  # id of a table's row
 _NAMED = 4  # the most answers that the summary names
 _NOT_DONE = ("failed", "degraded", "late")
@@ -71,7 +69,8 @@ def _where(documents: Sequence[AnswerDocument]) -> str:
 def _what_was_not_done(state: RunState) -> str:
     """Returns the end of a sentence that mentions failures; empty if everything was searched."""
     done = search_completed(f.get("kind", "failed") for f in state.get("notes", []))
-    return "" if done and not state.get("unread_pages") else f", {SEARCH_INCOMPLETE}"
+    failed = ", though not all could be searched and read; the notes say what failed"
+    return "" if done and not state.get("unread_pages") else failed
 
 
 def _stance_counts(state: RunState, documents: Sequence[AnswerDocument]) -> str:

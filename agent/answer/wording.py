@@ -70,6 +70,11 @@ strip_control_characters = one_line
 """Returns the text on one line without characters that a terminal or a page would obey."""
 
 
+def shortened(text: str, longest: int = LONGEST_NAME) -> str:
+    """Returns at most `longest` characters of the text, on one line and without control characters."""
+    return shorten(strip_control_characters(text), longest, placeholder=" …")
+
+
 def side_label(answer: Answer, side: AnswerPerspective) -> str:
     """Returns the label above a side: its stance, or 'Answer 2' for an open question. Commands accept the label.
 
@@ -215,9 +220,7 @@ def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
 
 def _owner(source: Citation) -> str:
     name = source.publisher or source.title or ", ".join(filter(None, file_and_name(source, source.document_id)))
-    return shorten(
-        strip_control_characters(", ".join(filter(None, (source.speaker, name)))), LONGEST_NAME, placeholder=" …"
-    )
+    return shortened(", ".join(filter(None, (source.speaker, name))))
 
 
 def queries_tried(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:

@@ -6,7 +6,6 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
@@ -15,7 +14,7 @@ from agent.answer.followups import HELP, CommandReply, CommandSearch, run_slash_
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
 from agent.answer.summary import search_completed
-from agent.answer.wording import strip_control_characters
+from agent.answer.wording import shortened, strip_control_characters
 from agent.options import Depth, RunOptions
 from agent.runs.bootstrap import default_options
 from agent.runs.executor import RunCrashedError, resume_command
@@ -59,7 +58,7 @@ class TerminalProgress:
             return
         if step := self._progress.step(event):
             line = "\n" if event.kind == "stage" else ""
-            shown = shorten(strip_control_characters(step[1]), 78, placeholder=" …")
+            shown = shortened(step[1], 78)
             sys.stderr.write(f"{line}\r\x1b[2K  {shown:<78} {time.monotonic() - self._began:5.1f} s")
         if event.kind in ("done", "failed", "cancelled", "waiting"):
             sys.stderr.write("\n")

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -12,8 +13,10 @@ from agent.commands.ask import exit_status, options_from_args
 from agent.options import RunOptions
 from agent.runs.service import Runs, open_runs
 from agent.settings import load_settings
+from tools.budget import run_within
 from tools.documents.document import read_decoded
 from tools.errors import InputError, SteelmanError
+from tools.models.chat.reply import read_json
 from tools.store.database import database_errors
 
 
@@ -33,38 +36,33 @@ def batch(args: argparse.Namespace) -> int:
 async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> int:
     from tqdm import tqdm
 
-    failed = replaced = 0
     path, total = Path(args.out), len(waiting) + already
     async with open_runs(load_settings(), offline=args.no_web) as runs:
-        options, turn = options_from_args(args, runs), asyncio.Semaphore(args.parallel)
+        options, statuses = options_from_args(args, runs), list[int]()
         with (
             database_errors(path),
             path.open("a", encoding="utf-8", errors="backslashreplace") as out,
             tqdm(total=total, initial=already, unit="question", disable=not sys.stderr.isatty()) as bar,
         ):
-            tasks = [asyncio.create_task(_one(runs, q, options, turn, out)) for q in waiting]
-            try:
-                for finished in asyncio.as_completed(tasks):
-                    status = await finished
-                    failed, replaced = failed + (status == FAILED), replaced + (status == DEGRADED)
-                    bar.update()
-            finally:  # no task may start a question while the service closes
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+
+            async def ask(question: str) -> None:
+                statuses.append(await _one(runs, question, options, out))
+                bar.update()
+
+            await run_within([partial(ask, question) for question in waiting], args.parallel)
+    failed, replaced = statuses.count(FAILED), statuses.count(DEGRADED)
     degraded = f" ({replaced} though a provider failed)" if replaced else ""
     answered = f"{len(waiting) - failed} answered{degraded}"
     print(f"{answered}, {failed} failed, {already} were there already: {args.out}", file=sys.stderr)
     return FAILED if failed else DEGRADED if replaced else OK
 
 
-async def _one(runs: Runs, question: str, options: RunOptions, turn: asyncio.Semaphore, out: TextIO) -> int:
-    async with turn:
-        try:
-            answer = await runs.answer(await runs.start(question, options))
-            line, status = answer.model_dump_json(), exit_status(answer)
-        except SteelmanError as exc:
-            line, status = json.dumps({"question": question, "error": str(exc)}, ensure_ascii=False), FAILED
+async def _one(runs: Runs, question: str, options: RunOptions, out: TextIO) -> int:
+    try:
+        answer = await runs.answer(await runs.start(question, options))
+        line, status = answer.model_dump_json(), exit_status(answer)
+    except SteelmanError as exc:
+        line, status = json.dumps({"question": question, "error": str(exc)}, ensure_ascii=False), FAILED
     out.write(line + "\n")
     out.flush()
     return status
@@ -113,8 +111,5 @@ def _read_done(path: Path) -> set[str]:
 
 
 def _object(line: str) -> dict[str, Any] | None:
-    try:
-        row = json.loads(line)
-    except (json.JSONDecodeError, RecursionError):
-        return None
+    row = read_json(line)
     return row if isinstance(row, dict) else None

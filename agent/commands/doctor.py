@@ -8,7 +8,7 @@ belongs to one event loop. No message contains a key or a password.
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, aclosing, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import parse_qs, unquote
@@ -16,15 +16,7 @@ from urllib.parse import parse_qs, unquote
 from pydantic import SecretStr
 
 from agent.answer.wording import provider_name
-from agent.providers.from_settings import (
-    build_chat_models,
-    build_encoder,
-    build_engine,
-    build_judge,
-    build_search,
-    judges_in_batches,
-    uses_chat,
-)
+from agent.providers import from_settings
 from agent.runs.bootstrap import build_own_judge
 from agent.settings import Settings
 from agent.stage_interfaces import Providers
@@ -122,27 +114,27 @@ def _on(checks: "_Checks") -> Iterator[tuple[str, Callable[[], str]]]:
     yield "data", checks.data
     yield "encoder", checks.encoder
     yield "indexes", checks.indexes
-    if uses_chat(settings):
+    if from_settings.uses_chat(settings):
         yield "chat model", checks.chat
     else:
         yield "language", lambda: "built in (English, by rules and verbatim quotation)"
-    yield "judge", checks.served_judge if build_judge(settings) else checks.own_judge
-    if build_engine(settings):
+    yield "judge", checks.served_judge if from_settings.build_judge(settings) else checks.own_judge
+    if from_settings.build_engine(settings):
         yield "web search", checks.web
     yield "checkpoints", checks.checkpoints
 
 
 def _off(settings: Settings) -> Iterator[tuple[str, str]]:
     """Returns parts that are off, with the variables that turn them on."""
-    if not uses_chat(settings):
+    if not from_settings.uses_chat(settings):
         yield (
             "chat model",
             "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own (`make local-models`), or "
             "STEELMAN_MODEL=anthropic:NAME",
         )
-    if not build_judge(settings) or judges_in_batches(settings):
+    if not from_settings.build_judge(settings) or from_settings.judges_in_batches(settings):
         yield "judge server", "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`"
-    if not build_engine(settings):
+    if not from_settings.build_engine(settings):
         yield "web search", "TAVILY_API_KEY, SERPER_API_KEY, or STEELMAN_WEB=ddgs without a key"
     if not settings.chroma_url:
         yield "Chroma server", "CHROMA_URL"
@@ -170,7 +162,7 @@ class _Checks:
     def indexes(self) -> str:
         settings, encoder = self.settings, self._encoder()
         with self._store() as store, ExitStack() as closing_last:
-            search = self._opened.search if self._opened else build_search(settings, store, encoder)
+            search = self._opened.search if self._opened else from_settings.build_search(settings, store, encoder)
             if self._opened is None:  # an open service's indexes are updated by searches
                 closing_last.callback(search.close)
                 search.refresh()
@@ -182,7 +174,7 @@ class _Checks:
 
     def chat(self) -> str:
         """Lists the models, which is free and checks address, key and names."""
-        offered = _offered(dict.fromkeys(build_chat_models(self.settings).values()))
+        offered = _offered(dict.fromkeys(from_settings.build_chat_models(self.settings).values()))
         return f"{offered}; {_instead(insisted=self.settings.provider == 'chat', what='one')}"
 
     def own_judge(self) -> str:
@@ -195,7 +187,7 @@ class _Checks:
     def served_judge(self) -> str:
         """Asks the judge for one verdict. If the judge is a chat model, lists the server's models instead, because a
         verdict costs money."""
-        judge = build_judge(self.settings)
+        judge = from_settings.build_judge(self.settings)
         assert judge is not None  # this check runs only with a remote judge
         where, name = without_login(judge.address), provider_name(judge.name)
         instead = _instead(insisted=self.settings.judge != "auto", what="judge")
@@ -204,10 +196,8 @@ class _Checks:
             return f"{name} at {where}, not asked; {instead}"
 
         async def ask_once() -> float:
-            try:
+            async with aclosing(judge):
                 return float((await judge.support([_PAIR]))[0])
-            finally:
-                await judge.aclose()
 
         score = _wait(ask_once(), where)
         if score != score:
@@ -215,7 +205,7 @@ class _Checks:
         return f"{name} at {where}, accepts a passage from {judge.threshold:.2f} on; {instead}"
 
     def web(self) -> str:
-        engine = build_engine(self.settings)
+        engine = from_settings.build_engine(self.settings)
         assert engine is not None  # this check runs only with a search engine
         return f"{engine.title} at {engine.address}, not asked"
 
@@ -242,7 +232,9 @@ class _Checks:
 
         if self._opened is not None and not self.settings.embeddings_url:
             return self._opened.models.retrieval_encoder
-        return build_encoder(self.settings, self._opened.models.encoder if self._opened else load_encoder())
+        return from_settings.build_encoder(
+            self.settings, self._opened.models.encoder if self._opened else load_encoder()
+        )
 
 
 def _instead(*, insisted: bool, what: str) -> str:

@@ -7,6 +7,7 @@ from contextlib import closing
 
 from agent.__main__ import FAILED, OK
 from agent.answer.wording import stored_document_facts, strip_control_characters
+from agent.runs.bootstrap import open_indexes
 from agent.runs.executor import resume_command
 from agent.runs.store import RunStore
 from agent.settings import Settings, find_env_file, load_settings
@@ -18,8 +19,6 @@ from tools.store.store import SAMPLES, Store
 
 def collections(args: argparse.Namespace) -> int:
     """Prints the collections, or one collection's documents."""
-    from agent.runs.bootstrap import open_indexes
-
     settings = load_settings()
     store = Store(Database(settings.database_path))
     if store.changes.unfinished():
@@ -41,8 +40,6 @@ def collections(args: argparse.Namespace) -> int:
 
 def delete(args: argparse.Namespace) -> int:
     """Deletes a collection or a document, also from the indexes, and prints the number of passages."""
-    from agent.runs.bootstrap import open_indexes
-
     if args.name == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
     store, search, _ = open_indexes()
@@ -60,8 +57,6 @@ def delete(args: argparse.Namespace) -> int:
 def rebuild(_: argparse.Namespace) -> int:
     """Builds both indexes from the store. The next search finishes an interrupted rebuild."""
     from tqdm import tqdm
-
-    from agent.runs.bootstrap import open_indexes
 
     store, search, _encoder = open_indexes()
     with tqdm(unit=" passages", disable=not sys.stderr.isatty()) as bar:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 
 from agent.__main__ import FAILED, OK
 from agent.runs.bootstrap import open_indexes, reading_limits
@@ -155,7 +156,7 @@ async def read_pages(addresses: Sequence[str], problems: list[str]) -> list[Sour
     from tools.web.fetch import PageFetcher
 
     settings = load_settings()
-    fetcher, lists = PageFetcher(trust_proxy=settings.trust_proxy), DomainLists.load(settings.domains)
+    lists = DomainLists.load(settings.domains)
 
     async def read(address: str) -> SourceDocument | None:
         try:
@@ -165,10 +166,8 @@ async def read_pages(addresses: Sequence[str], problems: list[str]) -> list[Sour
             problems.append(str(exc))
             return None
 
-    try:
+    async with aclosing(PageFetcher(trust_proxy=settings.trust_proxy)) as fetcher:
         return [d for d in await asyncio.gather(*map(read, dict.fromkeys(addresses))) if d is not None]
-    finally:
-        await fetcher.aclose()
 
 
 def _show_progress(report: IngestReport) -> None:

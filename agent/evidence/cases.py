@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent import limits
-from agent.evidence.coverage import originals_of, paraphrase_groups
+from agent.evidence.coverage import distinct_texts, originals_of, paraphrase_groups
 from agent.evidence.sentences import score_sentences, speeches_of
 from agent.providers.inference import Models
 from agent.stage_interfaces import Brief, Providers, SentenceScores
@@ -88,21 +88,11 @@ def _each_text_once(
     brief: Brief, against: Sequence[int], passages: Mapping[int, Passage], same: Mapping[int, int]
 ) -> Brief:
     """Returns the brief with the passages for and against that the writer gets. Each text occurs once."""
-    mine = _distinct_texts([p.id for p in brief.passages], same)
+    mine = distinct_texts([p.id for p in brief.passages], same)
     clear = [i for i in mine if brief.support[i] >= CLEAR][: limits.CLEAR_PASSAGES]
     weak = [i for i in mine if brief.support[i] < CLEAR][: max(0, limits.FILLED_PASSAGES - len(clear))]
-    opposed = _distinct_texts(against, same)[
-        : limits.OPPOSING_PASSAGES if brief.contrary else limits.OBJECTING_PASSAGES
-    ]
+    opposed = distinct_texts(against, same)[: limits.OPPOSING_PASSAGES if brief.contrary else limits.OBJECTING_PASSAGES]
     return replace(brief, passages=[passages[i] for i in (*clear, *weak)], against=[passages[i] for i in opposed])
-
-
-def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
-    """Returns the ids without passages that copy an earlier one."""
-    first: dict[int, int] = {}
-    for i in ids:
-        first.setdefault(same[i], i)
-    return list(first.values())
 
 
 def deduplicated(claims: Sequence[Claim]) -> list[Claim]:

@@ -88,7 +88,7 @@ def coverage_of(
     ids = evidence["ids"]
     if cited is not None:
         counted = list(dict.fromkeys([*ids, *cited]))
-        kept = _distinct_texts([*cited, *counted], same)
+        kept = distinct_texts([*cited, *counted], same)
         ids = [i for i in counted if i in kept]
     sources = len({passages[i].source for i in ids if i in passages})
     enough = len(ids) >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES and (cited is None or bool(cited))
@@ -111,7 +111,7 @@ def judged_evidence(
 ) -> PassageEvidence:
     """Returns the passages at or above the threshold. Copies and passages with the `same` content count once."""
     above = sorted((i for i, s in support.items() if s >= threshold and i in passages), key=lambda i: (-support[i], i))
-    ids = _distinct_texts(_distinct_texts(above, originals), same)
+    ids = distinct_texts(distinct_texts(above, originals), same)
     return PassageEvidence(ids=ids, strongest=max((support[i] for i in ids), default=0.0))
 
 
@@ -137,7 +137,7 @@ def arguing_passages(reading: SentenceScores, judge: CachedJudge) -> list[int]:
     return list(best.values())
 
 
-def _distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
+def distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
     """Returns the ids without passages that have the `same` content as an earlier passage."""
     first: dict[int, int] = {}
     for i in ids:

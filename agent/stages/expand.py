@@ -26,7 +26,6 @@ from agent.stages.stage import ModelFallback, ask_model, report, stage
 from agent.state import OTHER_WAYS, FramingState, Perspective, RunState, Stance, asked_query
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time
-from tools.clustering import average_linkage
 from tools.errors import DeadlineError, InputError, ProviderDownError, ProviderReplyError
 from tools.language.identification import is_english, question_words, reads_as_english
 from tools.language.lexicon import AUXILIARIES, KEYWORD_STOP_WORDS, analyzer, bare_word
@@ -36,6 +35,7 @@ from tools.language.reported_speech import people_speak
 from tools.language.sentences import passage_sentences, split_sentences, without_list_mark
 from tools.models.chat.model import ChatModel
 from tools.passages import Passage, Sentence
+from tools.selection import average_linkage
 
 
 @stage("expand")

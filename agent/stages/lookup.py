@@ -14,21 +14,9 @@ import numpy as np
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
+from agent import limits
 from agent.evidence.coverage import FilteredPassages, search_store, similarity_to
 from agent.evidence.sentences import score_sentences, stances_to, with_denial
-from agent.limits import (
-    LOOKUP_KNOWN_WORDS,
-    LOOKUP_NEAR,
-    LOOKUP_PICKED,
-    LOOKUP_POOL,
-    LOOKUP_RELATED,
-    LOOKUP_SAME_SUBJECT,
-    LOOKUP_SECOND_POOL,
-    LOOKUP_SENTENCES,
-    LOOKUP_SHOWN,
-    MORE_LIKE,
-    MORE_LIKE_WEIGHED,
-)
 from agent.options import RunOptions, run_options
 from agent.providers.inference import CachedJudge, Models
 from agent.stage_interfaces import Brief, Providers
@@ -96,17 +84,17 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 async def _look_up(providers: Providers, framing: FramingState, options: RunOptions) -> _LookupResult:
     """Returns the sentences that a chat model picks. Without its reply, returns the best ranked sentences."""
     read = list[FactQuote]()
-    for pool in (LOOKUP_POOL, LOOKUP_SECOND_POOL):
+    for pool in (limits.LOOKUP_POOL, limits.LOOKUP_SECOND_POOL):
         ranked = await _rank_sentences(providers, framing, options, pool)
         if providers.pick is None:
             break
-        new = [part for part in ranked.read if part not in read][:LOOKUP_SHOWN]
+        new = [part for part in ranked.read if part not in read][: limits.LOOKUP_SHOWN]
         new.sort(key=lambda p: (p.passage.document, p.passage.position, p.passage.text.find(p.text)))
         picked = await providers.pick(framing, [replace(p.passage, text=p.shown or p.text) for p in new]) if new else []
         if picked is None:  # the model failed
             break
         read += new
-        ranked = _LookupResult(distinct((new[i] for i in picked), LOOKUP_PICKED), read, ranked.left)
+        ranked = _LookupResult(distinct((new[i] for i in picked), limits.LOOKUP_PICKED), read, ranked.left)
         if picked:
             break
     quoted = {part.passage.id: part.passage for part in ranked.parts}
@@ -118,7 +106,7 @@ async def _look_up(providers: Providers, framing: FramingState, options: RunOpti
 class PickedSentences(BaseModel):
     """A model's reply."""
 
-    sentences: list[int] = Field(default_factory=list, max_length=LOOKUP_SHOWN)
+    sentences: list[int] = Field(default_factory=list, max_length=limits.LOOKUP_SHOWN)
 
 
 async def pick_by_chat(model: ChatModel, framing: FramingState, sentences: Sequence[Passage]) -> list[int]:
@@ -131,7 +119,7 @@ async def pick_by_chat(model: ChatModel, framing: FramingState, sentences: Seque
         question=as_data("question", framing["question"]),
         focus=f"The reader now asks: {as_data('focus', framing['focus'])}" if framing["focus"] else "",
         sentences=documents_as_data(numbered),
-        most=str(LOOKUP_PICKED),
+        most=str(limits.LOOKUP_PICKED),
     )
     return [n - 1 for n in dict.fromkeys(reply.sentences) if str(n) in numbered]
 
@@ -153,18 +141,18 @@ async def _rank_sentences(providers: Providers, framing: FramingState, options: 
     parts = [part for part in parts if part.passage.id in near]
     vectors = await providers.models.encode([typed, *(p.with_question for p in parts)])
     cosine, held = vectors[1:] @ vectors[0], words_held(typed, parts)
-    known = framing["focus"] and share_known(typed, passages.values()) >= LOOKUP_KNOWN_WORDS
+    known = framing["focus"] and share_known(typed, passages.values()) >= limits.LOOKUP_KNOWN_WORDS
     if not parts:
         return _LookupResult([], [], found)
     to_typed, to_whole = np.array([near[p.passage.id] for p in parts]).T
     lengths, figures = np.log([len(p.text.split()) for p in parts]), figures_asked(typed, parts)
     by = _FOLLOW_UP if framing["focus"] else _FACT
     fit = cosine + by.passage * to_typed + by.length * lengths + by.words * held + by.figure * figures
-    fit += np.minimum(to_whole, LOOKUP_SAME_SUBJECT)
-    listed = to_whole >= min(LOOKUP_RELATED, to_whole.max() / 2)  # other encoders may give only small cosines
+    fit += np.minimum(to_whole, limits.LOOKUP_SAME_SUBJECT)
+    listed = to_whole >= min(limits.LOOKUP_RELATED, to_whole.max() / 2)  # other encoders may give only small cosines
     order = [int(at) for at in np.argsort(-fit, kind="stable")]
-    fitting = (parts[at] for at in order if listed[at] and (known or cosine.max() >= LOOKUP_NEAR))
-    return _LookupResult(distinct(fitting, LOOKUP_SENTENCES, by.most), [parts[at] for at in order], found)
+    fitting = (parts[at] for at in order if listed[at] and (known or cosine.max() >= limits.LOOKUP_NEAR))
+    return _LookupResult(distinct(fitting, limits.LOOKUP_SENTENCES, by.most), [parts[at] for at in order], found)
 
 
 async def more_like(
@@ -176,20 +164,20 @@ async def more_like(
     judge: the name of the run's judge; None: the embedded judge.
     """
     models = providers.models
-    found, passages = await search_store(providers, words, replace(options, pool=LOOKUP_POOL))
+    found, passages = await search_store(providers, words, replace(options, pool=limits.LOOKUP_POOL))
     parts = [part for i in found.ids for part in fact_quotes(passages[i]) if words not in part.text]
     parts = [part for part in {p.text: p for p in parts}.values() if part.text not in words]
     parts = [part for part in parts if not has_prompt_injection(part.text)]
     near = await similarity_to(providers, [words, question], list({p.passage.id for p in parts}))
-    parts = [part for part in parts if part.passage.id in near and near[part.passage.id][1] >= LOOKUP_RELATED]
+    parts = [part for part in parts if part.passage.id in near and near[part.passage.id][1] >= limits.LOOKUP_RELATED]
     vectors = await models.encode([words, *(p.text for p in parts)])
     cosine = vectors[1:] @ vectors[0]
-    nearest = (parts[int(at)] for at in np.argsort(-cosine, kind="stable") if cosine[at] >= LOOKUP_NEAR)
-    alike = distinct(nearest, MORE_LIKE_WEIGHED, 1)
+    nearest = (parts[int(at)] for at in np.argsort(-cosine, kind="stable") if cosine[at] >= limits.LOOKUP_NEAR)
+    alike = distinct(nearest, limits.MORE_LIKE_WEIGHED, 1)
     if stand and alike:
         by = models.judge(models.own_judge.name if judge is None else judge)
         alike = await _agreeing(models, question, alike, stand, by)
-    return [(part.text, part.passage) for part in alike[:MORE_LIKE]]
+    return [(part.text, part.passage) for part in alike[: limits.MORE_LIKE]]
 
 
 async def _agreeing(
@@ -204,7 +192,7 @@ async def _agreeing(
             return [p for p, (own, other) in zip(parts, stances, strict=True) if own >= judge.threshold and own > other]
         judge = models.judge(models.own_judge.name)
     framing = FramingState(form="polar", question=question, alternatives=[], focus="")
-    brief = Brief(perspective, contrary, framing, [p.passage for p in parts], {}, limit=MORE_LIKE, judge=judge)
+    brief = Brief(perspective, contrary, framing, [p.passage for p in parts], {}, limit=limits.MORE_LIKE, judge=judge)
     reading = (await score_sentences(models, [brief]))[0]
     sure = [(unit.passage.id, unit.text) for unit, case in zip(reading.units, reading.case, strict=True) if case]
     return [p for p in parts if any(i == p.passage.id and (text in p.text or p.text in text) for i, text in sure)]

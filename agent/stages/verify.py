@@ -40,18 +40,7 @@ from agent.state import (
 )
 from tools.budget import current_log, in_time, share_of_time
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError, as_sentence
-from tools.language.grounding import (
-    best_evidence,
-    claim_intrusions,
-    content_overlap,
-    has_prompt_injection,
-    is_denied,
-    missing_facts,
-    number_values,
-    plain_text,
-    verbatim,
-    word_hints,
-)
+from tools.language import grounding
 from tools.language.near_duplicates import copy_groups
 from tools.models.judges.batch import document_attributes, passage_line
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
@@ -126,15 +115,17 @@ class _Draft:
         """Returns the cited text, and the text to search. The latter is the cited documents' whole text if the cited
         text lacks words of the claim, otherwise the cited text again."""
         shown = "\n".join(f"{'. '.join(document_attributes(p).values())}. {passage_line(p)}" for p in self.passages)
-        return shown, self.document(self.passages) if word_hints(claim, shown) else shown
+        return shown, self.document(self.passages) if grounding.word_hints(claim, shown) else shown
 
     def __post_init__(self) -> None:
         text, cited = self.claim["text"], "\n".join(p.text for p in self.passages)
         shown, document = self._texts(text)
-        self.hints = () if self.is_verbatim else tuple(word_hints(text, document))
-        self.denied = not (self.is_verbatim or self.is_crux) and is_denied(text, cited)  # a crux states both views
-        lacking = set(missing_facts(text, document))
-        self.elsewhere = tuple(f for f in missing_facts(text, shown) if f not in lacking)
+        self.hints = () if self.is_verbatim else tuple(grounding.word_hints(text, document))
+        self.denied = not (self.is_verbatim or self.is_crux) and grounding.is_denied(
+            text, cited
+        )  # a crux states both views
+        lacking = set(grounding.missing_facts(text, document))
+        self.elsewhere = tuple(f for f in grounding.missing_facts(text, shown) if f not in lacking)
 
     @property
     def originals(self) -> tuple[Passage, ...]:
@@ -143,12 +134,12 @@ class _Draft:
 
     @property
     def is_verbatim(self) -> bool:
-        return all(verbatim(self.claim["text"], p.text) for p in self.passages)
+        return all(grounding.verbatim(self.claim["text"], p.text) for p in self.passages)
 
     @property
     def is_at_fault(self) -> bool:
         """Whether the claim fails whatever the verdict: it cites nothing, or contains forbidden text such as markup."""
-        return not self.passages or bool(claim_intrusions(self.claim["text"]))
+        return not self.passages or bool(grounding.claim_intrusions(self.claim["text"]))
 
     @property
     def is_crux(self) -> bool:
@@ -162,7 +153,7 @@ class _Draft:
     def take(self, vote: ClaimVerdict) -> None:
         """Adds a vote. The model's correction replaces the claim's text if the documents contain its facts."""
         text = vote.corrected if any(map(str.isalnum, vote.corrected)) else ""
-        if text and not (missing_facts(text, self._texts(text)[1]) or claim_intrusions(text)):
+        if text and not (grounding.missing_facts(text, self._texts(text)[1]) or grounding.claim_intrusions(text)):
             self.claim = Claim(**{**self.claim, "text": text})
             self.__post_init__()  # checks the new words
             vote = replace(vote, said=1.0)
@@ -185,14 +176,14 @@ class _Draft:
         if self.is_verbatim:
             return Claim(**{**self.claim, "passages": ids, "support": support, "written": False})
         saying = self.passages if self.is_crux else _passages_saying(self.claim["text"], self.passages)
-        ids, words = [p.id for p in saying], [best_evidence(self.claim["text"], p.text) for p in saying]
+        ids, words = [p.id for p in saying], [grounding.best_evidence(self.claim["text"], p.text) for p in saying]
         return Claim(**{**self.claim, "passages": ids, "support": support, "evidence": words})
 
 
 def _passages_saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
     """If a cited passage clearly says the claim, drops passages that barely share words with the claim, because models
     also cite passages that only hold the same view. Otherwise returns all passages."""
-    overlaps = [content_overlap(claim, p.text) for p in passages]
+    overlaps = [grounding.content_overlap(claim, p.text) for p in passages]
     says = max(overlaps, default=0.0) >= limits.SAYS_CLAIM
     return [p for p, overlap in zip(passages, overlaps, strict=True) if not says or overlap >= limits.BARELY_SAYS_CLAIM]
 
@@ -333,7 +324,7 @@ async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck 
         alike[at, [i for i, p in enumerate(passages) if p.document in own]] = np.inf
     place, other = divmod(int(np.argmin(alike)), len(passages))
     draft, wrong = drafts[place], passages[other]
-    if np.isinf(alike[place, other]) or content_overlap(draft.claim["text"], wrong.text) >= limits.SAYS_CLAIM:
+    if np.isinf(alike[place, other]) or grounding.content_overlap(draft.claim["text"], wrong.text) >= limits.SAYS_CLAIM:
         return None
     return ClaimCheck(draft.claim["text"], draft.side, (wrong,), bool(draft.claim.get("objection")))
 
@@ -341,8 +332,8 @@ async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck 
 def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) -> "Claim | FailedCheck":
     """Returns the claim if every cited passage contains it word for word, it holds no prompt injection, and it serves
     its side. Otherwise returns the failed check."""
-    held = [i in passages and verbatim(claim["text"], passages[i].text) for i in claim["passages"]]
-    if not held or not all(held) or has_prompt_injection(claim["text"]):
+    held = [i in passages and grounding.verbatim(claim["text"], passages[i].text) for i in claim["passages"]]
+    if not held or not all(held) or grounding.has_prompt_injection(claim["text"]):
         return "source"
     return claim if claim["role"] in OF_NO_PERSPECTIVE or claim_identity(claim) in serving else "side"
 
@@ -443,7 +434,10 @@ async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]
     Claims with different numbers are never merged.
     """
     vectors = await models.encode([c["text"] for c in claims])
-    kinds = [(c["perspective"], c["role"], in_case(c), number_values([plain_text(c["text"])])) for c in claims]
+    kinds = [
+        (c["perspective"], c["role"], in_case(c), grounding.number_values([grounding.plain_text(c["text"])]))
+        for c in claims
+    ]
     merged = dict[int, Claim]()
     for n, claim in enumerate(claims):
         same = (m for m in merged if kinds[m] == kinds[n] and vectors[m] @ vectors[n] >= limits.SAME_CLAIM)

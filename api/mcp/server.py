@@ -11,24 +11,13 @@ import logging
 import re
 import sys
 
+import mcp_types as types
 from fastapi import FastAPI
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListResourcesResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    Resource,
-    TextResourceContents,
-)
 from starlette.routing import Route
 
 from agent.answer.files import to_markdown
@@ -50,13 +39,13 @@ right. Keep quotations word for word and their numbers with the list of sources,
 Follow up with `thread`. Earlier answers are resources under steelman://answers/."""
 
 
-async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
-    return ListToolsResult(tools=TOOLS)
+async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=TOOLS)
 
 
-async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
     if params.name not in TOOL_FUNCTIONS:
-        raise MCPError(code=INVALID_PARAMS, message=f"There is no such tool. Tools: {', '.join(TOOL_FUNCTIONS)}.")
+        raise MCPError(code=types.INVALID_PARAMS, message=f"There is no such tool. Tools: {', '.join(TOOL_FUNCTIONS)}.")
     try:
         return await TOOL_FUNCTIONS[params.name](ctx, params.arguments or {})
     except Exception as exc:  # the model gets the reason
@@ -65,28 +54,28 @@ async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResu
         return failure(exc)
 
 
-async def list_resources(ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
+async def list_resources(ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
     """Lists the caller's latest answers, newest first."""
     resources = [
-        Resource(uri=SCHEME + run.id, name=run.id, title=run.question, mime_type=_MARKDOWN)
+        types.Resource(uri=SCHEME + run.id, name=run.id, title=run.question, mime_type=_MARKDOWN)
         for run in await service_in(ctx).answered(caller_in(ctx), _LISTED)
     ]
-    return ListResourcesResult(resources=resources)
+    return types.ListResourcesResult(resources=resources)
 
 
-async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
     """Returns an answer. Raises MCPError if the address is invalid, or the caller has no such answer."""
     uri = str(params.uri)
     address = _ADDRESS.fullmatch(uri)
     if address is None:
         cause = f"There is no such resource. An address is {SCHEME} and a run's id of twelve characters."
-        raise MCPError(code=INVALID_PARAMS, message=cause, data={"uri": uri})
+        raise MCPError(code=types.INVALID_PARAMS, message=cause, data={"uri": uri})
     with contextlib.suppress(UnknownRunError):
         if answer := stored_answer(await service_in(ctx).run(caller_in(ctx), address[1])):
-            shown = TextResourceContents(uri=uri, text=to_markdown(answer, remote=True), mime_type=_MARKDOWN)
-            return ReadResourceResult(contents=[shown])
+            shown = types.TextResourceContents(uri=uri, text=to_markdown(answer, remote=True), mime_type=_MARKDOWN)
+            return types.ReadResourceResult(contents=[shown])
     cause = f"There is no answer of run {address[1]}. List the resources to see your latest answers."
-    raise MCPError(code=INVALID_PARAMS, message=cause, data={"uri": uri})
+    raise MCPError(code=types.INVALID_PARAMS, message=cause, data={"uri": uri})
 
 
 def build_server(service: ApiService | None = None) -> Server[ApiService | None]:

@@ -12,23 +12,10 @@ from agent.answer.corrections import Corrections
 from agent.answer.model import Answer, Citation
 from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
+from api import schemas
 from api.callers import Caller, TheCaller
 from api.events import EVENT_STREAM, EVENTS, event_stream
 from api.problems import LOCATED, ProblemError, link
-from api.schemas import (
-    IDEMPOTENCY_KEY,
-    ONE_LINE,
-    AskRequest,
-    Cancelled,
-    Cursor,
-    Judged,
-    JudgeRequest,
-    ResumeRequest,
-    RetrieveRequest,
-    RunDetails,
-    RunId,
-    RunList,
-)
 from api.service import ApiService, TheService
 from tools.errors import InputError, as_sentence
 
@@ -37,10 +24,10 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 IdempotencyKey = Annotated[
     str | None,
     Header(
-        pattern=IDEMPOTENCY_KEY,
+        pattern=schemas.IDEMPOTENCY_KEY,
         description="Your own name for this request. A repeated request with it returns the same run.",
     ),
-    WithJsonSchema({"type": "string", "pattern": IDEMPOTENCY_KEY}),
+    WithJsonSchema({"type": "string", "pattern": schemas.IDEMPOTENCY_KEY}),
 ]
 LastEventId = Annotated[
     int | None,
@@ -48,7 +35,7 @@ LastEventId = Annotated[
     WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 2**31}),
 ]
 _HERE = {"Content-Location": {"description": "The run's address.", "schema": {"type": "string"}}}
-_LATER: dict[int | str, dict[str, Any]] = {202: {"model": RunDetails, **LOCATED}}
+_LATER: dict[int | str, dict[str, Any]] = {202: {"model": schemas.RunDetails, **LOCATED}}
 
 
 @questions.post(
@@ -60,7 +47,7 @@ _LATER: dict[int | str, dict[str, Any]] = {202: {"model": RunDetails, **LOCATED}
 )
 async def ask(
     request: Request,
-    question: AskRequest,
+    question: schemas.AskRequest,
     service: TheService,
     caller: TheCaller,
     idempotency_key: IdempotencyKey = None,
@@ -85,7 +72,7 @@ async def ask(
     responses={200: {"headers": _HERE}, **_LATER},
 )
 async def retrieve(
-    question: RetrieveRequest, service: TheService, caller: TheCaller, idempotency_key: IdempotencyKey = None
+    question: schemas.RetrieveRequest, service: TheService, caller: TheCaller, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Retrieves, judges and selects passages for the sides of a question, without writing an answer.
 
@@ -96,7 +83,7 @@ async def retrieve(
 
 
 @questions.post("/v1/judge", tags=["judge"])
-async def judge(request: JudgeRequest, service: TheService) -> Judged:
+async def judge(request: schemas.JudgeRequest, service: TheService) -> schemas.Judged:
     """Judges how likely each passage supports its statement."""
     return await service.judge(request)
 
@@ -105,7 +92,7 @@ async def _result_or_state(
     service: ApiService,
     caller: Caller,
     run_id: str,
-    question: RetrieveRequest,
+    question: schemas.RetrieveRequest,
     result: Callable[[str], Awaitable[Answer | Retrieved]],
 ) -> Response:
     """Replies with the result of the run, or its state if it has not ended within `wait_seconds`."""
@@ -122,12 +109,12 @@ async def list_runs(
     service: TheService,
     caller: TheCaller,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    after: Annotated[Cursor | None, Query(description="The `next` of the previous page.")] = None,
+    after: Annotated[schemas.Cursor | None, Query(description="The `next` of the previous page.")] = None,
     status: Annotated[
         RunStatus | None, Query(description="Only with this status; an abandoned run is running.")
     ] = None,
-    thread: Annotated[RunId | None, Query(description="Only runs of this thread.")] = None,
-) -> RunList:
+    thread: Annotated[schemas.RunId | None, Query(description="Only runs of this thread.")] = None,
+) -> schemas.RunList:
     """Lists the caller's own runs, newest first. A server without keys lists all runs, except runs of people who log in
     to the page.
 
@@ -137,7 +124,7 @@ async def list_runs(
 
 
 @router.get("/{run_id}")
-async def read_run(run_id: RunId, service: TheService, caller: TheCaller) -> RunDetails:
+async def read_run(run_id: schemas.RunId, service: TheService, caller: TheCaller) -> schemas.RunDetails:
     """Returns the run's progress, and its answer when it is done."""
     return await service.state(caller, run_id)
 
@@ -151,7 +138,7 @@ async def read_run(run_id: RunId, service: TheService, caller: TheCaller) -> Run
     },
 )
 async def run_events(
-    run_id: RunId,
+    run_id: schemas.RunId,
     service: TheService,
     caller: TheCaller,
     last_event_id: LastEventId = None,
@@ -167,7 +154,7 @@ async def run_events(
 
 
 @router.get("/{run_id}/passages")
-async def run_passages(run_id: RunId, service: TheService, caller: TheCaller) -> Retrieved:
+async def run_passages(run_id: schemas.RunId, service: TheService, caller: TheCaller) -> Retrieved:
     """Returns the selected passages of each side of a finished run."""
     await _check_done(service, caller, run_id)
     return await service.retrieved(run_id)
@@ -175,7 +162,7 @@ async def run_passages(run_id: RunId, service: TheService, caller: TheCaller) ->
 
 @router.get("/{run_id}/citations/{number}")
 async def run_citation(
-    run_id: RunId, number: Annotated[int, Path(ge=1, le=2**31)], service: TheService, caller: TheCaller
+    run_id: schemas.RunId, number: Annotated[int, Path(ge=1, le=2**31)], service: TheService, caller: TheCaller
 ) -> Citation:
     """Returns a source that the run's answer cites, with its quotation."""
     await _check_done(service, caller, run_id)
@@ -186,16 +173,20 @@ async def run_citation(
 
 
 @router.post("/{run_id}/cancel")
-async def cancel_run(run_id: RunId, service: TheService, caller: TheCaller) -> Cancelled:
+async def cancel_run(run_id: schemas.RunId, service: TheService, caller: TheCaller) -> schemas.Cancelled:
     """Stops the run. `resume` continues after the run's last finished stage."""
     await service.run(caller, run_id)
-    return Cancelled(id=run_id, stopped=await service.runs.cancel(run_id))
+    return schemas.Cancelled(id=run_id, stopped=await service.runs.cancel(run_id))
 
 
 @router.post("/{run_id}/resume", status_code=202, responses={202: LOCATED})
 async def resume_run(
-    run_id: RunId, service: TheService, caller: TheCaller, response: Response, request: ResumeRequest | None = None
-) -> RunDetails:
+    run_id: schemas.RunId,
+    service: TheService,
+    caller: TheCaller,
+    response: Response,
+    request: schemas.ResumeRequest | None = None,
+) -> schemas.RunDetails:
     """Continues a cancelled, failed or abandoned run. With `sides`, continues a run that waits for sides."""
     await service.resume(caller, run_id, request.sides if request else None)
     response.headers["Location"] = link(f"/v1/runs/{run_id}")
@@ -203,7 +194,7 @@ async def resume_run(
 
 
 @router.delete("/{run_id}", status_code=204)
-async def delete_run(run_id: RunId, service: TheService, caller: TheCaller) -> None:
+async def delete_run(run_id: schemas.RunId, service: TheService, caller: TheCaller) -> None:
     """Deletes the run, its answer and its web pages."""
     await service.run(caller, run_id)
     await service.runs.delete(run_id)
@@ -211,10 +202,10 @@ async def delete_run(run_id: RunId, service: TheService, caller: TheCaller) -> N
 
 @router.post("/{run_id}/corrections")
 async def correct_answer(
-    run_id: RunId,
+    run_id: schemas.RunId,
     citation: Annotated[int, Body(ge=1, le=2**31, description="The number of the quotation.")],
     to: Annotated[
-        str, Body(pattern=ONE_LINE, max_length=40, description="A side's `id`, `also`, or `off` the question.")
+        str, Body(pattern=schemas.ONE_LINE, max_length=40, description="A side's `id`, `also`, or `off` the question.")
     ],
     service: TheService,
     caller: TheCaller,
@@ -230,7 +221,7 @@ async def correct_answer(
 
 
 @router.delete("/{run_id}/corrections")
-async def undo_correction(run_id: RunId, service: TheService, caller: TheCaller) -> Answer:
+async def undo_correction(run_id: schemas.RunId, service: TheService, caller: TheCaller) -> Answer:
     """Undoes the last correction of the answer, if any."""
     await _check_done(service, caller, run_id)
     await asyncio.to_thread(Corrections(service.runs.database).undo, run_id)

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from agent.runs.bootstrap import default_options
 from agent.runs.build import build_providers
@@ -43,12 +42,11 @@ def in_force(settings: Settings) -> Record:
 async def isolated_runs(settings: Settings, build: Build = build_providers) -> AsyncIterator[Runs]:
     """Opens the agent in a temporary data folder, without the web and without servers. The agent uses the configured
     caches."""
-    values: dict[str, Any] = {name: getattr(settings, name) for name in Settings.model_fields}
     settings.cache_dir.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="steelman-evals-", ignore_cleanup_errors=True) as folder:
         Path(folder, "cache").symlink_to(settings.cache_dir.absolute(), target_is_directory=True)
-        values |= {"data_dir": Path(folder), "web": "off", "checkpoint_url": "", "chroma_url": ""}
-        async with Runs(Settings(**values), build) as runs:
+        apart = {"data_dir": Path(folder), "web": "off", "checkpoint_url": "", "chroma_url": ""}
+        async with Runs(settings.model_copy(update=apart), build) as runs:
             yield runs
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from evals.datasets.cases import SIDES, Gold
 from evals.metrics.measure import Ratio
-from tools.language.grounding import is_denied, word_hints
+from tools.language.grounding import is_denied, verbatim, word_hints
 
 _OTHER = {"supports": "opposes", "opposes": "supports"}
 VERDICTS = ("right", "wrong", "unknown")
@@ -150,15 +150,9 @@ def _contained(claim: AnswerClaim, cited: Sequence[Citation], reply: AgentReply)
     ids = [(c.passage_id, *(q.passage_id for q in c.more)) for c in cited]
     texts = [[reply.passages[i] for i in dict.fromkeys(of) if i in reply.passages] for of in ids]
     if claim.quoted:
-        return [any(stands(claim.text, text) for text in of) for of in texts]
+        return [any(verbatim(claim.text, text) for text in of) for of in texts]
     headings = (f"{c.title}. {c.publisher}. {c.speaker}. {c.date}." for c in cited)
     whole = ["\n".join([heading, *of]) for heading, of in zip(headings, texts, strict=True)]
     joint, *each = (not word_hints(claim.text, t) and not is_denied(claim.text, t) for t in ("\n".join(whole), *whole))
     alone = [bool(of) and says for of, says in zip(texts, each, strict=True)]
     return alone if any(alone) else [joint and bool(of) for of in texts]
-
-
-def stands(claim: str, passage: str) -> bool:
-    """Returns whether the passage contains the claim verbatim, apart from white space."""
-    words = claim.split()
-    return bool(words) and " ".join(words) in " ".join(passage.split())

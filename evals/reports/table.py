@@ -25,9 +25,7 @@ def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def percent(value: float | None, bounds: Sequence[float | None] = (), mark: str = "", digits: int = 1) -> str:
     """Returns text such as '32.3 [19.6, 42.1]', or a dash for an undefined value."""
-    if value is None or math.isnan(value):
-        return "–"
-    return number(100 * value, [100 * b for b in bounds if b is not None], mark, digits)
+    return number(None if value is None else 100 * value, [100 * b for b in bounds if b is not None], mark, digits)
 
 
 def number(value: float | None, bounds: Sequence[float | None] = (), mark: str = "", digits: int = 3) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.budget import batches, current_budget, current_log
+from tools.budget import batches, current_log, in_time
 from tools.errors import DeadlineError, ModelError, ProviderDownError, ProviderReplyError, SettingsError, command
 from tools.limits import ENDPOINT_SECONDS
 from tools.models.chat.refusals import is_about_length
@@ -290,13 +290,11 @@ class EndpointEncoder(ModelEndpoint):
 
     async def _all_rows(self, texts: Sequence[str]) -> list[Rows]:
         """The vectors of all texts, by concurrent requests."""
-        left, free = current_budget().seconds_left(), asyncio.Semaphore(_CONCURRENT)
         async with self.open_client() as client:
+            send = partial(self._send, client, asyncio.Semaphore(_CONCURRENT))
             try:
-                async with asyncio.timeout(None if left == float("inf") else max(0.0, left)):
-                    send = partial(self._send, client, free)
-                    made = await asyncio.gather(*(self._rows_of(send, part) for part in batches(texts, self._batch)))
-            except TimeoutError as exc:
+                made = await in_time(asyncio.gather(*(self._rows_of(send, p) for p in batches(texts, self._batch))))
+            except DeadlineError as exc:
                 raise DeadlineError(f"{self.server} did not answer before the deadline.") from exc
         return [rows for part in made for rows in part]
 

@@ -35,26 +35,21 @@ def lower_priority() -> None:
 class Worker:
     """Runs models in one thread, up to 64 items at a time, so that large requests do not block others.
 
-    `run` and `arun` return the model's output, a row for each item, and raise the model's errors.
+    `run` and `arun` return the model's output, a row for each item, and raise the model's errors. There must be items.
     """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "steelman-models", lower_priority)
 
     def run(self, model: Model, items: Sequence[Any]) -> NDArray[np.float32]:
-        return np.concatenate([self._thread.submit(model, part).result() for part in _batches_of(items)])
+        return np.concatenate([self._thread.submit(model, part).result() for part in batches(items, _BATCH)])
 
     async def arun(self, model: Model, items: Sequence[Any]) -> NDArray[np.float32]:
         """Runs the model for an event loop. A cancelled request that has not started is never computed."""
         return np.concatenate(
-            [await asyncio.wrap_future(self._thread.submit(model, part)) for part in _batches_of(items)]
+            [await asyncio.wrap_future(self._thread.submit(model, part)) for part in batches(items, _BATCH)]
         )
 
 
 WORKER = Worker()
 """The worker of this process."""
-
-
-def _batches_of(items: Sequence[Any]) -> Sequence[Sequence[Any]]:
-    """At least one batch, because the model reports its width even for no items."""
-    return list(batches(items, _BATCH)) or [items]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 
@@ -20,13 +20,8 @@ from tools.passages import SourceDocument, SourceKind
 from tools.web.addresses import ascii_host, host_of
 from tools.web.fetch import FetchedPage
 
-
-class _HasUrl(Protocol):
-    @property
-    def url(self) -> str: ...
-
-
-Result = TypeVar("Result", bound=_HasUrl)
+if TYPE_CHECKING:
+    from tools.web.engines import WebResult
 
 _SHIPPED = Path(__file__).parent / "domains.toml"
 _PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*(\.\*)?")
@@ -119,7 +114,7 @@ class DomainLists:
         pattern = _best(self.publishers, host_of(url))
         return self.publishers[pattern] if pattern is not None else ""
 
-    def order(self, results: Sequence[Result]) -> list[Result]:
+    def order(self, results: "Sequence[WebResult]") -> "list[WebResult]":
         """The results, with each trusted result moved up by at most three ranks."""
         ranks = [i - (_RANKS_UP + 0.5) * self.is_preferred(r.url) for i, r in enumerate(results)]
         return [results[i] for i in sorted(range(len(results)), key=ranks.__getitem__)]

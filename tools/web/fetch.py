@@ -13,16 +13,7 @@ from tools.errors import AddressError, ProviderDownError, SourceError
 from tools.limits import LARGEST_PAGE, PAGE_SECONDS
 from tools.net.retries import decompressor
 from tools.net.route import Proxy, cause, environment_proxy, is_proxy, tls_context
-from tools.web.addresses import (
-    WEB_PORTS,
-    Permit,
-    Resolver,
-    check_url,
-    checked_addresses,
-    guarded_backend,
-    is_public,
-    system_resolver,
-)
+from tools.web import addresses
 
 if TYPE_CHECKING:
     import httpcore
@@ -87,9 +78,9 @@ class PageFetcher:
     def __init__(
         self,
         *,
-        permit: Permit = is_public,
-        resolver: Resolver = system_resolver,
-        ports: Container[int] = WEB_PORTS,
+        permit: addresses.Permit = addresses.is_public,
+        resolver: addresses.Resolver = addresses.system_resolver,
+        ports: Container[int] = addresses.WEB_PORTS,
         seconds: float = PAGE_SECONDS,
         concurrency: int = 8,
         trust_proxy: bool = False,
@@ -107,7 +98,7 @@ class PageFetcher:
         Raises AddressError for an address that is never fetched. Raises SourceError with the reason for a page that
         cannot be fetched, or if the stage's time is used up or the run is offline.
         """
-        address = check_url(url, self._ports)
+        address = addresses.check_url(url, self._ports)
         if current_budget().offline:
             raise _failure(address, "the run does not leave this machine")
         left = current_budget().seconds_left()
@@ -132,7 +123,7 @@ class PageFetcher:
             answer = await self._ask(address)
             if isinstance(answer, FetchedPage):
                 return answer
-            address = check_url(urljoin(address, answer.strip()), self._ports)
+            address = addresses.check_url(urljoin(address, answer.strip()), self._ports)
         raise _failure(seen[0], f"redirects more than {_MOST_REDIRECTS} times")
 
     async def _ask(self, address: str) -> FetchedPage | str:
@@ -162,7 +153,7 @@ class PageFetcher:
         if (proxy := environment_proxy(address)) is None:
             return None
         try:
-            await checked_addresses(urlsplit(address).hostname or "", self._permit, self._resolver)
+            await addresses.checked_addresses(urlsplit(address).hostname or "", self._permit, self._resolver)
         except AddressError:
             raise
         except SourceError as exc:
@@ -182,7 +173,7 @@ class PageFetcher:
                 max_connections=self._concurrency,
                 max_keepalive_connections=self._concurrency,
                 keepalive_expiry=5.0,
-                network_backend=None if over else guarded_backend(self._permit, self._resolver),
+                network_backend=None if over else addresses.guarded_backend(self._permit, self._resolver),
                 proxy=httpcore.Proxy(str(over.url), over.raw_auth, ssl_context=over.ssl_context) if over else None,
             )
         return self._pools[proxy]

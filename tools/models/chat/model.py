@@ -20,18 +20,7 @@ from pydantic import BaseModel
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.limits import CHAT_SECONDS
-from tools.models.chat.refusals import (
-    AnswerRefusedError,
-    Refusal,
-    RequestRefusedError,
-    connection_failure,
-    is_about_content,
-    is_too_long,
-    provider_error_in,
-    refusal_of,
-    refusal_transport,
-    reply_had_begun,
-)
+from tools.models.chat import refusals
 from tools.models.chat.reply import ChatReply
 from tools.models.chat.request_form import RequestForm, schema_as_text
 from tools.models.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
@@ -116,7 +105,7 @@ class ChatModel:
         while True:
             try:
                 return self._read(await self._reply(system, asked, shape), shape)
-            except (AnswerRefusedError, PromptTooLongError):
+            except (refusals.AnswerRefusedError, PromptTooLongError):
                 raise
             except ProviderReplyError as exc:
                 if asked != first:
@@ -131,7 +120,7 @@ class ChatModel:
             return reply.read(shape)
         except ProviderReplyError as exc:
             if stop_reason := reply.stop_reason():
-                raise AnswerRefusedError(f"{self.name} {stop_reason}.") from exc
+                raise refusals.AnswerRefusedError(f"{self.name} {stop_reason}.") from exc
             raise
 
     async def aclose(self) -> None:
@@ -177,7 +166,7 @@ class ChatModel:
             try:
                 async with self._translated_errors():
                     return await self._stream(form.messages(system, user), shape, form), form
-            except RequestRefusedError as exc:
+            except refusals.RequestRefusedError as exc:
                 lower = form.lower(exc.refusal)
                 if lower is None:
                     raise exc.failure from exc
@@ -199,7 +188,7 @@ class ChatModel:
                     if budget.seconds_left() <= 0:
                         raise DeadlineError("the time for it was used up.")
         except self._client_errors() as exc:
-            served = bool(reply.text) or reply_had_begun(exc)
+            served = bool(reply.text) or refusals.reply_had_begun(exc)
             raise
         finally:
             if served:  # if the server sends no count: about four characters per token
@@ -214,7 +203,7 @@ class ChatModel:
             self.load()
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
                 warnings.filterwarnings("ignore", known, UserWarning)  # the reply shows the problem anyway
-            self._http = self._http or open_client(seconds=self._silence, around=refusal_transport)
+            self._http = self._http or open_client(seconds=self._silence, around=refusals.refusal_transport)
             self._http.event_hooks = {"request": [self._strip_client_headers], "response": [restore_marker]}
             heat = self._temperature if temperature else None
             options = ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
@@ -246,15 +235,15 @@ class ChatModel:
     def _failure(self, exc: Exception) -> ProviderError:
         import httpx
 
-        here, refusal = f"{self.name} at {self.address}", refusal_of(exc)
+        here, refusal = f"{self.name} at {self.address}", refusals.refusal_of(exc)
         said = self._said(refusal.words if refusal else str(exc))
         if refusal is not None:
             if self._vendor.bad_key and self._vendor.bad_key in refusal.words:
-                refusal = Refusal(401)
-            return RequestRefusedError(refusal, self._refused(refusal, said))
-        if own := provider_error_in(exc):
+                refusal = refusals.Refusal(401)
+            return refusals.RequestRefusedError(refusal, self._refused(refusal, said))
+        if own := refusals.provider_error_in(exc):
             return ProviderDownError(f"{here} {own}") if isinstance(own, ProviderDownError) else own
-        failure = connection_failure(exc)
+        failure = refusals.connection_failure(exc)
         if isinstance(failure, httpx.TimeoutException):
             return ProviderDownError(f"{here} did not answer in time.")
         if failure is None:
@@ -264,16 +253,16 @@ class ChatModel:
         current_log().down.add(self.address)
         return ProviderDownError(f"{here} cannot be reached ({cause(failure, self._url)}).")
 
-    def _refused(self, refusal: Refusal, said: str) -> ProviderError:
+    def _refused(self, refusal: refusals.Refusal, said: str) -> ProviderError:
         """The error for a refusal that no other form of the request avoids."""
         status, here = refusal.status, f"{self.name} at {self.address}"
-        if is_too_long(refusal):
+        if refusals.is_too_long(refusal):
             message = f"{self.name} refused the request, which is longer than it reads ({said.rstrip('.')})."
             return PromptTooLongError(f"{message} Give its server a longer context, or set a model that reads more.")
         if not status:
             return ProviderReplyError(f"the server reported an error in its reply ({said.rstrip('.')}).")
-        if status in _REQUEST_STATUSES or (status == 403 and is_about_content(refusal)):
-            return AnswerRefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
+        if status in _REQUEST_STATUSES or (status == 403 and refusals.is_about_content(refusal)):
+            return refusals.AnswerRefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
         if status in (401, 403):
             current_log().down.add(self.address)
         error = status_error(here, status, said, self._vendor.key)

@@ -102,7 +102,8 @@ def _messages_in(body: Any) -> Iterator[str]:
 
 def status_of(exc: BaseException) -> int | None:
     """The HTTP status of the refusal that caused an error; None without a refusal."""
-    return next((status for one in causes_of(exc) if (status := _status(one)) is not None), None)
+    found = (getattr(one, name, None) for one in causes_of(exc) for name in ("status_code", "code"))
+    return next((status for status in found if isinstance(status, int) and 300 <= status < 600), None)
 
 
 def connection_failure(exc: BaseException) -> "httpx.HTTPError | httpx.InvalidURL | None":
@@ -123,14 +124,6 @@ def reply_had_begun(exc: BaseException) -> bool:
         return False
     failure = connection_failure(exc)
     return failure is None or had_response(failure)
-
-
-def _status(exc: BaseException) -> int | None:
-    for name in ("status_code", "code"):
-        status = getattr(exc, name, None)
-        if isinstance(status, int) and 300 <= status < 600:
-            return status
-    return None
 
 
 def is_about_content(refusal: Refusal) -> bool:

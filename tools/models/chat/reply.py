@@ -89,17 +89,14 @@ def read_reply(text: str, shape: type[S]) -> S:
     if not bare:
         raise ProviderReplyError("the reply is empty")
     wrong: ValidationError | None = None
+    candidate: dict[str, Any] | None
     for candidate in reversed(list(_candidates(bare, shape))):
-        try:
-            return shape.model_validate(candidate)
-        except ValidationError as exc:
-            wrong = wrong or exc
-            less, why = candidate, exc
-        while (less := _without_misfits(less, why)) is not None:
+        while candidate is not None:
             try:
-                return shape.model_validate(less)
+                return shape.model_validate(candidate)
             except ValidationError as exc:
-                why = exc
+                wrong = wrong or exc
+                candidate = _without_misfits(candidate, exc)
     if wrong is None:
         raise ProviderReplyError("there is no whole JSON object in the reply")
     first = wrong.errors()[0]
