@@ -1,4 +1,4 @@
-"""The options of one run, the check of its question, and each stage's share of its time."""
+"""The options of one run, the check of the run's question, and each stage's share of the run's time."""
 
 import math
 import unicodedata

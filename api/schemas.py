@@ -147,7 +147,8 @@ class RunDetails(RunSummary):
 
 
 class RunList(_Response):
-    """A page of runs, newest first. `next` is the `after` of the next page, and null on the last page."""
+    """A page of runs, newest first. `next` is the value of the parameter `after` for the next page; null on the last
+    page."""
 
     runs: list[RunSummary]
     next: Cursor | None

@@ -145,7 +145,8 @@ def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> l
 
 
 def _groups(reading: SentenceScores, responses: Sequence[ScoredResponse]) -> list[int | None]:
-    """Returns for each quotable part the group of its speaker's response, or None."""
+    """Returns, for each quotable part, the group of similar responses that has its speaker's response; None without
+    such a group."""
     known = {r["thesis"]["passage"]: r["group"] for r in responses}
     speeches = [(u.passage.document, u.passage.speaker) for u in reading.units]
     found = {s: known[u.passage.id] for s, u in zip(speeches, reading.units, strict=True) if u.passage.id in known}

@@ -90,7 +90,8 @@ def keywords(statement: str) -> str:
 
 
 def _frequent(texts: Sequence[str], known: str) -> list[str]:
-    """Returns the most frequent words of the texts that the query lacks (pseudo-relevance feedback, Rocchio 1971)."""
+    """Returns the words that are most frequent in the texts and missing in the query (pseudo-relevance feedback,
+    Rocchio 1971)."""
     asked = {w.lower() for w in known.split()}
     counts = Counter(w for text in texts for w in dict.fromkeys(map(str.lower, _WORD.findall(text))))
     left_out = asked | KEYWORD_STOP_WORDS | LIGHT_WORDS

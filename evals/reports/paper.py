@@ -41,7 +41,7 @@ class PaperTable(NamedTuple):
 
 @cache
 def published() -> tuple[tuple[PaperTable, ...], Mapping[str, str], Mapping[str, list[str]]]:
-    """Returns the papers' tables, a note on each known data set, and the data sets that each mean averages."""
+    """Returns the papers' tables, a note on each known data set and, for each mean, its data sets."""
     read = tomllib.loads(Path(__file__).with_name("published.toml").read_text(encoding="utf-8"))
     ones = [one | read["shapes"].get(one.get("shape"), {}) for one in read["table"]]
     tables = tuple(_table(one, place) for one in ones for place in range(len(one.get("k", "-"))))

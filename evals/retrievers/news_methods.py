@@ -126,7 +126,7 @@ class NewsMethod:
 
 
 def until(clusters: Clustered, chosen: Sequence[int], enough: float) -> Ranking:
-    """Returns the first chosen paragraphs that together cover the share `enough` of the clusters."""
+    """Returns the shortest beginning of the chosen paragraphs that covers the share `enough` of the clusters."""
     everything, covered = set(clusters.label.tolist()), set[int]()
     for count, one in enumerate(chosen):
         if len(covered) >= enough * len(everything):

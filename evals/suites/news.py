@@ -1,26 +1,26 @@
 """Measures diverse news retrieval (NEWSCOPE): relevant and different paragraphs for an event's headline.
 
 Stage I retrieves the 100 paragraphs of the whole corpus with the highest cosine to the headline. Stage II chooses among
-these candidates. For each event the suite clusters the candidates' sentences once, for all methods and for I. For C it
-clusters the sentences of relevant paragraphs.
+these candidates. For each event the suite clusters the candidates' sentences once; all methods and the metric I use
+these clusters. For the metric C it clusters the sentences of relevant paragraphs.
 
 bm25                   the agent's BM25 in the whole corpus, instead of both stages
 dense                  stage I alone, the baseline of all others
-mmr                    maximal marginal relevance, with undivided cosines as in NEWSCOPE's appendix D
+mmr                    maximal marginal relevance on the cosines themselves, as in NEWSCOPE's appendix D
 dkmips                 diversity-aware maximum inner product search
 scs                    GreedySCS as printed: most uncovered clusters, then the cosine
-scs-released           GreedySCS as in the code: 0.04 a cluster, and the cosine
+scs-released           GreedySCS as in the released code: the cosine, plus 0.04 for each uncovered cluster
 greedyplus             GreedyPlus, λ = 0.5, by the encoder's cosine
-greedyplus-calibrated  ours: GreedyPlus by a logistic function of the highest cosine in the paragraph's article
+greedyplus-calibrated  ours: GreedyPlus; its similarity is a logistic function of the article's highest cosine
 
-We fitted greedyplus-calibrated on one half of LocalNews. Figures of the other half follow the figures of all events.
-A name may have parameters: mmr:0.9 (λ), dkmips:0.5:5 (λ and μ), greedyplus:0 (no similarity), greedyplus:inf (no
-clusters). greedyplus+enough:0.8 chooses by similarity once 80 % of the candidates' clusters are covered;
-greedyplus+stop:0.8 stops there. `--sweep` and `--ablations` are lists of such names, in one table.
+We fitted greedyplus-calibrated on one half of LocalNews. The suite prints the figures of the other half after those of
+all events. A name may have parameters: mmr:0.9 (λ), dkmips:0.5:5 (λ and μ), greedyplus:0 (no similarity),
+greedyplus:inf (no clusters). greedyplus+enough:0.8 chooses by similarity once 80 % of the candidates' clusters are
+covered; greedyplus+stop:0.8 stops there. `--sweep` and `--ablations` each stand for a list of such names.
 
-The suite measures only events with annotations. Paragraphs of other events stay in the corpus. Seconds include the
-search with the headline's encoding, clustering if the method needs it, and the choice for the largest `--k`. The
-corpus's vectors come from the cache.
+The suite measures only events with annotations. Paragraphs of other events stay in the corpus. The reported seconds
+cover the search (with the headline's encoding), the clustering if the method needs it, and the choice for the largest
+`--k`. The corpus's vectors come from the cache.
 """
 
 import argparse

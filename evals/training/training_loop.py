@@ -2,8 +2,8 @@
 
 The learning rate rises over the first 3 % of the plan, then falls linearly to 0. As a second task, the small judge
 learns to predict the cosine of the encoder's vectors of statement and text. This task keeps the topical knowledge of
-the base model. Towards the end, training rounds inputs as int8 does. The exported weights are the mean of the last
-steps.
+the base model. Towards the end of training, inputs are rounded as int8 rounds them. The exported weights are the mean
+of the last steps.
 """
 
 import json

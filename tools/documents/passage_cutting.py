@@ -1,5 +1,5 @@
-"""Cuts documents into passages of about a hundred words that end with sentences. A passage keeps its section, page and
-speaker."""
+"""Cuts documents into passages of about a hundred words. A passage ends at the end of a sentence. A passage keeps its
+section, page and speaker."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
