@@ -28,12 +28,12 @@ def told(typed: str, given: Answer = GIVEN) -> str:
 def test_each_command_tells_what_the_answer_holds() -> None:
     assert "• Yes: “A bridge joins both halves of a town.” [1]" in told("/summarise")
     assert told("/newer").splitlines() == [
-        "What the sources dated 2024 or later say",
+        "Claims that cite sources dated 2024 or later",
         "  • Yes: “Ferries stop when the river freezes.” [2]",
         "  • No: “Piers pollute a harbour.” [2]",
         "  • Left out, having no date: [3]",
     ]
-    assert told("/only 1") == "What source [1] says\n  • Yes: “A bridge joins both halves of a town.” [1]"
+    assert told("/only 1") == "Claims that cite source [1]\n  • Yes: “A bridge joins both halves of a town.” [1]"
     for side in ("2", "No", "no"):
         assert told(f"/more {side}") == "What else the sources of ‘No’ say\n  • “Boats last longer.” [3]"
     assert all(word in told("/help") for word in ("/summarise", "/more N", "/against N", "/newer", "/only N"))

@@ -189,7 +189,7 @@ def test_chat_answers_follows_up_and_survives_a_bad_line(cli: Cli, monkeypatch: 
     status, out, err = cli("chat")
     assert status == OK
     assert one_line(err)
-    assert "What source [1] says\n  • " in out
+    assert "Claims that cite source [1]\n  • " in out
     assert [line for line in out.splitlines() if line.endswith("?")] == [
         QUESTION,
         "What about the cost?",

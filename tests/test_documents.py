@@ -47,7 +47,7 @@ def test_each_document_is_listed_once_with_its_stance() -> None:
         ("15", ("", [], "unread")),
     ]
     assert answer.summary == (
-        "Of 11 documents on this, 2 argue yes, 5 no, 1 for another way and 1 only against another way; "
+        "Of 11 documents on this, 2 argue yes, 5 no, 1 for another way and 1 against another way and for none; "
         "for 2 Steelman could not tell."
     )
     assert answer.documents[0].model_dump(exclude={"stances", "quoted", "not_quoted", "id", "file"}) == {

@@ -33,6 +33,10 @@ KINDS = {
     "none": ("", "…", "hello", "good morning", "Thanks!", "Why?", "Write a poem about the sea", "asdf qwer zxcv uiop"),
 }
 CHOICES = {
+    "Should Torsay cap the number of ships or charge a passenger fee?": (
+        "Cap the number of ships",
+        "Charge a passenger fee",
+    ),
     "Should Saltergate get new slabs or sawn and relaid setts?": ("New slabs", "Sawn and relaid setts"),
     "Should men or women pay for dates?": ("Men", "Women"),
     "Should cities ban cars or tax them?": ("Ban cars", "Tax them"),

@@ -508,6 +508,12 @@ def test_an_author_who_also_quotes_is_the_speaker_of_both_parts() -> None:
     assert reported_speaker(f"{reply} … {own}", passage) == ""
 
 
+def test_a_promise_in_a_relative_clause_is_not_reported() -> None:
+    sentence = "With the second crew that the Trust promises there would be always one vehicle in the valley."
+    assert reported_speaker(sentence, f"{sentence} I think so.") == ""
+    assert reported_speaker("The Trust promises a second crew.", "The Trust promises a second crew. We wait.")
+
+
 def test_a_number_is_no_respondent(tmp_path: Path) -> None:
     rows = (
         "id,name,role,comment",

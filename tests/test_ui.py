@@ -408,7 +408,7 @@ def test_what_the_answer_tells_stands_below_it_in_order(page: Callable[..., AppT
         "<b>In short</b>",
         "You asked: /only 2",
         "You asked: Only newer",
-        "<b>What source [2] says",
+        "<b>Claims that cite source [2]",
     ]
     assert sorted(told[:4], key=said.index) == told[:4]
     assert told[4] in said

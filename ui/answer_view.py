@@ -102,7 +102,7 @@ def _sides(by: claims_view.Corrector, answer: Answer) -> None:
     """Shows the sides for and against beside each other, and the other sides below them."""
     for name, found in groupby(answer.perspectives, lambda side: "others" if side.stance == "other" else "facing"):
         sides = list(found)
-        rows = rows_by_reason(sides) if name == "facing" else []
+        rows = rows_by_reason(sides) if name == "facing" or len(answer.perspectives) == 2 else []
         with st.container(key=f"sides-{name}"):
             for side in sides:
                 with st.container(border=True, key=f"card-{side.stance}-{side.id}"):

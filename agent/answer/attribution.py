@@ -80,12 +80,15 @@ def _in_one_line(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
 
 
 def _speaker(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
-    """Returns the source's speaker. A model sometimes cites a text that does not say the claim. For a written claim the
-    speaker is therefore returned only if the quotation and the claim share words that are not in the question."""
+    """Returns the source's speaker. A model sometimes cites a text that does not say the claim. If the quotation of a
+    written claim shares too few words with the claim, apart from the question's, the document's author is returned."""
     added = {*stems(claim.text)} - {*stems(answer.neutral_question)}
     held = [len(added & {*stems(quote)}) for quote in quotes_behind(claim, source)]
     says = claim.quoted or max(held, default=0) >= BARELY_SAYS_CLAIM * len(added)
-    return (source.speaker or claim.speaker) if says else ""
+    if says:
+        return source.speaker or claim.speaker
+    own = source.collection, source.document_id
+    return next((d.author for d in answer.documents if (d.collection, d.id) == own), "")
 
 
 def _where_said(source: Citation, who: str) -> list[str]:

@@ -152,8 +152,8 @@ def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     also = overlay.claims(ClaimPlace(ALSO), answer.also)
     sides = [s for s in map(overlay.side, answer.perspectives) if s]
     cased = [claim for side in sides for claim in side.all_claims]
-    gone = {n for m in moved for n in m.claim.citations}
-    crux = answer.crux if answer.crux and gone.isdisjoint(answer.crux.citations) else None
+    gone: set[object] = {w for m in moved for w in (m.claim.evidence or (m.claim.text, *m.claim.citations))}
+    crux = answer.crux if answer.crux and gone.isdisjoint(answer.crux.evidence or answer.crux.citations) else None
     known = {n for claim in (*cased, *also, *([crux] if crux else [])) for n in claim.citations}
     lines = [overlay.line(next(s for s in answer.coverage if s.perspective == side.id), side) for side in sides]
     sides = [s.model_copy(update={"status": line.status}) for s, line in zip(sides, lines, strict=True)]

@@ -6,6 +6,7 @@ from agent.answer import wording
 from agent.answer.model import Answer, AnswerDocument, Citation
 from agent.answer.retrieved import JudgedPassage
 from agent.answer.summary import documents_and_rows, was_read
+from tools.language.grounding import best_evidence
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS
 
@@ -44,20 +45,21 @@ def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     kind = wording.source_kind(document, document.id)
     kind = "" if kind == wording.TABLE_ROW else kind  # the title names the row
     on, stance = wording.date_unless_in_title(document.title, document.date), stance_label(answer, document)
-    if not document.quoted and stance == NO_CLEAR_SIDE and document.not_quoted != "unread":
-        stance = ""  # the reason for not quoting says it
-    quoted = "quoted" if document.quoted else f"not quoted: {_why_not_quoted(answer, document)}"
+    why = "" if document.quoted else _why_not_quoted(answer, document)
+    stance = "" if stance == why else stance
+    quoted = "quoted" if document.quoted else f"not quoted: {why}"
     return list(filter(None, (author, document.publisher, kind, on, stance, quoted)))
 
 
 def _why_not_quoted(answer: Answer, document: AnswerDocument) -> str:
     if why := _WHY_NOT.get(document.not_quoted):
         return why
-    if not answer.perspectives:
+    argued = {s.argues for s in document.stances}
+    if wording.is_sideless(answer) and not argued:
         return "other sentences are closer to the question"
-    if document.not_quoted == "no_claim" and not any(s.argues == "against" for s in document.stances):
+    if document.not_quoted == "no_claim" and argued != {"against"}:
         return "clearer quotations were chosen"
-    return "it argues for none of these sides" if document.stances else NO_CLEAR_SIDE
+    return "it argues for none of these sides" if argued else NO_CLEAR_SIDE
 
 
 def stance_label(answer: Answer, document: AnswerDocument) -> str:
@@ -90,14 +92,17 @@ def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
 def surest_passage(
     answer: Answer, document: AnswerDocument, judged: Callable[[], Sequence[JudgedPassage]]
 ) -> tuple[int, str]:
-    """Returns id and text of the document's quotation with the highest support. Without a quotation it returns the
-    judged passage with the highest support, and without a judged passage (0, '')."""
+    """Returns the passage id and the text of the document's quotation with the highest support. Without a quotation it
+    returns the sentence of the surest judged passage that has most of the question's words; (0, '') without one."""
     cited = [c for c in answer.citations if c.number in document.quoted]
     found = [(q.support or 0, q.passage_id, q.quote) for c in cited for q in c.quotations]
     if not found:
         own = document.collection, document.id, document.file
         read = [(e.support, e.passage) for e in judged()]
-        found = [(s, p.id, p.text) for s, p in read if (p.collection, p.document_id, p.file) == own]
+        asked = answer.neutral_question
+        found = [
+            (s, p.id, best_evidence(asked, p.text)) for s, p in read if (p.collection, p.document_id, p.file) == own
+        ]
     return max(found, default=(0, 0, ""))[1:]
 
 

@@ -236,7 +236,7 @@ def newer_sources(answer: Answer, _: str = "") -> CommandReply:
         return CommandReply("None of the sources of this answer has a date.")
     since = median_high(dates)
     recent = {c.number for c in answer.citations if c.date >= since}
-    result = _claims_citing(answer, recent, f"the sources dated {format_date(since)} or later say")
+    result = _claims_citing(answer, recent, f"sources dated {format_date(since)} or later")
     undated = [c.number for c in answer.citations if not c.date]
     return CommandReply(result.heading, [*result.lines, *([("Left out, having no date:", undated)] if undated else [])])
 
@@ -244,7 +244,7 @@ def newer_sources(answer: Answer, _: str = "") -> CommandReply:
 def single_source(answer: Answer, what: str) -> CommandReply:
     if not (kept := {c.number for c in answer.citations if str(c.number) == what}):
         raise QuestionError(f"/only needs the number of a source: {_listed([c.number for c in answer.citations])}.")
-    return _claims_citing(answer, kept, f"source [{what}] says")
+    return _claims_citing(answer, kept, f"source [{what}]")
 
 
 def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> CommandReply:
@@ -307,7 +307,7 @@ def _claims_citing(answer: Answer, known: set[int], what: str) -> CommandReply:
     claims = [(_claim_line(answer, s, c), c) for s in answer.perspectives for c in s.all_claims]
     claims += [(claim_text(c), c) for c in answer.also]
     lines = [(said, [n for n in c.citations if n in known]) for said, c in claims if known & {*c.citations}]
-    return CommandReply(f"What {what}", lines)
+    return CommandReply(f"Claims that cite {what}", lines)
 
 
 def _listed(names: Sequence[object]) -> str:

@@ -5,20 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.answer.model import (
-    Answer,
-    AnswerDocument,
-    AnswerModel,
-    Citation,
-    Note,
-    SourceFacts,
-    Status,
-    Strength,
-    Usage,
-    shared_fields,
-    side_strength,
-    sort_documents,
-)
+from agent.answer import model
+from agent.answer.model import AnswerDocument
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.providers.inference import Models
 from agent.state import Coverage, Perspective, RunState
@@ -68,7 +56,7 @@ def search_order(state: RunState) -> list[int]:
     return list(dict.fromkeys([*state.get("question_results", []), *interleave(state.get("candidates", {}).values())]))
 
 
-class RetrievedPassage(SourceFacts):
+class RetrievedPassage(model.SourceFacts):
     """A passage that was chosen for a side. `support` is the judge's probability for that side; null if the passage
     was not judged. `counts`: whether the side's coverage includes the passage. `speaker` says the passage; `author`
     wrote its document."""
@@ -82,7 +70,7 @@ class RetrievedPassage(SourceFacts):
     counts: bool
 
 
-class RetrievedPerspective(AnswerModel):
+class RetrievedPerspective(model.AnswerModel):
     """One side with its passages in the order of selection."""
 
     id: str
@@ -90,14 +78,14 @@ class RetrievedPerspective(AnswerModel):
     statement: str
     stance: Literal["supports", "opposes", "other"]
     contrary: str
-    status: Status
-    strength: Strength
+    status: model.Status
+    strength: model.Strength
     sources: int
     queries: list[str]
     passages: list[RetrievedPassage]
 
 
-class Retrieved(AnswerModel):
+class Retrieved(model.AnswerModel):
     """The sides of a question with their passages. `threshold`: the lowest support with which a passage counts."""
 
     run_id: str
@@ -105,17 +93,17 @@ class Retrieved(AnswerModel):
     neutral_question: str
     threshold: float | None
     perspectives: list[RetrievedPerspective]
-    notes: list[Note]
+    notes: list[model.Note]
     providers: dict[str, str]
     timings: dict[str, float]
-    usage: Usage
+    usage: model.Usage
 
 
-def retrieved_result(answer: Answer, state: RunState, passages: Mapping[int, Passage]) -> Retrieved:
+def retrieved_result(answer: model.Answer, state: RunState, passages: Mapping[int, Passage]) -> Retrieved:
     """Returns the selected passages by side, without deleted ones."""
     sides = [_perspective(side, state, passages) for side in state.get("perspectives", [])]
     found = {"threshold": state.get("threshold"), "perspectives": sides}
-    return Retrieved(**shared_fields(answer, Retrieved) | found)
+    return Retrieved(**model.shared_fields(answer, Retrieved) | found)
 
 
 def chosen_passages(state: RunState) -> set[int]:
@@ -126,9 +114,9 @@ def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Pass
     coverage, support = coverage_in(state, side), state.get("support", {}).get(side["id"], {})
     chosen = [passages[i] for i in state.get("selected", {}).get(side["id"], []) if i in passages]
     return RetrievedPerspective(
-        **shared_fields(side, RetrievedPerspective),
+        **model.shared_fields(side, RetrievedPerspective),
         status=coverage["status"],
-        strength=side_strength(coverage["sources"], len(chosen)),
+        strength=model.side_strength(coverage["sources"], len(chosen)),
         sources=coverage["sources"],
         queries=state.get("queries", {}).get(side["id"], []),
         passages=[_passage(p, support.get(p.id), p.id in coverage["ids"]) for p in chosen],
@@ -138,7 +126,7 @@ def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Pass
 def _passage(passage: Passage, support: float | None, counts: bool) -> RetrievedPassage:
     known = None if support is None else round(support, 3)
     return RetrievedPassage(
-        passage_id=passage.id, support=known, counts=counts, **shared_fields(passage, RetrievedPassage)
+        passage_id=passage.id, support=known, counts=counts, **model.shared_fields(passage, RetrievedPassage)
     )
 
 
@@ -166,7 +154,7 @@ async def group_same_texts(models: Models, state: RunState, passages: dict[int, 
 def answer_documents(
     state: RunState,
     passages: Mapping[int, Passage],
-    citations: Sequence[Citation],
+    citations: Sequence[model.Citation],
     same: Mapping[int, int],
     *,
     by_verdicts: bool,
@@ -199,9 +187,10 @@ def answer_documents(
         unquoted = "repeats" if repeats else "no_claim" if stances else silent
         first, stated = passages[ids[0]], [{"perspective": side, "argues": argues} for side, argues in stances]
         cited = [c.number for c in citations if passages[c.passage_id].document == key]
-        known = shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": stated, "quoted": cited}
-        found.append(AnswerDocument.model_validate(known | {"not_quoted": "" if cited else unquoted}))
-    return sort_documents(found)
+        known = model.shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": stated}
+        known |= {"quoted": cited, "not_quoted": "" if cited else unquoted}
+        found.append(AnswerDocument.model_validate(known))
+    return model.sort_documents(found)
 
 
 def _verdicts(state: RunState, least: float | None = None) -> set[tuple[int, _Stance]]:

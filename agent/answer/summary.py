@@ -113,7 +113,7 @@ def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:
     mine = [(place, p) for place, p in enumerate(sides) if p["id"] in supported]
     faced = len({p["stance"] for p in sides} - {"other"}) == 2
     if not mine:
-        return len(sides) + 2, f"only against {'another way' if faced else 'an answer'}"
+        return len(sides) + 2, f"against {'another way' if faced else 'an answer'} and for none"
     if faced:
         facing = {p["stance"] for _, p in mine} - {"other"}
         polar = any(p["name"] in ANSWERS["polar"] for p in sides) or asks_yes_or_no(state["framing"]["question"])

@@ -219,8 +219,8 @@ def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
 
 
 def _owner(source: Citation) -> str:
-    name = source.publisher or source.title or ", ".join(filter(None, file_and_name(source, source.document_id)))
-    return shortened(", ".join(filter(None, (source.speaker, name))))
+    name = source.title or ", ".join(filter(None, file_and_name(source, source.document_id)))
+    return shortened(f"{source.speaker}, in {name}" if source.speaker else source.publisher or name)
 
 
 def queries_tried(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:

@@ -7,15 +7,7 @@ from functools import partial
 
 from agent.evidence.cases import quotations
 from agent.options import EXAMPLE
-from agent.providers.from_settings import (
-    STAGES,
-    build_chat_models,
-    build_encoder,
-    build_judge,
-    build_search,
-    build_web,
-    uses_chat,
-)
+from agent.providers import from_settings
 from agent.providers.inference import Models
 from agent.runs.bootstrap import build_own_judge
 from agent.samples import sample_question_for
@@ -41,12 +33,15 @@ from tools.store.store import SAMPLES, Store
 
 def build_providers(settings: Settings, store: Store) -> Providers:
     """Returns the providers. Raises SettingsError, ModelError for a provider that cannot be used."""
-    chats = build_chat_models(settings) if uses_chat(settings) else {}
+    chats = from_settings.build_chat_models(settings) if from_settings.uses_chat(settings) else {}
     models = _models(settings, store, chats.get("write"))
     judging = models.remote_judge.chat if models.remote_judge else None
     for chat in filter(None, {*chats.values(), judging}):
         chat.load()  # otherwise the first call blocks the event loop
-    web, search = build_web(settings, store, models), build_search(settings, store, models.retrieval_encoder)
+    web, search = (
+        from_settings.build_web(settings, store, models),
+        from_settings.build_search(settings, store, models.retrieval_encoder),
+    )
     served = {} if chats else dict.fromkeys(("frame", "expand", "requery", "write"), EMBEDDED)
     indexed_by = EMBEDDED if models.retrieval_encoder is models.encoder else models.retrieval_encoder.name
     connected = (*set(chats.values()), models.remote_judge, web and web.fetcher)
@@ -72,7 +67,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
 def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, required: bool) -> Providers:
     """Returns the providers with chat models; embedded providers replace models that fail, unless the user requires the
     models."""
-    planner, queries, write = (chats[stage] for stage in STAGES)
+    planner, queries, write = (chats[stage] for stage in from_settings.STAGES)
 
     def falling_back(stage: str, model: ChatModel) -> ModelFallback:
         return ModelFallback(stage, model, stands_in=not required)
@@ -113,9 +108,9 @@ def _models(settings: Settings, store: Store, writer: ChatModel | None) -> Model
         encoder,
         build_own_judge(settings),
         VectorCache(settings.cache_dir / "cache.db"),
-        remote_judge=build_judge(settings),
+        remote_judge=from_settings.build_judge(settings),
         judge_required=settings.judge in ("batch", "chat", "score"),
-        other_encoder=build_encoder(settings, encoder),
+        other_encoder=from_settings.build_encoder(settings, encoder),
         store=store,
         checker=ClaimChecker(writer) if writer else None,
     )

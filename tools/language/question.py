@@ -139,7 +139,8 @@ def _options_of_clause(parts: list[str]) -> tuple[str, ...]:
         whole = head.partition(" ")[2]
         rest = _PRONOUN.sub("", whole)
         short = rest if len(rest.split()) <= _LONGEST_OPTION // 2 else ""
-        names[0] = (short if _REFERS.search(last) and rest != whole else "") or _matching_end(head, last) or short
+        named = (short if _REFERS.search(last) and rest != whole else "") or _action(head, last)
+        names[0] = named or _matching_end(head, last) or short
         if objects := _words_after_subject_and_verb(names[0]):  # 'Should the street get slabs or sawn setts?'
             names[0] = objects
         elif names[0] == whole:  # both are the subject: 'Should men or women pay?'
@@ -149,6 +150,14 @@ def _options_of_clause(parts: list[str]) -> tuple[str, ...]:
     elif len(head.split()) <= _SHORT and not PREPOSITIONS & set(head.lower().split()):
         names[-1] = _words_before(last, lambda _, word: word.lower() in PREPOSITIONS)  # 'Tea or coffee in the morning'
     return _distinct_options(names) if names[0] else ()
+
+
+def _action(head: str, last: str) -> str:
+    """Returns 'cap the number of ships' for 'Should the town cap the number of ships' before 'charge a fee': the words
+    from the verb on, if a determiner follows the first word of both."""
+    words, others = head.split(), last.split()
+    verbs = (i for i in range(2, len(words) - 1) if pos_tag(words[i + 1]) == "DT" and pos_tag(words[i]) != "IN")
+    return " ".join(words[next(verbs, len(words)) :]) if len(others) > 2 and pos_tag(others[1]) == "DT" else ""
 
 
 def _words_after_subject_and_verb(words: str) -> str:

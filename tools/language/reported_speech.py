@@ -4,11 +4,12 @@ are in `conventions.toml`."""
 import re
 from collections.abc import Sequence
 
-from tools.language.lexicon import is_name
+from tools.language.lexicon import is_name, pos_tag
 from tools.language.person_names import fullest_form, is_person, is_surely_person, pattern, without_leading_words
 from tools.language.sentences import SENTENCE_GAP
 from tools.passages import PROBABLY, Passage
 
+_RELATIVE = re.compile(r"(\w+) (?:that|which|whom) $")
 UNNAMED = "somebody quoted"
 """The speaker of a quotation that the passage attributes to nobody. This is not the document's author."""
 INTERVIEWER = "Interviewer"
@@ -51,6 +52,8 @@ def speaker_in_clause(clause: str, verbs: str = "VERB") -> str:
         if before.endswith(",") and (said_by := pattern("SAID_BY").match(clause, verb.start())):
             return said_by["who"]
         who = _subject_at_end(pattern("ADVERBS").sub("", before))
+        if who and (relative := _RELATIVE.search(before[: before.rfind(who)])) and pos_tag(relative[1])[:2] == "NN":
+            continue  # 'the crew that the Trust promises'
         first = pattern("SUBJECT_OF_TWO").match(clause) if before.endswith((" and", " but")) else None
         if first and is_person(first["who"]):  # 'Una Roe agreed but added'
             return first["who"]
