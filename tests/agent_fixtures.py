@@ -26,7 +26,7 @@ QUESTION = "Should towns build bridges?"
 def instant_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder in which the instant providers' collection is stored and indexed."""
     settings = Settings(data_dir=tmp_path_factory.mktemp("instant"))
-    database = Database(settings.database_path)
+    database = Database(settings.database)
     instant_providers(settings, Store(database)).search.close()
     database.close()
     return settings.data_dir

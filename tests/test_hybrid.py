@@ -120,7 +120,7 @@ def test_threads_search_while_one_ingests(house: House) -> None:
     threads = [threading.Thread(target=look) for _ in range(4)]
     for thread in threads:
         thread.start()
-    other = House(house.database.path.parent)
+    other = House(house.folder)
     for i in range(10):
         other.ingester.ingest([SourceDocument(f"n{i}", f"Moth number {i}.")], "c")
     for thread in threads:

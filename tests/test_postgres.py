@@ -42,7 +42,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for line in child.stderr:
         if "ready to accept connections" in line:
             break
-    yield f"postgresql://test@/postgres?host={folder}"
+    yield f"postgresql+psycopg://test@/postgres?host={folder}"
     child.terminate()
     child.communicate(timeout=30)
     shutil.rmtree(folder)
@@ -55,12 +55,12 @@ async def test_a_run_keeps_its_checkpoints_in_postgres(postgres: str, tmp_path: 
     from agent.runs.service import Runs
     from agent.settings import Settings
 
-    settings = Settings(data_dir=tmp_path, checkpoint_url=postgres)
+    settings = Settings(data_dir=tmp_path, database_url=postgres)
     async with Runs(settings, instant_providers) as runs:
         answer = await runs.answer(await runs.start("Should the town build a bridge?"))
     assert answer.outcome == "answered"
     assert not settings.checkpoint_path.exists()
-    async with await psycopg.AsyncConnection.connect(postgres) as connection:
+    async with await psycopg.AsyncConnection.connect(postgres.replace("+psycopg", "")) as connection:
         cursor = await connection.execute("SELECT COUNT(*) FROM checkpoints WHERE thread_id = %s", (answer.run_id,))
         row = await cursor.fetchone()
     assert row is not None
@@ -75,8 +75,8 @@ async def test_what_is_no_address_is_refused_without_showing_it(tmp_path: Path) 
     from agent.settings import Settings
     from tools.errors import SettingsError
 
-    settings = Settings(data_dir=tmp_path, checkpoint_url="postgresql://me:hid den@127.0.0.1/none")
-    with pytest.raises(SettingsError, match="STEELMAN_CHECKPOINT_URL") as caught:
+    settings = Settings(data_dir=tmp_path, database_url="postgresql+psycopg://me:hid den@127.0.0.1/none")
+    with pytest.raises(SettingsError, match="STEELMAN_DATABASE_URL") as caught:
         async with Runs(settings, instant_providers):
             pass
     assert "hid" not in str(caught.value)

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from textwrap import shorten
 from typing import NamedTuple
 
+from sqlalchemy import delete, func, insert, select
+
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -32,6 +34,7 @@ from agent.limits import ENOUGH_PASSAGES, ENOUGH_SOURCES
 from tools.errors import InputError
 from tools.language.lexicon import count
 from tools.store.database import Database
+from tools.store.schema import corrections, runs
 
 ALSO, OFF_QUESTION = "also", "off"
 """Targets other than sides. `ALSO`: the claim has no side. `OFF_QUESTION`: the claim leaves the answer."""
@@ -85,29 +88,31 @@ class Corrections:
             raise InputError(f"'{to}' is no side of this answer. There are: {', '.join(there)}.")
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         now = {key: ClaimPlace(moves[key]) if key in moves else place for key, place in places.items()}
-        rows = [(run_id, key, to, person, at) for key, place in now.items() if place != ClaimPlace(to)]
-        with self._db.write() as db:
-            db.executemany("INSERT INTO corrections VALUES (NULL, ?, ?, ?, ?, ?)", rows)
+        row = {"run_id": run_id, "target": to, "person": person, "at": at}
+        if rows := [row | {"claim": key} for key, place in now.items() if place != ClaimPlace(to)]:
+            with self._db.write() as db:
+                db.execute(insert(corrections), rows)
 
     def undo(self, run_id: str) -> None:
-        last = "SELECT MAX(id) FROM corrections WHERE run_id = ?"
+        last = select(func.max(corrections.c.id)).where(corrections.c.run_id == run_id).scalar_subquery()
         with self._db.write() as db:
-            db.execute(f"DELETE FROM corrections WHERE id = ({last})", (run_id,))
+            db.execute(delete(corrections).where(corrections.c.id == last))
 
     def moves(self, run_id: str) -> dict[str, str]:
         """Maps each claim key to its last target."""
-        rows = self._db.rows("SELECT claim, target FROM corrections WHERE run_id = ? ORDER BY id", (run_id,))
-        return {row["claim"]: row["target"] for row in rows}
+        rows = self._db.rows(select(corrections).where(corrections.c.run_id == run_id).order_by(corrections.c.id))
+        return {row.claim: row.target for row in rows}
 
     def runs(self) -> list[str]:
-        return [row["run_id"] for row in self._db.rows("SELECT DISTINCT run_id FROM corrections ORDER BY run_id")]
+        run = corrections.c.run_id
+        return [row.run_id for row in self._db.rows(select(run).distinct().order_by(run))]
 
     def original(self, run_id: str) -> Answer:
         """Returns the stored answer. Raises InputError if there is none."""
-        rows = self._db.rows("SELECT answer FROM runs WHERE id = ? AND answer IS NOT NULL", (run_id,))
+        rows = self._db.rows(select(runs.c.answer).where(runs.c.id == run_id, runs.c.answer.is_not(None)))
         if not rows:
             raise InputError("this run has no answer that could be corrected.")
-        return Answer.model_validate_json(rows[0]["answer"])
+        return Answer.model_validate_json(rows[0].answer)
 
 
 def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
