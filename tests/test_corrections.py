@@ -40,6 +40,8 @@ from tools.store.database import Database
 from tools.store.schema import SCHEMA_VERSION
 from tools.store.schema import corrections as corrections_table
 
+pytestmark = pytest.mark.both_stores
+
 MILK = TEXTS[12]
 
 
@@ -276,7 +278,7 @@ def test_the_stored_answer_is_read_in_one_place() -> None:
         file.relative_to(ROOT).as_posix()
         for package in ("agent", "api", "ui", "evals")
         for file in (ROOT / package).rglob("*.py")
-        if re.search(r"SELECT[^\"]*\banswer\b[^\"]* FROM runs", file.read_text())
+        if re.search(r"select\([^)]*runs\.c\.answer\b", file.read_text())
     ]
     assert reading == ["agent/answer/corrections.py"]
 

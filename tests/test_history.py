@@ -19,6 +19,8 @@ from tools.errors import RunBusyError, StoreError, UnknownRunError
 from tools.store.database import Database
 from tools.store.schema import events, runs
 
+pytestmark = pytest.mark.both_stores
+
 
 @pytest.fixture
 def store(settings: Settings) -> Iterator[RunStore]:

@@ -11,6 +11,8 @@ from toys import House, ToyEncoder
 from tools.errors import EncoderMismatchError
 from tools.passages import SourceDocument
 
+pytestmark = pytest.mark.both_stores
+
 BEES = "Bees dance to tell the others where the flowers are."
 ANTS = "Ants march in long lines along the scent of food."
 OWLS = "Owls wait without a sound until the mouse moves."

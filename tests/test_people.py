@@ -19,6 +19,8 @@ from tools.store.database import Database
 from tools.store.store import SAMPLES, Store
 from ui.service import PageService
 
+pytestmark = pytest.mark.both_stores
+
 ANN, BOB = "https://id.example.org ann", "https://id.example.org bob"
 
 
@@ -100,6 +102,7 @@ def test_collections_of_people_are_there_for_them_alone(database: Database) -> N
         assert "There are: mine, samples." in str(refused.value)
 
 
+@pytest.mark.file_only
 def test_the_api_knows_nothing_of_people(settings: Settings) -> None:
     with contextlib.closing(Database(settings.database)) as database:
         add(database, "a" * 12, "a" * 12, ANN)

@@ -25,6 +25,8 @@ from evals.__main__ import main
 from tools.store import schema
 from tools.store.database import Database
 
+pytestmark = pytest.mark.both_stores
+
 
 @pytest.fixture
 def ballots(settings: Settings) -> Ballots:

@@ -32,6 +32,8 @@ from tools.errors import (
 from tools.store import schema
 from tools.store.database import Database
 
+pytestmark = pytest.mark.both_stores
+
 
 async def followed(runs: Runs, run_id: str, after: int = 0) -> list[RunEvent]:
     return [e async for e in runs.events(run_id, after)]
@@ -218,6 +220,7 @@ async def eventually(condition: Callable[[], object]) -> None:
     raise AssertionError("it did not come about")
 
 
+@pytest.mark.file_only
 @pytest.mark.slow
 async def test_a_killed_run_goes_on_without_repeating(
     settings: Settings, spawn: Spawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -248,6 +251,7 @@ async def test_a_killed_run_goes_on_without_repeating(
     assert [e.number for e in events] == list(range(1, len(events) + 1))
 
 
+@pytest.mark.file_only
 @pytest.mark.slow
 async def test_a_run_is_cancelled_from_another_process(settings: Settings, spawn: Spawn, tmp_path: Path) -> None:
     process, run_id = worker(spawn, tmp_path / "queries", "should not")

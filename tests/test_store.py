@@ -11,6 +11,8 @@ from tools.passages import PassageText, SourceDocument
 from tools.store.schema import documents, passages, vectors
 from tools.store.store import PreparedDocument
 
+pytestmark = pytest.mark.both_stores
+
 TABLES = (documents, passages, vectors)
 
 

@@ -15,6 +15,8 @@ from tools.store.run_passages import WebPage
 from tools.store.schema import web_documents
 from tools.store.store import Store
 
+pytestmark = pytest.mark.both_stores
+
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:

@@ -4,6 +4,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -31,6 +32,7 @@ _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _TURN = 0x5EE1  # the Postgres lock of transactions that take turns
 _CONNECT_SECONDS = 10
+_NOT_ALLOWED = "42501"  # as users of Postgres 15 may not make tables before they are granted the schema
 
 
 class Database:
@@ -46,6 +48,7 @@ class Database:
         self._local = threading.local()
         with database_errors(place):
             self._engine = _file_engine(place) if isinstance(place, Path) else _server_engine(place)
+            weakref.finalize(self, self._engine.dispose)
             try:
                 self._check_schema()
             except BaseException:
@@ -157,7 +160,7 @@ def _prepare_file(connection: Any, _: object) -> None:
 def _server_engine(address: str) -> Engine:
     try:
         url = make_url(address)
-        options = {"connect_timeout": _CONNECT_SECONDS, "client_encoding": "utf8"} | url.query
+        options = {"connect_timeout": _CONNECT_SECONDS, "client_encoding": "utf8", **url.query}
         options["options"] = f"{url.query.get('options', '')} -c lock_timeout={BUSY_SECONDS}s"
         return create_engine(url, connect_args=options, pool_pre_ping=True, pool_use_lifo=True, hide_parameters=True)
     except (sql.ArgumentError, ValueError) as exc:  # its text may hold the password
@@ -173,16 +176,20 @@ def database_errors(place: Path | str) -> Iterator[None]:
     try:
         with disk_errors(path):
             yield
-    except (sql.ProgrammingError, sql.DataError, sqlite3.ProgrammingError):
-        raise  # a bug in the calling code
-    except sql.DatabaseError as exc:
-        if isinstance(exc.orig, sqlite3.DatabaseError):
-            raise _store_error(exc.orig, path) from exc
-        raise server_error(exc.orig) from exc
+    except (sql.DBAPIError, sqlite3.DatabaseError) as exc:
+        cause = exc.orig if isinstance(exc, sql.DBAPIError) else exc
+        if isinstance(cause, sqlite3.ProgrammingError):
+            raise  # a bug in the calling code
+        if isinstance(cause, sqlite3.DatabaseError):
+            raise _store_error(cause, path) from exc
+        if isinstance(exc, sql.ProgrammingError) and exc.statement is None:
+            raise address_error() from exc
+        state = getattr(cause, "sqlstate", None) or ""
+        if isinstance(exc, sql.ProgrammingError | sql.DataError) and state != _NOT_ALLOWED:
+            raise
+        raise server_error(cause) from exc
     except sql.TimeoutError as exc:
         raise StoreBusyError("all connections to the database are in use. Try again.") from exc
-    except sqlite3.DatabaseError as exc:
-        raise _store_error(exc, path) from exc
 
 
 def to_wal(connection: sqlite3.Connection) -> None:
