@@ -25,7 +25,7 @@ REACHED = 124
 """Modules that `ask` may reach; it goes down."""
 HEAVY = (
     "torch chromadb onnxruntime onnx langgraph scipy sklearn textblob trafilatura docx pypdf pypdfium2 rich "
-    "numpy pydantic tokenizers"
+    "numpy pydantic sqlalchemy alembic tokenizers"
 ).split()
 
 
