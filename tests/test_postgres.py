@@ -20,6 +20,7 @@ from tools.passages import PassageText, SourceDocument
 from tools.store import schema
 from tools.store.database import Database
 from tools.store.index import ALL_PASSAGES
+from tools.store.run_passages import WebPage
 from tools.store.store import PreparedDocument, Store
 
 psycopg = pytest.importorskip("psycopg")
@@ -162,6 +163,17 @@ def test_the_last_ids_never_go_back(database: Database) -> None:
     store.delete_collection("c")
     assert store.changes.size() == (0, 4, 3)
     assert store.changes.removals(2, 9) == [(3, number, ALL_PASSAGES)]
+
+
+def test_names_and_addresses_may_be_long(database: Database) -> None:
+    store, long = Store(database), "".join(chr(0x4E00 + n * 7 % 20000) for n in range(4000))
+    number = store.ensure_collection("c", "toy")
+    source = SourceDocument(long, "text", origin=long)
+    for _ in range(2):
+        store.put(number, [PreparedDocument(source, (PassageText("Text."),), np.ones((1, 4), np.float32))])
+    assert [row.external_id for row in store.documents("c")] == [long]
+    store.web.put("r", [WebPage(source, (PassageText("Text."),), np.ones((1, 4), np.float32))])
+    assert store.passages([-1])[-1].document_id == long
 
 
 def test_text_may_contain_a_nul(database: Database) -> None:

@@ -3,6 +3,7 @@
 After a change, add a revision to `tools/store/migrations/versions` and raise `REVISION`.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import (
@@ -60,6 +61,13 @@ def _id() -> Column[int]:
     return Column("id", _Number, primary_key=True)
 
 
+def _postgres_indexes(name: str, text: str, number: str) -> Iterator[Index]:
+    """Replaces an index over a long text: Postgres has at most 2,700 bytes in other indexes than hashes. Writers that
+    take turns keep the texts unique."""
+    yield Index(name, text, postgresql_using="hash").ddl_if(dialect="postgresql")
+    yield Index(f"{name}_of", number).ddl_if(dialect="postgresql")
+
+
 metadata = MetaData()
 meta = Table("meta", metadata, Column("key", _Words(), primary_key=True), *_texts("value"))
 # person, here and below: the logged-in person who made it. Empty: everybody may see it.
@@ -81,8 +89,9 @@ documents = Table(
     # provenance: the places of date and author. readers: READERS_VERSION at ingest.
     *_texts("author provenance"),
     *_numbers("readers"),
-    UniqueConstraint("collection_id", "external_id"),
-    Index("documents_by_origin", "collection_id", "origin"),
+    UniqueConstraint("collection_id", "external_id").ddl_if(dialect="sqlite"),
+    Index("documents_by_origin", "collection_id", "origin").ddl_if(dialect="sqlite"),
+    *_postgres_indexes("documents_by_identity", "external_id", "collection_id"),
 )
 # AUTOINCREMENT never hands out an id twice, so a stale index entry finds nothing instead of another passage.
 passages = Table(
@@ -160,7 +169,8 @@ web_documents = Table(
     metadata,
     _id(),
     *_texts("run_id url original title publisher kind date text language owner author"),
-    UniqueConstraint("run_id", "url"),
+    UniqueConstraint("run_id", "url").ddl_if(dialect="sqlite"),
+    *_postgres_indexes("web_documents_by_url", "url", "run_id"),
 )
 web_passages = Table(
     "web_passages",
