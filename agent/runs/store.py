@@ -8,20 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Update,
-    and_,
-    delete,
-    func,
-    insert,
-    null,
-    or_,
-    select,
-    true,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Update, delete, func, insert, null, select, true, update
 
 from agent.answer.corrections import Corrections, apply_corrections
 from agent.answer.model import Answer
@@ -52,11 +39,11 @@ def visible_runs(person: str | None) -> ColumnElement[bool]:
     if person is None:
         return true()
     of_keys = select(api_runs.c.run_id).where(api_runs.c.key_id != "")
-    return or_(runs.c.person == person, and_(runs.c.person == "", runs.c.id.not_in(of_keys)))
+    return (runs.c.person == person) | (runs.c.person == "") & runs.c.id.not_in(of_keys)
 
 
 def _owned(run_id: str, owner: str) -> ColumnElement[bool]:
-    return and_(runs.c.id == run_id, runs.c.owner == owner, runs.c.status == "running")
+    return (runs.c.id == run_id) & (runs.c.owner == owner) & (runs.c.status == "running")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import BigInteger, Connection, Select, cast, column, delete, func, insert, select, table
+from sqlalchemy import BigInteger, Connection, ScalarSelect, cast, column, delete, func, insert, select, table
 
 from tools.disk import disk_errors, full_error
 from tools.errors import IndexDamagedError, SteelmanError, StoreError
@@ -182,16 +182,14 @@ class ChangeLog:
     def size(self) -> tuple[int, int, int]:
         """The number of passages, the last passage id and the last removal, in one query."""
         with self._db.read() as db:
-            last = [_last_id(db, name).scalar_subquery() for name in (passages.name, removals.name)]
             count = select(func.count()).select_from(passages).scalar_subquery()
-            found = db.execute(select(count, *last)).one()
+            found = db.execute(select(count, *_last_ids(db))).one()
         return found[0], found[1] or 0, found[2] or 0
 
     def last(self) -> tuple[int, int]:
         """The last passage id and the last removal ever."""
         with self._db.read() as db:
-            last = [_last_id(db, name).scalar_subquery() for name in (passages.name, removals.name)]
-            passage, removal = db.execute(select(*last)).one()
+            passage, removal = db.execute(select(*_last_ids(db))).one()
         return passage or 0, removal or 0
 
     def removals(self, after: int, limit: int) -> list[tuple[int, int, int]]:
@@ -218,11 +216,14 @@ class ChangeLog:
             db.execute(delete(removals).where(removals.c.number <= applied))
 
 
-def _last_id(db: Connection, name: str) -> Select[int]:
-    """Selects the last id that was given in a table."""
+def _last_ids(db: Connection) -> list[ScalarSelect[int]]:
+    """Selects the last ids that were given to passages and removals."""
     if db.dialect.name == "sqlite":
-        return select(cast(_IDS.c.seq, BigInteger)).where(_IDS.c.name == name)
-    return select(cast(meta.c.value, BigInteger)).where(meta.c.key == f"last of {name}")
+        last = [select(_IDS.c.seq).where(_IDS.c.name == table.name) for table in (passages, removals)]
+    else:
+        number = cast(meta.c.value, BigInteger)
+        last = [select(number).where(meta.c.key == f"last of {table.name}") for table in (passages, removals)]
+    return [each.scalar_subquery() for each in last]
 
 
 def _log_last(db: Connection, name: str, ids: Sequence[int]) -> None:

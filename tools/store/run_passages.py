@@ -7,7 +7,9 @@ verification, even if someone changes their documents.
 import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,22 +133,8 @@ class WebPassages:
         return self._db.rows_of(_ROW, _p.id, [-i for i in ids])
 
 
-def insert_passages(
-    db: Connection,
-    table: Table,
-    document: int,
-    texts: Sequence[PassageText],
-    vectors: Sequence[NDArray[np.float32]] = (),
-    places: Sequence[int] = (),
-) -> Sequence[int]:
-    """Inserts a document's passages and returns their ids. places: the positions, if not from 0."""
-    names = "text section form page last_page speaker".split()
-    rows = [
-        {"document_id": document, "position": position} | {name: getattr(passage, name) for name in names}
-        for position, passage in zip(places or range(len(texts)), texts, strict=True)
-    ]
-    for row, vector in zip(rows, vectors, strict=False):
-        row["vector"] = to_float16(vector)
+def insert_passages(db: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> Sequence[int]:
+    """Inserts passages and returns their ids in the order of the rows."""
     made = insert(table).returning(table.c.id, sort_by_parameter_order=True)
     return db.scalars(made, rows).all() if rows else []
 
@@ -161,11 +149,13 @@ def _insert(db: Connection, run_id: str, page: WebPage, originals: dict[str, str
         db.execute(insert(web_documents).values(row))
     document = db.scalars(select(_d.id).where(_d.run_id == run_id, _d.url == source.external_id)).one()
     ids = {r.text: r.id for r in db.execute(select(_p.id, _p.text).where(_p.document_id == document))}
-    new = {p.text: n for n, p in reversed([*enumerate(page.passages)]) if p.text not in ids}
-    places = sorted(new.values())
-    texts, vectors = [page.passages[n] for n in places], [page.vectors[n] for n in places]
-    made = insert_passages(db, web_passages, document, texts, vectors, places)
-    ids |= dict(zip((p.text for p in texts), made, strict=True))
+    new = {
+        p.text: {"document_id": document, "position": n, "vector": to_float16(page.vectors[n]), **asdict(p)}
+        for n, p in reversed([*enumerate(page.passages)])
+        if p.text not in ids
+    }
+    rows = sorted(new.values(), key=itemgetter("position"))
+    ids |= dict(zip((r["text"] for r in rows), insert_passages(db, web_passages, rows), strict=True))
     return [-ids[text] for text in dict.fromkeys(p.text for p in page.passages)]
 
 

@@ -4,26 +4,12 @@ import hashlib
 import unicodedata
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    and_,
-    case,
-    delete,
-    distinct,
-    func,
-    insert,
-    literal,
-    or_,
-    select,
-    true,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, literal, select, true, update
 
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, InputError, UnknownCollectionError, command
 from tools.passages import PROBABLY, Passage, PassageText, SourceDocument
@@ -116,7 +102,7 @@ class Store:
     # Collections
 
     def collections(self) -> list[CollectionInfo]:
-        c, counts = collections.c, (func.count(distinct(_d.id)), func.count(passages.c.id))
+        c, counts = collections.c, (func.count(_d.id.distinct()), func.count(passages.c.id))
         query = (
             select(c.id, c.name, c.encoder, *counts, c.person)
             .select_from(collections.outerjoin(documents).outerjoin(passages))
@@ -215,7 +201,7 @@ class Store:
             select(
                 *(_d.id.label("number"), _d.external_id, _SHOWN_ID.label("shown_id"), _d.origin, _d.language, _d.title),
                 *(_d.url, _d.publisher, _d.kind, _d.date, _d.author, _d.provenance, _d.readers),
-                *(func.count(passages.c.id).label("passages"), func.count(distinct(speakers)).label("speakers")),
+                *(func.count(passages.c.id).label("passages"), func.count(speakers.distinct()).label("speakers")),
             )
             .select_from(documents.outerjoin(passages))
             .where(_d.collection_id == collection_id)
@@ -359,9 +345,9 @@ def find_document(db: Connection, collection_id: int, name: str, number: int | N
     no other name.
     """
     name = unicodedata.normalize("NFC", name)
-    named = or_(_d.shown_id == name, and_(_d.shown_id == "", _d.external_id == name))
+    named = (_d.shown_id == name) | (_d.shown_id == "") & (_d.external_id == name)
     query = select(_d.external_id, _d.id, named.label("named")).where(
-        _d.collection_id == collection_id, or_(_d.external_id == name, _d.shown_id == name)
+        _d.collection_id == collection_id, (_d.external_id == name) | (_d.shown_id == name)
     )
     rows = [row for row in db.execute(query.order_by(_d.id)) if number in (None, row.id)]
     found = [row.external_id for row in rows if row.named] or [row.external_id for row in rows]
@@ -381,13 +367,14 @@ def insert_document(db: Connection, collection_id: int, document: PreparedDocume
         "shown_id": source.external_id if source.key else "",
     }
     number = db.scalars(insert(documents).values(values).returning(_d.id)).one()
-    ids = insert_passages(db, passages, number, document.passages)
+    rows = [{"document_id": number, "position": n, **asdict(p)} for n, p in enumerate(document.passages)]
+    ids = insert_passages(db, passages, rows)
     log_added(db, ids)
     blobs = [{"passage_id": i, "vector": to_float16(v)} for i, v in zip(ids, document.vectors, strict=True)]
     if blobs:
         db.execute(insert(vectors), blobs)
     if blobs and document.sentences:
-        rows = zip(ids, document.sentences, strict=True)
-        own = [{"passage_id": i, "sentences": len(v), "vectors": to_float16(v)} for i, v in rows]
-        db.execute(insert(sentence_vectors), own)
+        own = zip(ids, document.sentences, strict=True)
+        counted = [{"passage_id": i, "sentences": len(v), "vectors": to_float16(v)} for i, v in own]
+        db.execute(insert(sentence_vectors), counted)
     return len(ids)

@@ -26,16 +26,24 @@ def revision_of(db: Connection) -> str | None:
 def upgrade(db: Connection, place: Path | str) -> None:
     """Brings the database to `REVISION` inside the caller's transaction, which holds the write lock. An SQLite file is
     copied first. Raises StoreError for tables of another version."""
-    if (found := revision_of(db)) == REVISION:  # another process was first
+    is_file = isinstance(place, Path)
+    found, tables = revision_of(db), set(inspect(db).get_table_names())
+    version = db.exec_driver_sql("PRAGMA user_version").scalar_one() if is_file else 0
+    if found == REVISION:  # another process was first
         return
-    if found is None and _is_new(db):
+    if found is None and not version and not (tables if is_file else tables & metadata.tables.keys()):
         metadata.create_all(db)
         alembic_version.create(db)
         db.execute(insert(alembic_version).values(version_num=REVISION))
-        _set_version(db)
-        return
-    if found is None and (version := _version(db)) not in _BEFORE_REVISIONS:
-        raise _other_version(f"schema {version}, this one reads {SCHEMA_VERSION}", place)
+        if is_file:  # versions of Steelman without revisions can open it
+            db.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    elif found is None and version not in _BEFORE_REVISIONS:
+        raise _unknown_tables(version, place)
+    else:
+        _migrate(db, place, found)
+
+
+def _migrate(db: Connection, place: Path | str, found: str | None) -> None:
     # Alembic's import takes a while, and nearly no start needs it.
     from alembic import command
     from alembic.config import Config
@@ -55,32 +63,13 @@ def upgrade(db: Connection, place: Path | str) -> None:
         _LOG.warning("%s was upgraded to revision %s. It is kept as it was in %s.", place, REVISION, copy)
 
 
-def _is_new(db: Connection) -> bool:
-    tables = set(inspect(db).get_table_names())
-    if db.dialect.name == "sqlite":
-        return not tables and not _version(db)
-    return not tables & metadata.tables.keys()  # LangGraph's tables may be there
-
-
-def _version(db: Connection) -> int:
-    """SQLite's `user_version`; 0 on Postgres, where Steelman always had revisions."""
-    return int(db.exec_driver_sql("PRAGMA user_version").scalar_one()) if db.dialect.name == "sqlite" else 0
-
-
-def _set_version(db: Connection) -> None:
-    """Lets versions of Steelman without revisions open a new file."""
-    if db.dialect.name == "sqlite":
-        db.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def _other_version(what: str, place: Path | str) -> StoreError:
+def _unknown_tables(version: int, place: Path | str) -> StoreError:
     if isinstance(place, str):
         return StoreError(
-            "the database of STEELMAN_DATABASE_URL has tables of another program. Make a new database, and name it in "
-            "the address."
+            "the database of STEELMAN_DATABASE_URL has tables of another program. Name an empty database instead."
         )
     return StoreError(
-        f"{place} was written by another version of Steelman ({what}).",
+        f"{place} was written by another version of Steelman (schema {version}, this one reads {SCHEMA_VERSION}).",
         hint=f"Keep it by moving {place.parent} away, or set STEELMAN_DATA_DIR to a new folder; then ingest your "
         "documents again.",
     )
