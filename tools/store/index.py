@@ -189,8 +189,8 @@ class ChangeLog:
     def last(self) -> tuple[int, int]:
         """The last passage id and the last removal ever."""
         with self._db.read() as db:
-            passage, removal = db.execute(select(*_last_ids(db))).one()
-        return passage or 0, removal or 0
+            found = db.execute(select(*_last_ids(db))).one()
+        return found[0] or 0, found[1] or 0
 
     def removals(self, after: int, limit: int) -> list[tuple[int, int, int]]:
         """Up to `limit` removals with numbers above `after` that an index still needs, as (number, collection id,
