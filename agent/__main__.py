@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import gc
 import importlib
 import io
 import logging
@@ -207,6 +208,7 @@ def _run(arguments: list[str] | None) -> int:
     args = build_parser().parse_args(arguments)
     module = args.command if args.command in ("ask", "batch", "ingest") else "housekeeping"
     module = "ask" if args.command == "chat" else module
+    gc.set_threshold(20_000)  # imports leave no garbage, and the usual 700 would look for it hundreds of times
     return int(getattr(importlib.import_module(f"agent.commands.{module}"), args.command)(args))
 
 

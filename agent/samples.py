@@ -111,8 +111,8 @@ def index_samples(store: Store, search: HybridSearch) -> None:
     Ingester(store, search, SampleEncoder(search.encoder)).ingest(documents, SAMPLES)
     kept = {d.external_id for d in documents}
     for row in store.documents(SAMPLES):
-        if row["external_id"] not in kept:
-            store.delete_document(SAMPLES, row["external_id"])
+        if row.external_id not in kept:
+            store.delete_document(SAMPLES, row.external_id)
     store.set_note(_SIGNATURE, signature)
 
 

@@ -100,6 +100,18 @@ def checked_ollama_address(value: str) -> str:
     return parts._replace(netloc=re.sub(r"^(0\.0\.0\.0|\[::\])?(?=:|$)", "127.0.0.1", host)).geturl().rstrip("/")
 
 
+def checked_database(value: str) -> str:
+    if value and not value.startswith("postgresql+psycopg://"):
+        raise ValueError("it begins with postgresql+psycopg://, or is empty for SQLite")
+    return value
+
+
+def moved_checkpoints(value: str) -> str:
+    if value:
+        raise ValueError("checkpoints are in the database. Set STEELMAN_DATABASE_URL instead, or unset both for SQLite")
+    return value
+
+
 def checked_rates(value: str) -> str:
     from limits import parse_many
 
@@ -160,9 +172,11 @@ class Settings(BaseSettings):
         default_factory=usual_data_folder,
         description="Where documents, indexes, runs and caches are kept.",
     )
-    checkpoint_url: str = _text(
-        "A Postgres address (postgresql://…) for the runs' checkpoints; empty keeps them in SQLite."
+    database_url: Annotated[str, AfterValidator(checked_database)] = _text(
+        "A Postgres database for documents, runs and checkpoints, as postgresql+psycopg://NAME:PASSWORD@HOST/DATABASE; "
+        "empty: SQLite files in the data folder. The indexes stay in the data folder, which all processes share."
     )
+    checkpoint_url: Annotated[str, AfterValidator(moved_checkpoints)] = ""
     deadline: float = Field(default=0.0, ge=0.0, description="Seconds that an answer may take; 0 is the usual.")
     read_seconds: float = Field(default=30.0, gt=0.0, description="Seconds of work that reading one file may take.")
     read_megabytes: int = Field(default=512, ge=256, description="Megabytes of memory that reading one file may take.")
@@ -350,6 +364,11 @@ class Settings(BaseSettings):
     def cache_dir(self) -> Path:
         return self.data_dir / "cache"
 
+    @property
+    def database(self) -> Path | str:
+        """The database's file, or its address."""
+        return self.database_url or self.database_path
+
     @cached_property
     def database_path(self) -> Path:
         return self.data_dir / "steelman.db"
@@ -413,6 +432,8 @@ def env_example() -> str:
     """Returns the text of `.env.example`."""
     lines = [_OPENING]
     for name, field in Settings.model_fields.items():
+        if not field.description:
+            continue
         if heading := _HEADINGS.get(name):
             lines += ["", f"# --- {heading}"]
         default = "~/.local/share/steelman" if name == "data_dir" else field.default

@@ -116,7 +116,7 @@ def _run(arguments: list[str] | None) -> int:
         from api.callers import Keys
         from tools.store.database import Database
 
-        with contextlib.closing(Database(load_settings().database_path)) as database:
+        with contextlib.closing(Database(load_settings().database)) as database:
             _run_keys(args, Keys(database))
         return 0
     from api.serving import serve

@@ -8,25 +8,19 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
+from sqlalchemy import insert, select, tuple_, update
 
-from agent.runs.store import COLUMNS_WITHOUT_ANSWER, RunRow, run_row, utc_now
+from agent.runs.store import RUNS_WITHOUT_ANSWER, RunRow, run_row, utc_now
 from tools.errors import InputError
-from tools.store.database import Database
+from tools.store.database import Database, upsert
+from tools.store.schema import api_keys, api_runs, runs
 
-_OF_KEY = "(:key = '' OR id IN (SELECT run_id FROM api_runs WHERE key_id = :key))"
-_LISTED = f"""
-    SELECT {COLUMNS_WITHOUT_ANSWER} FROM runs
-    WHERE {_OF_KEY} AND person = '' AND (:status IS NULL OR status = :status) AND (:thread IS NULL OR thread = :thread)
-        AND (NOT :answered OR json_extract(options, '$.writing') IS NOT 0)
-        AND (:at IS NULL OR (created_at, id) < (:at, :id))
-    ORDER BY created_at DESC, id DESC LIMIT :limit
-"""
-
-
+_UNANSWERED = '"writing": false'
+"""The option of a run without an answer, in its JSON. In a text of the JSON the quotation marks would be escaped."""
 Caller = str
 """The id of the caller's key. It is empty for a caller without a key."""
 
@@ -48,16 +42,18 @@ class CallerRuns:
     def record(self, run_id: str, key_id: str, idempotency_key: str | None) -> bool:
         """Returns False if another run of this key has the idempotency key already."""
         with self._db.write() as db:
-            query = "INSERT INTO api_runs VALUES (?, ?, ?) ON CONFLICT (key_id, idempotency_key) DO NOTHING"
-            return db.execute(query, (run_id, key_id, idempotency_key)).rowcount == 1
+            row = {"run_id": run_id, "key_id": key_id, "idempotency_key": idempotency_key}
+            return upsert(db, api_runs, [row]) == 1
 
     def started_with(self, key_id: str, idempotency_key: str) -> str | None:
         """Returns the id of the run that the caller with the API key `key_id` started under this idempotency key."""
-        query = "SELECT run_id FROM api_runs WHERE key_id = ? AND idempotency_key = ?"
-        return next((str(row["run_id"]) for row in self._db.rows(query, (key_id, idempotency_key))), None)
+        a = api_runs.c
+        rows = self._db.rows(select(a.run_id).where(a.key_id == key_id, a.idempotency_key == idempotency_key))
+        return next((str(row.run_id) for row in rows), None)
 
     def owns(self, run_id: str, key_id: str) -> bool:
-        return bool(self._db.rows("SELECT 1 FROM api_runs WHERE run_id = ? AND key_id = ?", (run_id, key_id)))
+        a = api_runs.c
+        return bool(self._db.rows(select(a.run_id).where(a.run_id == run_id, a.key_id == key_id)))
 
     def listed(
         self, key_id: str, limit: int, after: str | None, status: str | None, thread: str | None, answered: bool = False
@@ -65,16 +61,25 @@ class CallerRuns:
         """Returns a page of runs without their answers, newest first, and the cursor of the next page (time and id of
         the last row). `after`: a cursor. `answered`: only runs that write an answer."""
         made, _, last = (after or "").rpartition("Z-")
-        asked = {"key": key_id, "status": status, "thread": thread, "answered": answered}
-        place = {"limit": limit + 1, "at": f"{made}+00:00" if after else None, "id": last}
-        rows = [run_row(r) for r in self._db.rows(_LISTED, asked | place)]
+        r = runs.c
+        query = RUNS_WITHOUT_ANSWER.where(r.person == "").order_by(r.created_at.desc(), r.id.desc()).limit(limit + 1)
+        if key_id:
+            query = query.where(r.id.in_(select(api_runs.c.run_id).where(api_runs.c.key_id == key_id)))
+        query = query.where(
+            *(column == wanted for column, wanted in ((r.status, status), (r.thread, thread)) if wanted)
+        )
+        if answered:
+            query = query.where(~r.options.contains(_UNANSWERED, autoescape=True))
+        if after:
+            query = query.where(tuple_(r.created_at, r.id) < (f"{made}+00:00", last))
+        rows = [run_row(row) for row in self._db.rows(query)]
         page, more = rows[:limit], len(rows) > limit
         return page, f"{page[-1].created_at.removesuffix('+00:00')}Z-{page[-1].id}" if more else None
 
     def running(self) -> set[str]:
         """Returns the ids of the API's runs with the status `running`."""
-        query = "SELECT a.run_id FROM api_runs a JOIN runs r ON r.id = a.run_id WHERE r.status = 'running'"
-        return {str(r["run_id"]) for r in self._db.rows(query)}
+        query = select(api_runs.c.run_id).select_from(api_runs.join(runs)).where(runs.c.status == "running")
+        return {str(row.run_id) for row in self._db.rows(query)}
 
 
 _PREFIX = "sk-steelman-"
@@ -103,15 +108,16 @@ class Keys:
             raise InputError(f"a key's name has 1 to {_LONGEST_NAME} printable characters. Name its user.")
         text = _PREFIX + secrets.token_urlsafe(32)
         key = Key(secrets.token_hex(4), name, hashlib.sha256(text.encode()).digest(), utc_now(), None)
-        with self._db.write() as db:
-            if db.execute("SELECT 1 FROM api_keys WHERE name = ? AND revoked_at IS NULL", (name,)).fetchone():
+        with self._db.write(in_turn=True) as db:
+            if db.scalar(select(api_keys.c.id).where(api_keys.c.name == name, api_keys.c.revoked_at.is_(None))):
                 raise InputError(f"there is already a key '{name}'. Use another name, or revoke that key first.")
-            db.execute("INSERT INTO api_keys VALUES (?, ?, ?, ?, NULL)", (key.id, name, key.digest, key.created_at))
+            db.execute(insert(api_keys).values(asdict(key)))
         return key, text
 
     def all(self) -> list[Key]:
         """Returns all keys, including revoked keys, oldest first."""
-        return [Key(**dict(r)) for r in self._db.rows("SELECT * FROM api_keys ORDER BY created_at, rowid")]
+        k = api_keys.c
+        return [Key(*row) for row in self._db.rows(select(api_keys).order_by(k.created_at, k.id))]
 
     def caller(self, header: str) -> Caller | None:
         """Returns the caller of an Authorization header, or None without a valid key. Takes the same time for every
@@ -128,6 +134,6 @@ class Keys:
         if not found:
             raise InputError(f"there is no key '{which}'.", hint="List them: `python -m api keys list`.")
         with self._db.write() as db:
-            query = "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
-            db.execute(query, (utc_now(), found[0].id))
+            valid = update(api_keys).where(api_keys.c.id == found[0].id, api_keys.c.revoked_at.is_(None))
+            db.execute(valid.values(revoked_at=utc_now()))
         return next(k for k in self.all() if k.id == found[0].id)

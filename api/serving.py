@@ -66,7 +66,7 @@ def serve(settings: Settings) -> int:
     use_few_heaps()
     configure(settings)
     if not is_loopback(settings.api_host):
-        with contextlib.closing(Database(settings.database_path)) as database:
+        with contextlib.closing(Database(settings.database)) as database:
             if all(key.revoked_at for key in Keys(database).all()):
                 cause = f"other machines can reach the server on {settings.api_host}, and there is no valid key."
                 raise InputError(cause, hint="Make one first: `python -m api keys make NAME`.")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from instant_providers import instant_providers
+from postgres_places import stores_in
 from providers import Build, build
 
 from agent.runs.service import Runs
@@ -23,12 +24,15 @@ QUESTION = "Should towns build bridges?"
 
 
 @pytest.fixture(scope="session")
-def instant_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def instant_template(store_kind: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder in which the instant providers' collection is stored and indexed."""
     settings = Settings(data_dir=tmp_path_factory.mktemp("instant"))
-    database = Database(settings.database_path)
-    instant_providers(settings, Store(database)).search.close()
-    database.close()
+    with pytest.MonkeyPatch.context() as patch:
+        if store_kind == "postgres":
+            stores_in(request.getfixturevalue("postgres"), patch)
+        database = Database(settings.database)
+        instant_providers(settings, Store(database)).search.close()
+        database.close()
     return settings.data_dir
 
 

@@ -191,7 +191,7 @@ def library_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def store_library(folder: Path) -> None:
     settings = Settings(data_dir=folder)
-    database, encoder = Database(settings.database_path), WordEncoder()
+    database, encoder = Database(settings.database), WordEncoder()
     store = Store(database)
     search = HybridSearch(store, settings.data_dir / "index", encoder)
     Ingester(store, search, encoder).ingest(documents(), SAMPLES)

@@ -31,7 +31,7 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _HERE = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "::", "", None)
 
 Spawn = Callable[..., "subprocess.Popen[str]"]
-pytest_plugins = ["agent_fixtures", "answering_model"]  # whose fixtures all tests have
+pytest_plugins = ["agent_fixtures", "answering_model", "postgres_places"]  # whose fixtures all tests have
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,12 +8,14 @@ from typing import Any, ClassVar
 from contract_table import Bench, Outcome, Row
 from loopback import Silent, serving
 from page_app import Client, Pages, click, html, open_pages
+from sqlalchemy import select
 from written_answers import answer, stands
 
 from agent.answer.model import Note
 from agent.options import RunOptions
 from agent.runs.store import RunStore
 from agent.settings import Settings
+from tools.store import schema
 from tools.store.database import Database
 
 
@@ -82,7 +84,7 @@ def answer_page(visit: Visit, bench: Bench) -> Outcome:
     served = {"write": "/srv/models/tiny"}
     with visited(replace(visit, settings={"ssl_cert_file": FOLDER}), bench) as (pages, settings):
         pages(view="documents")
-        with closing(Database(settings.database_path)) as database:
+        with closing(Database(settings.database)) as database:
             told = answer("Is it?", stands("p1", "supports", "It is."), notes=notes, providers=served)
             runs = RunStore(database)
             runs.create("a" * 12, "a" * 12, told.question, RunOptions.of().to_dict(), "a test")
@@ -97,8 +99,8 @@ def address(visit: Visit, bench: Bench) -> Outcome:
         app = pages(**visit.query)
         app.run()
         assert not app.exception
-        with closing(Database(settings.database_path)) as database:
-            caused = sum(len(database.rows(f"SELECT * FROM {table}")) for table in ("runs", "votes", "events"))
+        with closing(Database(settings.database)) as database:
+            caused = sum(len(database.rows(select(table))) for table in (schema.runs, schema.votes, schema.events))
         return Outcome(f"{caused} rows", " ".join(field.value or "" for field in app.text_input))
 
 

@@ -16,6 +16,7 @@ from conftest import ROOT
 from model_server import ModelServer, Reply
 from providers import build
 from raw_http import problem_of
+from sqlalchemy import update
 
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
@@ -26,6 +27,7 @@ from agent.settings import Settings, load_settings
 from api.callers import CallerRuns
 from api.events import KINDS
 from api.schemas import RunDetails
+from tools.store import schema
 from tools.store.database import Database
 
 pytest_plugins = ["api_on_loopback"]
@@ -234,7 +236,7 @@ def test_a_configured_provider_that_fails_is_a_problem() -> None:
 
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
-    with closing(Database(settings.database_path)) as opened:
+    with closing(Database(settings.database)) as opened:
         yield opened
 
 
@@ -244,7 +246,8 @@ def stored(database: Database, run: int, second: int) -> str:
     runs.create(run_id, run_id, f"{QUESTION} {run}", RunOptions.of().to_dict(), "owner")
     runs.finish(run_id, "owner", "done", {}, answer="{}")
     with database.write() as db:
-        db.execute("UPDATE runs SET created_at = ? WHERE id = ?", (f"2026-11-22T05:45:{second:02}.500+00:00", run_id))
+        at = f"2026-11-22T05:45:{second:02}.500+00:00"
+        db.execute(update(schema.runs).where(schema.runs.c.id == run_id).values(created_at=at))
     return run_id
 
 
@@ -316,7 +319,7 @@ def test_a_restarted_server_continues_and_a_client_misses_and_repeats_nothing(se
 def test_a_run_that_was_killed_twice_is_left_to_its_caller(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("agent.runs.store", "api.service"):
         monkeypatch.setattr(f"{module}.STALE_SECONDS", 1.0)
-    with closing(Database(settings.database_path)) as database:
+    with closing(Database(settings.database)) as database:
         runs = RunStore(database)
         runs.create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), "a killed server")
         CallerRuns(database).record("a" * 12, "", None)

@@ -202,7 +202,7 @@ def test_a_failed_run_is_the_servers_failure_and_is_not_started_again(settings: 
             ask(llm)
         with ask(llm, stream=True) as stream, pytest.raises(openai.APIError, match="out of ideas") as cut:
             list(stream)
-    with closing(Database(settings.database_path)) as database:
+    with closing(Database(settings.database)) as database:
         assert len(RunStore(database).latest(9)) == 2, "no retry began another run"
     for failure in (wrong.value, cut.value):
         assert (failure.type, failure.code) == ("server_error", "run_failed")

@@ -29,7 +29,7 @@ def with_(settings: Settings, **changes: object) -> Settings:
 
 @pytest.fixture
 def keys(settings: Settings) -> Iterator[Keys]:
-    with contextlib.closing(Database(settings.database_path)) as database:
+    with contextlib.closing(Database(settings.database)) as database:
         yield Keys(database)
 
 
@@ -221,6 +221,6 @@ def test_keys_lock_everything_but_health_and_the_page_of_the_calls(settings: Set
 def test_keys_that_cannot_be_read_let_nobody_in(settings: Settings, keys: Keys) -> None:
     with api(settings) as address:
         with keys._db.write() as db:
-            db.execute("ALTER TABLE api_keys RENAME TO elsewhere")
+            db.exec_driver_sql("ALTER TABLE api_keys RENAME TO elsewhere")
         assert problem_of(httpx.get(f"{address}/v1/collections"), 503, "store-unusable")
         assert httpx.get(f"{address}/healthz").status_code == 200

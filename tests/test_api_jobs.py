@@ -143,7 +143,7 @@ def test_jobs_wait_their_turn_and_a_cancelled_one_keeps_what_it_stored(settings:
 
 
 def test_a_job_belongs_to_its_key(settings: Settings) -> None:
-    with contextlib.closing(Database(settings.database_path)) as database:
+    with contextlib.closing(Database(settings.database)) as database:
         own, other = (Keys(database).make(name)[1] for name in ("laptop", "desk"))
     with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
         path = begun(client, headers={**LATER, "Authorization": f"Bearer {own}"})

@@ -50,7 +50,7 @@ def test_messages_need_no_session_so_that_a_restart_loses_none(standing: Door) -
 
 async def test_a_caller_sees_its_own_answers(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("api.mcp.server._LISTED", 1)  # the later run without an answer takes no place
-    with contextlib.closing(Database(settings.database_path)) as database:
+    with contextlib.closing(Database(settings.database)) as database:
         keys = [Keys(database).make(name)[1] for name in ("mine", "other")]
     with api(settings) as address:
         for key, titles in zip(keys, ([QUESTION], []), strict=True):
@@ -156,7 +156,7 @@ def words(result: CallToolResult) -> str:
 
 def statuses(settings: Settings) -> dict[str, str]:
     with sqlite3.connect(settings.database_path) as db:
-        found = dict(db.execute("SELECT id, status FROM runs ORDER BY rowid").fetchall())
+        found = dict(db.execute("SELECT id, status FROM runs ORDER BY created_at, id").fetchall())
     db.close()
     return found
 

@@ -58,7 +58,7 @@ def figures(address: str, key: str = "") -> dict[tuple[str, ...], float]:
 
 
 def test_no_question_and_no_key_stands_in_the_logs(settings: Settings) -> None:
-    with contextlib.closing(Database(settings.database_path)) as database:
+    with contextlib.closing(Database(settings.database)) as database:
         key, text = Keys(database).make("laptop")
     with logs_of(settings, io.StringIO()) as logs, api(settings, change=add_crash) as address:
         with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {text}"}, timeout=30) as client:

@@ -14,11 +14,13 @@ import pytest
 from agent_fixtures import QUESTION
 from conftest import Spawn
 from raw_http import connected, head, wait_until
+from sqlalchemy import select
 
 from agent.runs.store import RunStore
 from agent.settings import Settings
 from api.__main__ import main
 from api.callers import Keys
+from tools.store import schema
 from tools.store.database import Database
 
 # The command line over instant providers. Arguments: seconds a search takes, seconds after which a run without a
@@ -79,7 +81,7 @@ def test_it_listens_for_other_machines_with_a_key_only(
     refused = capsys.readouterr().err
     assert refused.count("\n") == 1
     assert "`python -m api keys make NAME`" in refused
-    with contextlib.closing(Database(settings.database_path)) as database:
+    with contextlib.closing(Database(settings.database)) as database:
         keys = Keys(database)
         keys.revoke(keys.make("laptop")[0].id)
     assert main(["--host", host]) == 2  # a revoked key lets nobody in
@@ -99,7 +101,7 @@ def test_runs_go_on_when_it_is_started_again(settings: Settings, spawn: Spawn, s
         status, said = ended(process)
         assert status == (0 if sig == signal.SIGTERM else -sig)
         assert "Traceback" not in said
-    with contextlib.closing(Database(settings.database_path)) as database:
+    with contextlib.closing(Database(settings.database)) as database:
         assert RunStore(database).get(run.rpartition("/")[2]).answer is None
     with served(spawn) as (address, _):
         wait_until(lambda: httpx.get(f"{address}{run}").json()["status"] == "done", 40)
@@ -152,8 +154,9 @@ def test_it_stops_in_seconds_whatever_it_is_doing_and_nothing_is_lost(
         took = time.monotonic() - began
     assert (status, took < 10) == (0, True), took
     assert "Traceback" not in said
-    with contextlib.closing(Database(settings.database_path)) as database:
-        assert [r["owner"] for r in database.rows("SELECT owner FROM runs WHERE status = 'running'")] == [None] * 11
+    with contextlib.closing(Database(settings.database)) as database:
+        running = select(schema.runs.c.owner).where(schema.runs.c.status == "running")
+        assert [row.owner for row in database.rows(running)] == [None] * 11
     monkeypatch.setenv("HANG", "0")
     with served(spawn) as (address, _):
         wait_until(lambda: set(statuses(address, runs)) == {"done"}, 60)

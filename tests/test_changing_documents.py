@@ -30,6 +30,8 @@ from tools.passages import PassageText
 from tools.store.database import Database
 from tools.store.store import SAMPLES, PreparedDocument, Store
 
+pytestmark = pytest.mark.both_stores
+
 
 async def answered_while_documents_change(
     providers: str, change: str, question: str, folder: Path, patch: pytest.MonkeyPatch

@@ -20,6 +20,7 @@ import pytest
 from agent_fixtures import QUESTION
 from conftest import Spawn
 from providers import build
+from sqlalchemy import delete
 
 from agent.__main__ import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FOUND, OK, main
 from agent.answer.model import Answer
@@ -28,6 +29,7 @@ from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.store.database import Database
+from tools.store.schema import passages
 
 Cli = Callable[..., "tuple[int, str, str]"]
 
@@ -87,9 +89,9 @@ def test_ask_prints_the_answer_and_nothing_else_when_nobody_watches(cli: Cli) ->
 
 
 def test_ask_exits_with_three_when_nothing_was_found(cli: Cli, settings: Settings) -> None:
-    database = Database(settings.database_path)
+    database = Database(settings.database)
     with database.write() as db:
-        db.execute("DELETE FROM passages")
+        db.execute(delete(passages))
     database.close()
     status, out, _ = cli("ask", QUESTION)
     assert status == NOTHING_FOUND
@@ -281,6 +283,7 @@ def as_an_older_version_left_it(data: Path) -> None:
     """The store with the schema of before, its documents made by older readers."""
     with closing(sqlite3.connect(data / "steelman.db")) as db, db:
         db.execute("DROP TABLE corrections")
+        db.execute("DROP TABLE alembic_version")
         db.execute("PRAGMA user_version = 4")
         db.execute("UPDATE documents SET content_hash = 'older', readers = 1")
 
@@ -308,7 +311,7 @@ def test_what_an_older_version_read_is_read_again(cli: Cli, tmp_path: Path) -> N
 
 def searching(settings: Settings) -> str:
     """Waits until a run searches for its sides; returns its id."""
-    store = RunStore(Database(settings.database_path))
+    store = RunStore(Database(settings.database))
     for _ in range(400):
         for row in store.latest(1):
             if any(e.kind == "searching" for e in store.events(row.id, 0)):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Suite
 from hostile import HOSTILE
+from sqlalchemy import select
 from test_judge_training import write_judge_data
 from toll_run import CLAIMS, TEXTS, toll_answer, toll_run
 from written_answers import stands
@@ -36,7 +37,11 @@ from agent.state import Claim
 from evals.__main__ import main
 from evals.suites.corrections import statement_of
 from evals.training.data import load_corpus, rows_of
-from tools.store.database import SCHEMA_VERSION, Database
+from tools.store.database import Database
+from tools.store.schema import SCHEMA_VERSION
+from tools.store.schema import corrections as corrections_table
+
+pytestmark = pytest.mark.both_stores
 
 MILK = TEXTS[12]
 
@@ -198,10 +203,12 @@ def test_without_a_change_the_answer_is_the_same() -> None:
 
 # The table
 
+_STORED = select(corrections_table).order_by(corrections_table.c.id)
+
 
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
-    with contextlib.closing(Database(settings.database_path)) as opened:
+    with contextlib.closing(Database(settings.database)) as opened:
         yield opened
 
 
@@ -223,9 +230,9 @@ def test_corrections_are_kept_beside_the_answer_and_the_last_is_taken_back(datab
     stored = read(database)
     corrections.add(run, "p1", "ann", text=MILK)
     corrections.add(run, OFF_QUESTION, "ann", text=TEXTS[3])
-    rows = [tuple(r) for r in database.rows("SELECT run_id, target, person FROM corrections ORDER BY id")]
+    rows = [(r.run_id, r.target, r.person) for r in database.rows(_STORED)]
     assert rows == [(run, "p1", "ann"), (run, OFF_QUESTION, "ann")]
-    with contextlib.closing(Database(database.path)) as another:
+    with contextlib.closing(Database(database.place)) as another:
         assert texts(read(another), "p1")[-1] == MILK
         assert noted(read(another)) == ["A reader changed 2 quotations."]
         assert RunStore(another).thread_answers(run) == [read(another)]
@@ -241,7 +248,7 @@ def test_a_second_click_changes_nothing_and_the_way_back_counts_as_none(database
     corrections = store(database, quoting())
     for to in ("p1", "p1", ALSO, "p2", "p2"):
         corrections.add(run, to, text=MILK)
-    assert len(database.rows("SELECT id FROM corrections")) == 3
+    assert len(database.rows(_STORED)) == 3
     assert noted(read(database)) == []
     RunStore(database).delete(run)
     assert corrections.runs() == []
@@ -278,11 +285,13 @@ def test_a_store_of_the_version_before_opens(tmp_path: Path) -> None:
         store(database, quoting())
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TABLE corrections")
+        db.execute("DROP TABLE alembic_version")
         db.execute("PRAGMA user_version = 4")
     with contextlib.closing(Database(path)) as database:
         Corrections(database).add("a" * 12, "p1", text=MILK)
         assert texts(read(database), "p1")[-1] == MILK
-        assert database.rows("PRAGMA user_version")[0][0] == SCHEMA_VERSION
+        with database.read() as connection:
+            assert connection.exec_driver_sql("PRAGMA user_version").scalar() == SCHEMA_VERSION
 
 
 def test_the_stored_answer_is_read_in_one_place() -> None:
@@ -291,7 +300,7 @@ def test_the_stored_answer_is_read_in_one_place() -> None:
         file.relative_to(ROOT).as_posix()
         for package in ("agent", "api", "ui", "evals")
         for file in (ROOT / package).rglob("*.py")
-        if re.search(r"SELECT[^\"]*\banswer\b[^\"]* FROM runs", file.read_text())
+        if re.search(r"select\([^)]*runs\.c\.answer\b", file.read_text())
     ]
     assert reading == ["agent/answer/corrections.py"]
 

@@ -6,10 +6,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from sqlalchemy import insert, select
 
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError
 from tools.limits import BUSY_SECONDS
-from tools.store.database import SCHEMA_VERSION, Database
+from tools.store.database import Database
+from tools.store.schema import SCHEMA_VERSION, meta
 
 
 def version(path: Path) -> int:
@@ -32,6 +34,7 @@ def test_another_schema(tmp_path: Path, other: int) -> None:
     path = tmp_path / "steelman.db"
     Database(path).close()
     with sqlite3.connect(path) as db:
+        db.execute("DROP TABLE alembic_version")
         db.execute(f"PRAGMA user_version = {other}")
     db.close()
     with pytest.raises(StoreError, match=f"schema {other}, this one reads {SCHEMA_VERSION}") as caught:
@@ -47,7 +50,7 @@ def test_a_writer_that_does_not_let_go(tmp_path: Path, monkeypatch: pytest.Monke
     with first.write(), pytest.raises(StoreBusyError, match="another process"), second.write():
         pass
     with second.write() as db:
-        db.execute("INSERT INTO meta VALUES ('a', 'b')")
+        db.execute(insert(meta).values(key="a", value="b"))
 
 
 def test_connections_of_ended_threads_are_closed(tmp_path: Path) -> None:
@@ -55,7 +58,7 @@ def test_connections_of_ended_threads_are_closed(tmp_path: Path) -> None:
 
     def use() -> None:
         with database.read() as db:
-            db.execute("SELECT 1")
+            db.execute(select(1))
 
     def open_files() -> int:
         gc.collect()

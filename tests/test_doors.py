@@ -70,7 +70,7 @@ def searched(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyP
 
 def keep(settings: Settings, *collections: str) -> None:
     """Stores a document in each of the collections, and makes one that holds none."""
-    with contextlib.closing(Database(settings.database_path)) as database:
+    with contextlib.closing(Database(settings.database)) as database:
         store = Store(database)
         search = build()(settings, store).search
         for name in collections:
@@ -159,7 +159,7 @@ def test_every_door_takes_the_same_options_and_gives_the_same_answer(
     keep(settings, "letters", "mine")
     kept = ("question", "outcome", "perspectives", "also", "citations", "documents")
     answers = [door(settings, monkeypatch, OPTIONS) for door in DOORS]
-    with contextlib.closing(Database(settings.database_path)) as database:
+    with contextlib.closing(Database(settings.database)) as database:
         rows = [RunStore(database).get(run.id) for run in RunStore(database).latest(20)]
     assert len(rows) == 8
     assert all(row.options == rows[0].options for row in rows)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from agent_fixtures import QUESTION, door
 from providers import build
+from sqlalchemy import select
 
 from agent.__main__ import main
 from agent.runs.service import Runs
@@ -16,11 +17,14 @@ from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.errors import RunBusyError, StoreError, UnknownRunError
 from tools.store.database import Database
+from tools.store.schema import events, runs
+
+pytestmark = pytest.mark.both_stores
 
 
 @pytest.fixture
 def store(settings: Settings) -> Iterator[RunStore]:
-    with contextlib.closing(Database(settings.database_path)) as database:
+    with contextlib.closing(Database(settings.database)) as database:
         yield RunStore(database)
 
 
@@ -36,9 +40,9 @@ def kept(settings: Settings, run_id: str) -> dict[str, int]:
     with contextlib.closing(sqlite3.connect(settings.checkpoint_path)) as db:
         for table in ("checkpoints", "writes"):
             found[table] = db.execute(f"SELECT COUNT(*) FROM {table} WHERE thread_id = ?", (run_id,)).fetchone()[0]
-    with contextlib.closing(sqlite3.connect(settings.database_path)) as db:
-        for table, column in (("runs", "id"), ("events", "run_id")):
-            found[table] = db.execute(f"SELECT COUNT(*) FROM {table} WHERE {column} = ?", (run_id,)).fetchone()[0]
+    with contextlib.closing(Database(settings.database)) as database:
+        for column in (runs.c.id, events.c.run_id):
+            found[column.table.name] = len(database.rows(select(column).where(column == run_id)))
     return found
 
 
@@ -112,7 +116,7 @@ async def test_a_failed_deletion_can_be_repeated(settings: Settings, monkeypatch
 def test_the_command_deletes_without_loading_models(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with contextlib.closing(Database(settings.database_path)) as database:
+    with contextlib.closing(Database(settings.database)) as database:
         add(RunStore(database), "abc", "abc")
         add(RunStore(database), "busy", "busy", done=False)
     heavy = [m for m in sys.modules if m.startswith(("onnxruntime", "chromadb", "tantivy"))]

@@ -11,6 +11,8 @@ from toys import House, ToyEncoder
 from tools.errors import EncoderMismatchError
 from tools.passages import SourceDocument
 
+pytestmark = pytest.mark.both_stores
+
 BEES = "Bees dance to tell the others where the flowers are."
 ANTS = "Ants march in long lines along the scent of food."
 OWLS = "Owls wait without a sound until the mouse moves."
@@ -120,7 +122,7 @@ def test_threads_search_while_one_ingests(house: House) -> None:
     threads = [threading.Thread(target=look) for _ in range(4)]
     for thread in threads:
         thread.start()
-    other = House(house.database.path.parent)
+    other = House(house.folder)
     for i in range(10):
         other.ingester.ingest([SourceDocument(f"n{i}", f"Moth number {i}.")], "c")
     for thread in threads:

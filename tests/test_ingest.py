@@ -57,8 +57,8 @@ def test_a_full_disk_keeps_what_was_stored(house: House, monkeypatch: pytest.Mon
         calls.append(1)
         if len(calls) == 2:
             with house.database.read() as db:
-                pages = db.execute("PRAGMA page_count").fetchone()[0]
-                db.execute(f"PRAGMA max_page_count = {pages + 1}")
+                pages = db.exec_driver_sql("PRAGMA page_count").scalar_one()
+                db.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1}")
         return real(collection, documents)  # type: ignore[arg-type]  # passed on as it came
 
     monkeypatch.setattr(house.store, "put", limited)
@@ -67,7 +67,7 @@ def test_a_full_disk_keeps_what_was_stored(house: House, monkeypatch: pytest.Mon
         house.ingester.ingest(sources, "c")
     kept = len(house.store.documents("c"))
     assert 0 < kept < 400
-    report = House(house.database.path.parent).ingester.ingest(sources, "c")
+    report = House(house.folder).ingester.ingest(sources, "c")
     assert (report.unchanged, report.stored) == (kept, 400 - kept)
 
 

@@ -17,10 +17,12 @@ import httpx
 import pytest
 from conftest import ROOT
 from server_process import server_process
+from sqlalchemy import select
 from toys import House
 
 from agent.runs.store import STALE_SECONDS, RunStore
 from tools.models.encoders import MiniLM
+from tools.store import schema
 from tools.store.database import Database
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.usefixtures("cached")]
@@ -183,8 +185,9 @@ def test_a_run(place: Place) -> None:
             place.whole("ask", "--resume", number)
         assert rows()[question][1:] == ("done", True)
         with closing(Database(place.data / "steelman.db")) as database:
-            events = database.rows("SELECT number FROM events WHERE run_id = ? ORDER BY number", [rows()[question][0]])
-        assert [row["number"] for row in events] == list(range(1, len(events) + 1))
+            numbered = select(schema.events.c.number).where(schema.events.c.run_id == rows()[question][0])
+            events = database.rows(numbered.order_by(schema.events.c.number))
+        assert [row.number for row in events] == list(range(1, len(events) + 1))
         return met
 
     kills(once)

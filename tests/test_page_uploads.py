@@ -58,7 +58,7 @@ def test_an_upload_of_a_killed_page_is_finished(settings: Settings) -> None:
     upload = ended(ann.uploads.latest)
     assert (upload.error, upload.report.stored, upload.collection) == (None, 2, ann.named("mine"))
     assert list(folder_of(settings).iterdir()) == []
-    assert [row["shown_id"] for row in ann.store.documents(ann.named("mine"), 9)] == ["letter.txt", "notes.md"]
+    assert [row.shown_id for row in ann.store.documents(ann.named("mine"), 9)] == ["letter.txt", "notes.md"]
     assert open_service().uploads.latest is None  # nobody else's
 
 

@@ -19,12 +19,14 @@ from tools.store.database import Database
 from tools.store.store import SAMPLES, Store
 from ui.service import PageService
 
+pytestmark = pytest.mark.both_stores
+
 ANN, BOB = "https://id.example.org ann", "https://id.example.org bob"
 
 
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
-    with contextlib.closing(Database(settings.database_path)) as opened:
+    with contextlib.closing(Database(settings.database)) as opened:
         yield opened
 
 
@@ -100,8 +102,9 @@ def test_collections_of_people_are_there_for_them_alone(database: Database) -> N
         assert "There are: mine, samples." in str(refused.value)
 
 
+@pytest.mark.file_only
 def test_the_api_knows_nothing_of_people(settings: Settings) -> None:
-    with contextlib.closing(Database(settings.database_path)) as database:
+    with contextlib.closing(Database(settings.database)) as database:
         add(database, "a" * 12, "a" * 12, ANN)
         Store(database, ANN).ensure_collection("mine~a", "e")
     with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
@@ -114,7 +117,7 @@ def test_the_api_knows_nothing_of_people(settings: Settings) -> None:
         for more in ({"collections": ["mine~a"]}, {"thread": "a" * 12}):
             assert client.post("/v1/ask", json={"question": QUESTION, **more}).status_code == 404, more
         answer = Answer.model_validate(client.post("/v1/ask", json={"question": QUESTION}).json())
-    with contextlib.closing(Database(settings.database_path)) as database:
+    with contextlib.closing(Database(settings.database)) as database:
         assert RunStore(database).get(answer.run_id).person == ""
         assert RunStore(database).get("a" * 12).status == "done"
 

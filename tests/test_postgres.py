@@ -1,82 +1,232 @@
-"""The run door over a real Postgres server of the test's own, on a socket in the test's folder."""
+"""A real Postgres server instead of the SQLite files: runs, races of processes, and a server that does not answer."""
 
-import os
-import pwd
-import shutil
-import subprocess
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
+from instant_providers import instant_providers
+from postgres_places import PostgresServer
+from sqlalchemy import select, update
 
+from agent.runs.service import Runs
+from agent.runs.store import RunStore
+from agent.settings import Settings
+from tools.errors import RunBusyError, SettingsError, StoreError
+from tools.passages import PassageText, SourceDocument
+from tools.store import schema
+from tools.store.database import Database
+from tools.store.index import ALL_PASSAGES
+from tools.store.run_passages import WebPage
+from tools.store.store import PreparedDocument, Store
+
+psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.slow
 
 
-def _binary(name: str) -> str | None:
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return str(found[-1]) if found else shutil.which(name)
+@pytest.fixture
+def address(postgres: PostgresServer, tmp_path: Path) -> str:
+    """An empty database."""
+    return postgres.place_of(tmp_path / "name")
 
 
 @pytest.fixture
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a fresh server; it refuses to run as root, so root starts it as another user."""
-    pytest.importorskip("psycopg")
-    initdb, server = _binary("initdb"), _binary("postgres")
-    if initdb is None or server is None:
-        pytest.skip("no Postgres server is installed")
-    folder = Path("/tmp") / f"steelman-pg-{os.getpid()}"
-    folder.mkdir(mode=0o700)
-    user = "nobody" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
-    shutil.chown(folder, user)
-    data = folder / "data"
-    subprocess.run(
-        [initdb, "-D", str(data), "-U", "test", "--auth=trust", "--no-sync"],
-        check=True,
-        user=user,
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-    )
-    command = [server, "-D", str(data), "-k", str(folder), "-c", "listen_addresses=", "-c", "fsync=off"]
-    child = subprocess.Popen(command, user=user, cwd=folder, stderr=subprocess.PIPE, text=True)
-    assert child.stderr is not None
-    for line in child.stderr:
-        if "ready to accept connections" in line:
-            break
-    yield f"postgresql://test@/postgres?host={folder}"
-    child.terminate()
-    child.communicate(timeout=30)
-    shutil.rmtree(folder)
+def database(address: str) -> Iterator[Database]:
+    with closing(Database(address)) as opened:
+        yield opened
 
 
-async def test_a_run_keeps_its_checkpoints_in_postgres(postgres: str, tmp_path: Path) -> None:
-    import psycopg
-    from instant_providers import instant_providers
+def race(address: str, work: Callable[[Database, int], object], count: int = 6) -> list[object]:
+    """What the works returned or raised, each in a thread with connections of its own, begun at once."""
+    results: list[object] = [None] * count
+    gate = threading.Barrier(count)
 
-    from agent.runs.service import Runs
-    from agent.settings import Settings
+    def one(number: int) -> None:
+        with closing(Database(address)) as own:
+            gate.wait()
+            try:
+                results[number] = work(own, number)
+            except Exception as exc:  # noqa: BLE001  # the test looks at it
+                results[number] = exc
 
-    settings = Settings(data_dir=tmp_path, checkpoint_url=postgres)
+    threads = [threading.Thread(target=one, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+async def test_a_run_is_kept_in_postgres_with_its_checkpoints(address: str, tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, database_url=address)
     async with Runs(settings, instant_providers) as runs:
         answer = await runs.answer(await runs.start("Should the town build a bridge?"))
     assert answer.outcome == "answered"
-    assert not settings.checkpoint_path.exists()
-    async with await psycopg.AsyncConnection.connect(postgres) as connection:
-        cursor = await connection.execute("SELECT COUNT(*) FROM checkpoints WHERE thread_id = %s", (answer.run_id,))
-        row = await cursor.fetchone()
+    assert not list(tmp_path.glob("*.db"))
+    async with Runs(settings, instant_providers) as runs:
+        assert (await runs.run(answer.run_id)).answer == answer
+    with psycopg.connect(address.replace("+psycopg", "")) as connection:
+        row = connection.execute("SELECT COUNT(*) FROM checkpoints WHERE thread_id = %s", (answer.run_id,)).fetchone()
     assert row is not None
     assert row[0] > 5
 
 
-async def test_what_is_no_address_is_refused_without_showing_it(tmp_path: Path) -> None:
-    pytest.importorskip("psycopg")
-    from instant_providers import instant_providers
+# Races
 
-    from agent.runs.service import Runs
-    from agent.settings import Settings
-    from tools.errors import SettingsError
 
-    settings = Settings(data_dir=tmp_path, checkpoint_url="postgresql://me:hid den@127.0.0.1/none")
-    with pytest.raises(SettingsError, match="STEELMAN_CHECKPOINT_URL") as caught:
+def test_processes_that_open_an_empty_database_make_it_once(address: str) -> None:
+    assert race(address, lambda own, _: own.rows(select(schema.runs))) == [[]] * 6
+
+
+def test_one_of_many_claims_a_run(address: str, database: Database) -> None:
+    RunStore(database).create("r", "r", "Why?", {}, "killed")
+    with database.write() as db:
+        db.execute(update(schema.runs).values(heartbeat=0))
+    told = race(address, lambda own, number: RunStore(own).claim("r", f"owner{number}"))
+    assert sorted(str(type(t).__name__) for t in told) == [*["RunBusyError"] * 5, "bool"]
+
+
+def test_events_have_numbers_without_gaps(address: str, database: Database) -> None:
+    RunStore(database).create("r", "r", "Why?", {}, "me")
+
+    def work(own: Database, number: int) -> None:
+        for _ in range(20):
+            RunStore(own).add_event("r", "me", "step", {"of": number})
+
+    assert race(address, work) == [None] * 6
+    assert [e.number for e in RunStore(database).events("r", 0)] == list(range(1, 121))
+
+
+def test_a_run_ends_once(address: str, database: Database) -> None:
+    for number in range(10):
+        run = f"r{number}"
+        RunStore(database).create(run, run, "Why?", {}, "me")
+
+        def end(own: Database, who: int, run: str = run) -> bool:
+            store = RunStore(own)
+            return store.mark_cancelled(run) if who % 2 else store.finish(run, "me", "done", {}, answer="{}")
+
+        assert race(address, end, 4).count(True) == 1
+        [last] = RunStore(database).events(run, 0)
+        assert last.kind == RunStore(database).get(run).status
+        with pytest.raises(RunBusyError):
+            RunStore(database).add_event(run, "me", "late", {})
+
+
+def test_a_follower_of_the_passages_misses_none(address: str, database: Database) -> None:
+    """An index asks for the last id, then for the passages up to there, and never looks back."""
+    store, done = Store(database), threading.Event()
+    number = store.ensure_collection("c", "toy")
+    seen: set[int] = set()
+
+    def follow() -> None:
+        reached, ended = 0, False
+        with closing(Database(address)) as own:
+            while not ended:
+                ended = done.is_set()
+                last, _ = Store(own).changes.last()
+                seen.update(p.id for _, p in Store(own).scan(reached, 10_000))
+                reached = max(last, *seen, 0)
+
+    def fill(own: Database, who: int) -> None:
+        for n in range(15):
+            Store(own).put(number, [document(f"{who} {n} {k}") for k in range(3)])
+            time.sleep(0.001)
+
+    follower = threading.Thread(target=follow)
+    follower.start()
+    assert race(address, fill, 4) == [None] * 4
+    done.set()
+    follower.join()
+    assert seen == {p.id for _, p in store.scan(0, 10_000)}
+    assert len(seen) == 180 * 2
+
+
+def document(name: str) -> PreparedDocument:
+    passages = (PassageText(f"One of {name}."), PassageText(f"Two of {name}."))
+    return PreparedDocument(SourceDocument(name, "text"), passages, np.ones((2, 4), np.float32))
+
+
+def test_the_last_ids_never_go_back(database: Database) -> None:
+    store = Store(database)
+    number = store.ensure_collection("c", "toy")
+    assert store.changes.last() == (0, 0)
+    store.put(number, [document("a"), document("b")])
+    assert store.changes.size() == (4, 4, 0)
+    store.delete_document("c", "b")
+    assert store.changes.size() == (2, 4, 2)
+    with pytest.raises(StoreError), database.write(in_turn=True) as db:
+        db.execute(update(schema.passages).values(document_id=99))
+    store.delete_collection("c")
+    assert store.changes.size() == (0, 4, 3)
+    assert store.changes.removals(2, 9) == [(3, number, ALL_PASSAGES)]
+
+
+def test_names_and_addresses_may_be_long(database: Database) -> None:
+    store, long = Store(database), "".join(chr(0x4E00 + n * 7 % 20000) for n in range(4000))
+    number = store.ensure_collection("c", "toy")
+    source = SourceDocument(long, "text", origin=long)
+    for _ in range(2):
+        store.put(number, [PreparedDocument(source, (PassageText("Text."),), np.ones((1, 4), np.float32))])
+    assert [row.external_id for row in store.documents("c")] == [long]
+    store.web.put("r", [WebPage(source, (PassageText("Text."),), np.ones((1, 4), np.float32))])
+    assert store.passages([-1])[-1].document_id == long
+
+
+def test_text_may_contain_a_nul(database: Database) -> None:
+    store = Store(database)
+    number = store.ensure_collection("c", "toy")
+    text = PassageText("Bees\0 dance.")
+    source = SourceDocument("a\0b", "text", title="T\0")
+    store.put(number, [PreparedDocument(source, (text,), np.ones((1, 4), np.float32))])
+    [(_, passage)] = store.scan(0, 9)
+    assert (passage.text, passage.title) == ("Bees\ufffd dance.", "T\ufffd")
+    assert store.delete_document("c", "a\0b") == 1
+
+
+# A server that cannot be used
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ("me:hidden@127.0.0.1:none/none", SettingsError, "no Postgres address"),
+        ("me:hidden@127.0.0.1/none?hidden=1", SettingsError, "no Postgres address"),
+        ("me:hidden@127.0.0.1:1/none", StoreError, "does not answer.*Start it or correct the address"),
+    ],
+)
+async def test_an_address_that_leads_nowhere(given: str, error: type[Exception], words: str, tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, database_url=f"postgresql+psycopg://{given}")
+    with pytest.raises(error, match=words) as caught:
         async with Runs(settings, instant_providers):
             pass
-    assert "hid" not in str(caught.value)
+    assert "hidden" not in str(caught.value)
+
+
+def test_a_wrong_password_is_not_shown(postgres: PostgresServer) -> None:
+    postgres.execute("CREATE ROLE ann LOGIN PASSWORD 'right'")
+    with postgres.asks_for_passwords(), pytest.raises(StoreError, match="password authentication failed") as caught:
+        Database(postgres.address().replace("test@", "ann:wrong-one@"))
+    assert "wrong-one" not in str(caught.value)
+
+
+def test_who_may_not_make_tables_is_told(postgres: PostgresServer, address: str) -> None:
+    postgres.execute("CREATE ROLE guest LOGIN")
+    with pytest.raises(StoreError, match="permission denied"):
+        Database(address.replace("test@", "guest@"))
+
+
+def test_tables_of_another_program_are_left_alone(address: str) -> None:
+    with psycopg.connect(address.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute("CREATE TABLE documents (title text)")
+    with pytest.raises(StoreError, match="tables of another program"):
+        Database(address)
+
+
+def test_a_server_that_went_away_and_came_back(address: str, postgres: PostgresServer, database: Database) -> None:
+    assert database.rows(select(schema.runs)) == []
+    postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    assert database.rows(select(schema.runs)) == []

@@ -12,6 +12,7 @@ import pytest
 from agent_fixtures import QUESTION
 from page_app import Client, Pages, click, html
 from providers import build
+from sqlalchemy import select
 from streamlit.testing.v1 import AppTest
 from test_ui import page  # noqa: F401  # a fixture
 from test_ui_parts import ANSWER, HOSTILE, passage
@@ -21,13 +22,16 @@ from agent.runs import service as session
 from agent.runs.service import Runs
 from agent.settings import Settings
 from evals.__main__ import main
+from tools.store import schema
 from tools.store.database import Database
+
+pytestmark = pytest.mark.both_stores
 
 
 @pytest.fixture
 def ballots(settings: Settings) -> Ballots:
     """Two ballots, of a hostile answer whose two passages are cited."""
-    made = Ballots(Database(settings.database_path))
+    made = Ballots(Database(settings.database))
     said = "No boat carries a town. The answer is <b>to build bridges</b>, says the town."
     for question in (QUESTION, f"{QUESTION} {HOSTILE}"):
         made.add(question, ANSWER.model_copy(update={"summary": HOSTILE}), [passage(n, said) for n in (7, 1, 4)], 1)
@@ -139,8 +143,8 @@ def test_a_study_from_questions_to_figures(suite: Suite, settings: Settings, tmp
     found = json.loads(out)
     assert (status, found["config"]["ballots"], found["metrics"]["preference"]) == (0, 8, None)
     assert [name.partition(":")[0] for name in found["failed"]] == ["???"]
-    with closing(Database(settings.database_path)) as database:
-        assert database.rows("SELECT id FROM runs") == [], "the history would tell which page was the answer"
+    with closing(Database(settings.database)) as database:
+        assert database.rows(select(schema.runs)) == [], "the history would tell which page was the answer"
         ballots = Ballots(database)
         for voter in ("voter-1", "voter-2", "model-1", "script-1"):
             for ballot in ballots.drawn_for(voter):

@@ -12,6 +12,7 @@ import pytest
 from agent_fixtures import QUESTION, door
 from conftest import Spawn, hear
 from providers import build
+from sqlalchemy import update
 
 from agent.options import RunOptions
 from agent.runs import store as run_store
@@ -28,7 +29,10 @@ from tools.errors import (
     UnknownCollectionError,
     UnknownRunError,
 )
+from tools.store import schema
 from tools.store.database import Database
+
+pytestmark = pytest.mark.both_stores
 
 
 async def followed(runs: Runs, run_id: str, after: int = 0) -> list[RunEvent]:
@@ -114,7 +118,7 @@ async def test_a_follower_hears_of_an_unrecorded_end(settings: Settings, monkeyp
 
 
 async def test_a_run_belongs_to_one_worker(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = RunStore(Database(settings.database_path))
+    store = RunStore(Database(settings.database))
     store.create("r", "r", QUESTION, {}, "first")
     with pytest.raises(RunBusyError):
         store.claim("r", "second")
@@ -139,7 +143,7 @@ async def test_a_killed_run_is_interrupted_and_can_be_resumed_and_deleted(settin
         for run_id in ("a" * 12, "b" * 12):
             runs.run_store.create(run_id, run_id, QUESTION, RunOptions.of().to_dict(), "killed")
         with runs.database.write() as db:
-            db.execute("UPDATE runs SET heartbeat = heartbeat + ?", (ahead,))
+            db.execute(update(schema.runs).values(heartbeat=schema.runs.c.heartbeat + ahead))
         assert (await runs.run("a" * 12)).state == "interrupted"
         await runs.resume("a" * 12)
         assert (await runs.answer("a" * 12)).outcome == "answered"
@@ -216,6 +220,7 @@ async def eventually(condition: Callable[[], object]) -> None:
     raise AssertionError("it did not come about")
 
 
+@pytest.mark.file_only
 @pytest.mark.slow
 async def test_a_killed_run_goes_on_without_repeating(
     settings: Settings, spawn: Spawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -246,6 +251,7 @@ async def test_a_killed_run_goes_on_without_repeating(
     assert [e.number for e in events] == list(range(1, len(events) + 1))
 
 
+@pytest.mark.file_only
 @pytest.mark.slow
 async def test_a_run_is_cancelled_from_another_process(settings: Settings, spawn: Spawn, tmp_path: Path) -> None:
     process, run_id = worker(spawn, tmp_path / "queries", "should not")

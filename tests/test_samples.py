@@ -60,7 +60,7 @@ def test_samples_follow_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     def indexed() -> list[str]:
         index_samples(house.store, house.search)
-        return [row["external_id"] for row in house.store.documents(SAMPLES)]
+        return [row.external_id for row in house.store.documents(SAMPLES)]
 
     first = indexed()
     assert len(first) == len(list((folder / "zoos").glob("*.md")))

@@ -73,3 +73,15 @@ def test_mistakes_are_refused_with_the_form_that_is_meant(name: str, fine: str, 
 def test_a_prompt_for_a_judge_that_is_no_chat_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="STEELMAN_JUDGE_PROMPT"):
         build_judge(load_settings(judge_prompt=tmp_path / "prompt.md"))
+
+
+def test_the_checkpoints_address_is_refused_by_its_successor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELMAN_CHECKPOINT_URL", "postgresql://me:hidden@db.example/x")
+    with pytest.raises(SettingsError, match=r"STEELMAN_CHECKPOINT_URL cannot be.*Set STEELMAN_DATABASE_URL") as caught:
+        load_settings()
+    assert "hidden" not in str(caught.value)
+    monkeypatch.delenv("STEELMAN_CHECKPOINT_URL")
+    monkeypatch.setenv("STEELMAN_DATABASE_URL", "mysql://me:hidden@db.example/x")
+    with pytest.raises(SettingsError, match="begins with postgresql") as caught:
+        load_settings()
+    assert "hidden" not in str(caught.value)

@@ -3,13 +3,17 @@
 from pathlib import Path
 
 import pytest
+from sqlalchemy import func, select
 from toys import House, ToyEncoder
 
 from tools.errors import UnknownCollectionError
 from tools.passages import PassageText, SourceDocument
+from tools.store.schema import documents, passages, vectors
 from tools.store.store import PreparedDocument
 
-TABLES = ("documents", "passages", "vectors")
+pytestmark = pytest.mark.both_stores
+
+TABLES = (documents, passages, vectors)
 
 
 @pytest.fixture
@@ -19,17 +23,16 @@ def house(tmp_path: Path) -> House:
 
 def counts(house: House) -> dict[str, int]:
     with house.database.read() as db:
-        return {t: db.execute(f"SELECT COUNT(*) FROM {t}").fetchone()[0] for t in TABLES}
+        return {t.name: db.scalar(select(func.count()).select_from(t)) or 0 for t in TABLES}
 
 
 def orphans(house: House) -> int:
-    with house.database.read() as db:
-        loose = db.execute("SELECT COUNT(*) FROM vectors WHERE passage_id NOT IN (SELECT id FROM passages)").fetchone()
-        bare = db.execute("SELECT COUNT(*) FROM passages WHERE id NOT IN (SELECT passage_id FROM vectors)").fetchone()
-        lost = db.execute(
-            "SELECT COUNT(*) FROM passages WHERE document_id NOT IN (SELECT id FROM documents)"
-        ).fetchone()
-    return int(loose[0] + bare[0] + lost[0])
+    lost = (
+        select(vectors).where(vectors.c.passage_id.not_in(select(passages.c.id))),
+        select(passages).where(passages.c.id.not_in(select(vectors.c.passage_id))),
+        select(passages).where(passages.c.document_id.not_in(select(documents.c.id))),
+    )
+    return sum(len(house.database.rows(query)) for query in lost)
 
 
 LONG = " ".join(f"Sentence number {i} speaks about rivers and dams." for i in range(60))

@@ -14,6 +14,7 @@ from langgraph_sdk.runtime import _ExecutionRuntime
 from langsmith import tracing_context
 from langsmith.utils import tracing_is_enabled
 from providers import build, side
+from sqlalchemy import select
 
 from agent.commands import langgraph_server as studio
 from agent.commands.langgraph_server import GraphHost, RefusedError, build_served, make_graph
@@ -23,12 +24,13 @@ from tools.errors import ProviderReplyError
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
 from tools.store.run_passages import WebPage
+from tools.store.schema import web_documents
 from tools.store.store import Store
 
 
 @pytest.fixture
 def parts(settings: Settings) -> Iterator[AgentParts]:
-    database = Database(settings.database_path)
+    database = Database(settings.database)
     store = Store(database)
     yield AgentParts(settings, database, store, build()(settings, store))
     database.close()
@@ -89,8 +91,7 @@ async def test_langsmith_sees_no_run_that_may_not_leave_this_machine(host: Graph
 
 
 def pages(database: Database) -> int:
-    with database.read() as db:
-        return int(db.execute("SELECT COUNT(*) FROM web_documents").fetchone()[0])
+    return len(database.rows(select(web_documents.c.id)))
 
 
 async def test_a_stage_that_fails_says_so_and_leaves_no_pages_behind(parts: AgentParts, settings: Settings) -> None:

@@ -10,6 +10,8 @@ from tools.documents.readers import read_file
 from tools.language.reported_speech import UNNAMED
 from tools.passages import SourceDocument
 
+pytestmark = pytest.mark.both_stores
+
 ARTICLE = "<article><h1>Lido to close</h1><p class='author'>By Nell Hargood</p><p>The pool leaks, the council says.</p>"
 BOARD = "".join(
     f"<div class='post'><div class='userinfo'><a class='username'>{who}</a><br>Joined: 2011<br>Posts: 9</div>"

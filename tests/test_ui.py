@@ -14,6 +14,7 @@ from agent_fixtures import QUESTION
 from conftest import ROOT
 from page_app import Pages, click, html, open_pages, until
 from providers import ScriptedJudge, build
+from sqlalchemy import update
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import TextInput
@@ -30,6 +31,7 @@ from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.store.database import Database
+from tools.store.schema import runs
 from tools.store.store import Store
 from ui.service import PageService
 
@@ -106,7 +108,7 @@ def test_yes_stands_before_no_on_the_page_in_its_comparison_and_on_the_sheet_wha
 
 
 def store_answer(settings: Settings, told: Answer, run: str) -> None:
-    with closing(Database(settings.database_path)) as database:
+    with closing(Database(settings.database)) as database:
         runs = RunStore(database)
         runs.create(run, run, told.question, RunOptions.of().to_dict(), "a test")
         runs.finish(run, "a test", "done", {}, told.model_copy(update={"run_id": run}).model_dump_json())
@@ -271,7 +273,7 @@ def test_nobody_corrects_what_another_asked(page: Callable[..., AppTest], settin
 
 def test_a_document_opens_at_its_surest_sentence(page: Callable[..., AppTest], settings: Settings) -> None:
     app = until(ask(page(), QUESTION), answered)
-    with closing(Database(settings.database_path)) as database:
+    with closing(Database(settings.database)) as database:
         told = RunStore(database).get(shown_run(app)).answer
     assert told
     first, *_, last = told.documents
@@ -348,10 +350,10 @@ def test_a_run_is_stopped_and_goes_on(page: Callable[..., AppTest]) -> None:
 
 
 def test_a_run_whose_process_was_killed_goes_on(page: Callable[..., AppTest], settings: Settings) -> None:
-    with closing(Database(settings.database_path)) as database:
+    with closing(Database(settings.database)) as database:
         RunStore(database).create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), "killed")
         with database.write() as db:
-            db.execute("UPDATE runs SET heartbeat = 0")
+            db.execute(update(runs).values(heartbeat=0))
     app = page(run="a" * 12)
     assert "This question was interrupted: the process that worked on it is gone." in html(app)
     until(click(app, "Continue"), answered)
@@ -376,7 +378,7 @@ def test_what_goes_on_from_an_answer_searches_where_it_was_searched(
 ) -> None:
     first = shown_run(until(ask(page(), QUESTION), answered))
     run, there = "a" * 12, RunOptions.of(collections=("letters",), web=False)
-    with closing(Database(settings.database_path)) as database:
+    with closing(Database(settings.database)) as database:
         runs, store = RunStore(database), Store(database)
         store.ensure_collection("letters", store.collections()[0].encoder)
         runs.create(run, run, QUESTION, there.to_dict(), "a test")
@@ -635,7 +637,7 @@ def test_who_is_not_logged_in_sees_a_button_alone(page_of: Callable[..., AppTest
 
 
 def test_neither_of_two_people_sees_what_the_other_asked(page_of: Callable[..., AppTest], settings: Settings) -> None:
-    with closing(Database(settings.database_path)) as database:
+    with closing(Database(settings.database)) as database:
         RunStore(database).create("c" * 12, "c" * 12, "Should everybody swim?", RunOptions.of().to_dict(), "cli")
         RunStore(database).finish("c" * 12, "cli", "failed", {}, error="It failed.")
     ann = until(ask(page_of(ANN), QUESTION), answered)
@@ -710,8 +712,8 @@ def test_the_history_has_days_and_a_shared_link_does_not_show_it(
     for run, ago in days.items():
         store_answer(settings, answer(f"Was it {ago} days ago?", stands("p1", "supports", "It was.")), run)
         at = (datetime.now().astimezone() - timedelta(days=ago)).astimezone(UTC).isoformat()
-        with closing(Database(settings.database_path)) as database, database.write() as db:
-            db.execute("UPDATE runs SET created_at = ?, finished_at = ? WHERE id = ?", (at, at, run))
+        with closing(Database(settings.database)) as database, database.write() as db:
+            db.execute(update(runs).where(runs.c.id == run).values(created_at=at, finished_at=at))
     told, past = html(home := page()), datetime.now().astimezone() - timedelta(days=300)
     shown = ['sm-small">Today<', 'sm-small">Yesterday<', f'sm-small">{format_date(past.date().isoformat())}<']
     assert sorted(shown, key=told.index) == shown
@@ -739,7 +741,7 @@ def test_a_question_asked_while_one_runs_has_a_thread_and_a_name_of_its_own(page
 
 def test_where_to_look_is_kept_for_the_next_question(page: Callable[..., AppTest], settings: Settings) -> None:
     home = page()
-    with closing(Database(settings.database_path)) as database:
+    with closing(Database(settings.database)) as database:
         store = Store(database)
         store.ensure_collection("letters", store.collections()[0].encoder)
         runs = RunStore(database)

@@ -5,13 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 from web_fixtures import prose
 
 from agent.runs.store import RunStore
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
 from tools.store.run_passages import WebPage
+from tools.store.schema import web_documents
 from tools.store.store import Store
+
+pytestmark = pytest.mark.both_stores
 
 
 @pytest.fixture
@@ -73,8 +77,7 @@ def test_a_deleted_run_takes_its_pages_with_it_and_no_others(database: Database,
     store.web.put("another", [page("https://a.example/1", "One.")])
     runs.delete("r")
     assert set(store.passages([-1, -2])) == {-2}
-    with database.read() as db:
-        assert [r["run_id"] for r in db.execute("SELECT run_id FROM web_documents")] == ["another"]
+    assert [row.run_id for row in database.rows(select(web_documents.c.run_id))] == ["another"]
     fresh = store.web.put("r", [page("https://a.example/2", "Two.")])
     assert fresh.ids == {"https://a.example/2": [-3]}  # ids are never used again
 

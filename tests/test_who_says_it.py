@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import docx
@@ -110,7 +111,7 @@ async def test_the_stored_documents_tell_author_date_and_speakers(runs: Runs) ->
     [("/a/b.csv#7", "7", "b.csv, row 7"), ("/a/b.csv#d7", "d7", "d7"), ("b.csv#7", "b.csv, row 7", "b.csv, row 7")],
 )
 def test_a_row_is_not_named_by_its_number_alone(identity: str, name: str, shown: str) -> None:
-    assert named_row({"external_id": identity, "shown_id": name}) == shown
+    assert named_row(SimpleNamespace(external_id=identity, shown_id=name)) == shown
 
 
 def spoken(number: int, speaker: str = "", **more: Any) -> Passage:

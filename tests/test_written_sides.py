@@ -121,7 +121,7 @@ async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         server = stack.enter_context(ModelServer(strict=False))
         server.on(STAGES["check"], said_all)
         settings = load_settings(data_dir=tmp_path, openai_base_url=server.url, model="m", judge="batch")
-        database = Database(settings.database_path)
+        database = Database(settings.database)
         stack.callback(database.close)
         store = Store(database)
         providers = build_providers(settings, store)

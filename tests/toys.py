@@ -54,6 +54,7 @@ class House:
         self, folder: Path, encoder: ToyEncoder | None = None, dense: Callable[[Store], ChromaIndex] | None = None
     ) -> None:
         self.encoder = encoder or ToyEncoder()
+        self.folder = folder
         self.database = Database(folder / "steelman.db")
         self.store = Store(self.database)
         self.search = HybridSearch(self.store, folder / "index", self.encoder, dense(self.store) if dense else None)

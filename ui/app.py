@@ -43,7 +43,7 @@ def main() -> None:
         if view == "vote":
             from ui import vote_view
 
-            with closing(Database(load_settings().database_path)) as database:
+            with closing(Database(load_settings().database)) as database:
                 vote_view.show(Ballots(database), person)
             return  # voters must not see the history
 

@@ -10,6 +10,7 @@ from agent.answer.wording import named_row, stored_document_facts
 from agent.runs.bootstrap import USER_COLLECTION
 from tools.documents.readers import READERS
 from tools.language.lexicon import count
+from tools.store.database import AnyRow
 from tools.store.store import SAMPLES
 from ui import guard, html, permissions, source_view
 from ui.escaping import escaped, label, text
@@ -108,7 +109,7 @@ def _collections(service: PageService) -> None:
     html.small(held + ("" if own else f" {whose}; they stay as they are."))
     most = st.session_state.get("documents", _SHOWN)
     for row in service.store.documents(here.name, most):
-        _line(service, here.name, dict(row), own)
+        _line(service, here.name, row, own)
     if here.documents > most:
         more = {"documents": most + _SHOWN}
         st.button("More", key="more-documents", on_click=st.session_state.update, kwargs=more)
@@ -118,13 +119,13 @@ def _collections(service: PageService) -> None:
         _delete(service, delete, "collection", "Delete the collection", told)
 
 
-def _line(service: PageService, collection: str, row: dict[str, object], own: bool) -> None:
+def _line(service: PageService, collection: str, row: AnyRow, own: bool) -> None:
     """Shows a document with two buttons: open and delete."""
-    name, number = str(row["shown_id"]), str(row["number"])
-    shown = str(row["title"]) or named_row(row)
-    kind, passages = str(row["kind"]).replace("unknown", ""), count(int(str(row["passages"])), "passage")
+    name, number = str(row.shown_id), str(row.number)
+    shown = str(row.title) or named_row(row)
+    kind, passages = str(row.kind).replace("unknown", ""), count(row.passages, "passage")
     with st.container(horizontal=True, vertical_alignment="center", key=f"document-{number}"):
-        facts = [name if row["title"] else "", kind, *stored_document_facts(row), passages]
+        facts = [name if row.title else "", kind, *stored_document_facts(row), passages]
         told = " · ".join(label(fact, 70) for fact in facts if fact)
         st.html(f'<b>{text(label(shown, 90))}</b><p class="sm-small">{text(told)}</p>')
         if st.button("Open", key=f"open-document-{number}", type="tertiary"):

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sqlalchemy import select
+
 from agent.answer.assemble import citation_of
 from agent.answer.model import Answer
 from agent.answer.outline import body_blocks, lead_blocks
@@ -17,7 +19,8 @@ from agent.answer.wording import source_line, strip_control_characters
 from tools.language.grounding import stems
 from tools.language.sentences import prose_text, split_sentences
 from tools.passages import Passage
-from tools.store.database import Database
+from tools.store.database import Database, upsert
+from tools.store.schema import ballots, votes
 
 CRITERIA = {
     "organisation": "Which page is better organised?",
@@ -99,24 +102,26 @@ class Ballots:
 
     def add(self, question: str, answer: Answer, ranked: Sequence[Passage], seed: int) -> None:
         """Stores a ballot, unless the question has one."""
-        pages = map(json.dumps, (answer_page(answer), ranked_page(answer, ranked)))
+        row = {"question": question, "seed": seed, "providers": ", ".join(sorted(set(answer.providers.values())))}
+        row |= {"answer": json.dumps(answer_page(answer)), "ranked": json.dumps(ranked_page(answer, ranked))}
         with self.database.write() as db:
-            row = (question, *pages, ", ".join(sorted(set(answer.providers.values()))), seed)
-            db.execute("INSERT OR IGNORE INTO ballots VALUES (NULL, ?, ?, ?, ?, ?)", row)
+            upsert(db, ballots, [row])
 
     def drawn_for(self, voter: str) -> list[Ballot]:
-        rows = self.database.rows("SELECT * FROM ballots ORDER BY id")
+        rows = [*self.database.rows(select(ballots).order_by(ballots.c.id))]
         random.Random(voter).shuffle(rows)
         return [Ballot(i, q, json.loads(a), json.loads(b), by, seed) for i, q, a, b, by, seed in rows]
 
     def vote(self, ballot: Ballot, voter: str, choices: Mapping[str, Choice], reason: str) -> None:
         """Stores the vote and replaces an earlier vote. A name that begins with 'model-' or 'script-' is no person."""
         kind = next((kind for kind in ("model", "script") if voter.startswith(f"{kind}-")), "person")
+        row: dict[str, object] = {"ballot_id": ballot.id, "voter": voter, "kind": kind, "reason": reason}
+        row |= {"answer_left": int(ballot.blinded(voter)[2][0] == "answer"), "choices": json.dumps(dict(choices))}
         with self.database.write() as db:
-            row = (ballot.id, voter, kind, ballot.blinded(voter)[2][0] == "answer", json.dumps(dict(choices)), reason)
-            db.execute("INSERT OR REPLACE INTO votes VALUES (?, ?, ?, ?, ?, ?)", row)
+            upsert(db, votes, [row], replace=True)
 
     def votes(self, voter: str = "") -> list[Vote]:
         """Returns all votes, sorted by voter and ballot. voter: only the votes of this voter."""
-        rows = self.database.rows("SELECT * FROM votes WHERE ? IN ('', voter) ORDER BY voter, ballot_id", (voter,))
+        query = select(votes).order_by(votes.c.voter, votes.c.ballot_id)
+        rows = self.database.rows(query.where(votes.c.voter == voter) if voter else query)
         return [Vote(i, who, kind, bool(left), json.loads(said), why) for i, who, kind, left, said, why in rows]

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from textwrap import shorten
 from typing import NamedTuple
 
+from sqlalchemy import Select, delete, func, insert, select
+
 from agent.answer.model import (
     Answer,
     AnswerClaim,
@@ -30,17 +32,10 @@ from agent.limits import ENOUGH_PASSAGES, ENOUGH_SOURCES
 from tools.errors import InputError
 from tools.language.lexicon import count
 from tools.store.database import Database
+from tools.store.schema import corrections, runs
 
 ALSO, OFF_QUESTION = "also", "off"
 """Targets other than sides. `ALSO`: the claim has no side. `OFF_QUESTION`: the claim leaves the answer."""
-
-
-_EARLIER = """
-    SELECT e.id, e.answer FROM runs e JOIN runs r ON r.id = ? AND r.answer IS NOT NULL AND e.thread = r.thread
-    WHERE e.created_at < r.created_at AND e.answer IS NOT NULL AND e.id IN (SELECT run_id FROM corrections)
-    ORDER BY e.created_at
-"""
-"""The earlier answers of a run's thread that have corrections."""
 
 
 class ClaimPlace(NamedTuple):
@@ -87,6 +82,18 @@ def _side_names(answer: Answer) -> dict[str, str]:
     return {side.id: side.statement if side.stance == "other" else side.stance for side in answer.perspectives}
 
 
+def _earlier_answers(run_id: str) -> Select[tuple[str, str]]:
+    """Selects id and answer of the earlier runs of the run's thread that have corrections."""
+    e, r = runs.alias(), runs.alias()
+    return (
+        select(e.c.id, e.c.answer)
+        .join_from(e, r, e.c.thread == r.c.thread)
+        .where(r.c.id == run_id, r.c.answer.is_not(None), e.c.answer.is_not(None), e.c.created_at < r.c.created_at)
+        .where(e.c.id.in_(select(corrections.c.run_id)))
+        .order_by(e.c.created_at)
+    )
+
+
 class Corrections:
     """Reads and writes the table of corrections.
 
@@ -111,37 +118,39 @@ class Corrections:
             raise InputError(f"'{to}' is no side of this answer. There are: {', '.join(there)}.")
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         now = {key: ClaimPlace(moves[key]) if key in moves else place for key, place in places.items()}
-        rows = [(run_id, key, to, person, at) for key, place in now.items() if place != ClaimPlace(to)]
-        with self._db.write() as db:
-            db.executemany("INSERT INTO corrections VALUES (NULL, ?, ?, ?, ?, ?)", rows)
+        row = {"run_id": run_id, "target": to, "person": person, "at": at}
+        if rows := [row | {"claim": key} for key, place in now.items() if place != ClaimPlace(to)]:
+            with self._db.write() as db:
+                db.execute(insert(corrections), rows)
 
     def undo(self, run_id: str) -> None:
-        last = "SELECT MAX(id) FROM corrections WHERE run_id = ?"
+        last = select(func.max(corrections.c.id)).where(corrections.c.run_id == run_id).scalar_subquery()
         with self._db.write() as db:
-            db.execute(f"DELETE FROM corrections WHERE id = ({last})", (run_id,))
+            db.execute(delete(corrections).where(corrections.c.id == last))
 
     def moves(self, run_id: str) -> dict[str, str]:
         """Maps each claim key to its last target. Corrections of earlier answers in the thread come first."""
         found = dict[str, str]()
-        for row in self._db.rows(_EARLIER, (run_id,)):
-            before = Answer.model_validate_json(row["answer"])
-            found |= repeated_moves(self.original(run_id), before, self.own_moves(row["id"]))
+        for row in self._db.rows(_earlier_answers(run_id)):
+            before = Answer.model_validate_json(row.answer)
+            found |= repeated_moves(self.original(run_id), before, self.own_moves(row.id))
         return found | self.own_moves(run_id)
 
     def own_moves(self, run_id: str) -> dict[str, str]:
         """Maps each claim key of this run to its last target."""
-        rows = self._db.rows("SELECT claim, target FROM corrections WHERE run_id = ? ORDER BY id", (run_id,))
-        return {row["claim"]: row["target"] for row in rows}
+        rows = self._db.rows(select(corrections).where(corrections.c.run_id == run_id).order_by(corrections.c.id))
+        return {row.claim: row.target for row in rows}
 
     def runs(self) -> list[str]:
-        return [row["run_id"] for row in self._db.rows("SELECT DISTINCT run_id FROM corrections ORDER BY run_id")]
+        run = corrections.c.run_id
+        return [row.run_id for row in self._db.rows(select(run).distinct().order_by(run))]
 
     def original(self, run_id: str) -> Answer:
         """Returns the stored answer. Raises InputError if there is none."""
-        rows = self._db.rows("SELECT answer FROM runs WHERE id = ? AND answer IS NOT NULL", (run_id,))
+        rows = self._db.rows(select(runs.c.answer).where(runs.c.id == run_id, runs.c.answer.is_not(None)))
         if not rows:
             raise InputError("this run has no answer that could be corrected.")
-        return Answer.model_validate_json(rows[0]["answer"])
+        return Answer.model_validate_json(rows[0].answer)
 
 
 def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:

@@ -315,16 +315,16 @@ def provider_name(name: str) -> str:
 
 def named_row(row: Any) -> str:
     """Returns 'survey.csv, row 3' for a stored row whose id is a number; otherwise the document's name."""
-    name, table = str(row["shown_id"]), str(row["external_id"]).removesuffix(f"#{row['shown_id']}")
-    return f"{PurePath(table).name}, row {name}" if name.isdecimal() and table != row["external_id"] else name
+    name, table = str(row.shown_id), str(row.external_id).removesuffix(f"#{row.shown_id}")
+    return f"{PurePath(table).name}, row {name}" if name.isdecimal() and table != row.external_id else name
 
 
 def stored_document_facts(row: Any) -> list[str]:
     """Returns ['by A. Moen (PDF metadata)', '14 March 2025 (byline)', '3 speakers'] for a row of `Store.documents`."""
-    read = dict(note.split(": ", 1) for note in row["provenance"].split("; ") if ": " in note)
-    values = {"author": row["author"] and f"by {row['author']}", "date": format_date(row["date"])}
+    read = dict(note.split(": ", 1) for note in row.provenance.split("; ") if ": " in note)
+    values = {"author": row.author and f"by {row.author}", "date": format_date(row.date)}
     facts = [f"{line} ({read[field]})" if field in read else line for field, line in values.items() if line]
-    return [*facts, *([count(row["speakers"], "speaker")] if row["speakers"] > 1 else [])]
+    return [*facts, *([count(row.speakers, "speaker")] if row.speakers > 1 else [])]
 
 
 def format_date(iso: str) -> str:

@@ -152,7 +152,8 @@ class _Checks:
     def data(self) -> str:
         with self._store() as store:
             held = ", ".join(f"{c.name} ({c.passages} passages)" for c in store.collections())
-        return f"{self.settings.data_dir}: {held or 'nothing yet; `ask` indexes the samples'}"
+        where = f"Postgres and {self.settings.data_dir}" if self.settings.database_url else self.settings.data_dir
+        return f"{where}: {held or 'nothing yet; `ask` indexes the samples'}"
 
     def encoder(self) -> str:
         settings, encoder = self.settings, self._encoder()
@@ -214,7 +215,7 @@ class _Checks:
 
         async def opened() -> str:
             async with open_checkpointer(self.settings):
-                return "Postgres" if self.settings.checkpoint_url else f"SQLite in {self.settings.checkpoint_path}"
+                return "Postgres" if self.settings.database_url else f"SQLite in {self.settings.checkpoint_path}"
 
         return asyncio.run(opened())
 
@@ -223,7 +224,7 @@ class _Checks:
         if self._opened is not None:
             yield self._opened.store.of("")  # other people may see this: no private collections
             return
-        with closing(Database(self.settings.database_path)) as database:
+        with closing(Database(self.settings.database)) as database:
             yield Store(database)
 
     def _encoder(self) -> "Encoder":

@@ -20,13 +20,13 @@ from tools.store.store import SAMPLES, Store
 def collections(args: argparse.Namespace) -> int:
     """Prints the collections, or one collection's documents."""
     settings = load_settings()
-    store = Store(Database(settings.database_path))
+    store = Store(Database(settings.database))
     if store.changes.unfinished():
         open_indexes()[1].close()
     if args.name:
         for row in store.documents(args.name):
-            about = ", ".join(filter(None, [row["title"], row["publisher"], *stored_document_facts(row)]))
-            print(strip_control_characters(f"{row['shown_id']} ({row['passages']} passages) {about}"))
+            about = ", ".join(filter(None, [row.title, row.publisher, *stored_document_facts(row)]))
+            print(strip_control_characters(f"{row.shown_id} ({row.passages} passages) {about}"))
         return OK
     for c in store.collections():
         print(
@@ -70,7 +70,7 @@ def runs(args: argparse.Namespace) -> int:
     if args.limit < 1:
         raise InputError(f"--limit has to be 1 or more, not {args.limit}.")
     settings = load_settings()
-    with closing(Database(settings.database_path)) as database:
+    with closing(Database(settings.database)) as database:
         store = RunStore(database)
         if args.delete:
             run = store.get(args.delete)

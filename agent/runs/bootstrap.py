@@ -72,7 +72,7 @@ def open_parts(settings: Settings, build: BuildProviders | None = None) -> Agent
         from agent.runs.build import build_providers  # imports LangGraph, which only a run needs
 
         build = build_providers
-    database = Database(settings.database_path)
+    database = Database(settings.database)
     try:
         store = Store(database)
         parts = AgentParts(settings, database, store, build(settings, store))
@@ -103,7 +103,7 @@ def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     from tools.models.encoders import load_encoder
 
     settings = load_settings()
-    store = Store(Database(settings.database_path))
+    store = Store(Database(settings.database))
     encoder = build_encoder(settings, load_encoder())
     search = build_search(settings, store, encoder)
     _finish_removals(store, search)

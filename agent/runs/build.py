@@ -126,7 +126,7 @@ def _remotes(settings: Settings, chats: dict[str, ChatModel], models: Models, we
         (web, "web search", False, "STEELMAN_WEB"),  # not asked in offline runs
         (settings.embeddings_url, "encoder", True, "STEELMAN_EMBEDDINGS_URL"),
         (settings.chroma_url, "dense index", True, "CHROMA_URL"),
-        (settings.checkpoint_url, "runs' checkpoints", True, "STEELMAN_CHECKPOINT_URL"),
+        (settings.database_url, "database", True, "STEELMAN_DATABASE_URL"),
     )
     return tuple(
         RemoteService(what, without_login(address), is_local(address), required, setting)

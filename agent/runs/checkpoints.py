@@ -18,9 +18,9 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.settings import Settings
 from tools.disk import disk_errors, keep_private
-from tools.errors import SettingsError, StoreDamagedError, StoreError
+from tools.errors import StoreDamagedError
 from tools.limits import BUSY_SECONDS
-from tools.store.database import database_errors, to_wal
+from tools.store.database import address_error, database_errors, no_client_error, server_error, to_wal
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -132,7 +132,7 @@ def _prepared(path: Path) -> sqlite3.Connection:
 
 def open_checkpointer(settings: Settings) -> "AbstractAsyncContextManager[BaseCheckpointSaver[Any]]":
     """Opens the configured checkpointer. Raises SettingsError, StoreError."""
-    url = settings.checkpoint_url
+    url = settings.database_url
     return _postgres(url) if url else open_file(settings.checkpoint_path)
 
 
@@ -142,16 +142,12 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
         import psycopg
         from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
     except ImportError as exc:
-        raise SettingsError(
-            "STEELMAN_CHECKPOINT_URL is set, but the Postgres client is not installed: `pip install -e '.[postgres]'`."
-        ) from exc
+        raise no_client_error() from exc
     try:
-        async with AsyncPostgresSaver.from_conn_string(address) as saver:
+        async with AsyncPostgresSaver.from_conn_string(address.replace("+psycopg", "", 1)) as saver:
             await saver.setup()
             yield saver
     except psycopg.ProgrammingError as exc:  # its text may hold the password
-        raise SettingsError("STEELMAN_CHECKPOINT_URL is no Postgres address. See .env.example.") from exc
+        raise address_error() from exc
     except psycopg.OperationalError as exc:
-        raise StoreError(
-            f"the Postgres server of STEELMAN_CHECKPOINT_URL does not answer ({exc}). Start it, or unset the variable."
-        ) from exc
+        raise server_error(exc) from exc

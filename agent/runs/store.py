@@ -1,7 +1,6 @@
 """Runs, numbered events and answers in the store's database. A heartbeat shows which process works on a run."""
 
 import json
-import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,28 +8,35 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal
 
+from sqlalchemy import ColumnElement, Connection, Update, delete, func, insert, null, select, true, update
+
 from agent.answer.corrections import Corrections, apply_corrections
 from agent.answer.model import Answer
 from tools.errors import RunBusyError, UnknownRunError
-from tools.store.database import Database
+from tools.store.database import AnyRow, Database
 from tools.store.run_passages import RunPassages, WebPassages, drop_stored_copies
+from tools.store.schema import api_runs, events, runs
 
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
 """Without a heartbeat for so long, another process may continue the run."""
 INTERRUPTED = "This question was interrupted: the process that worked on it is gone."
-_OWNED = "owner = ? AND status = 'running'"
-COLUMNS_WITHOUT_ANSWER = (
-    "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer, person"
-)
-"""The columns of a run without its answer."""
-VISIBLE_RUNS = """(:person IS NULL OR person = :person OR person = ''
-    AND id NOT IN (SELECT run_id FROM api_runs WHERE key_id <> ''))"""
-"""A person sees their own runs and public ones, not those of API keys. Without logins the person is empty and also sees
-keys' runs; NULL sees all."""
-_THREAD = (
-    f"SELECT {COLUMNS_WITHOUT_ANSWER} FROM runs WHERE thread = :thread AND {VISIBLE_RUNS} ORDER BY created_at, rowid"
-)
+RUNS_WITHOUT_ANSWER = select(*(c if c.name != "answer" else null().label("answer") for c in runs.c))
+"""Selects runs without their answers."""
+_OLDEST_FIRST = runs.c.created_at, runs.c.id
+
+
+def visible_runs(person: str | None) -> ColumnElement[bool]:
+    """A person sees their own runs and public ones, not those of API keys. Without logins the person is empty and also
+    sees keys' runs; None sees all."""
+    if person is None:
+        return true()
+    of_keys = select(api_runs.c.run_id).where(api_runs.c.key_id != "")
+    return (runs.c.person == person) | (runs.c.person == "") & runs.c.id.not_in(of_keys)
+
+
+def _owned(run_id: str, owner: str) -> ColumnElement[bool]:
+    return (runs.c.id == run_id) & (runs.c.owner == owner) & (runs.c.status == "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,49 +102,50 @@ class RunRow(RunHealth):
 
 class RunStore:
     def __init__(self, database: Database, person: str | None = None) -> None:
-        """person: who reads here; see `VISIBLE_RUNS`."""
+        """person: who reads here; see `visible_runs`."""
         self._db, self._person, self._corrections = database, person, Corrections(database)
 
     def create(
         self, run_id: str, thread: str, question: str, options: dict[str, Any], owner: str, person: str = ""
     ) -> None:
-        row = (run_id, thread, question, json.dumps(options), "running", utc_now(), owner, time.time(), person)
-        columns = "id, thread, question, options, status, created_at, owner, heartbeat, person"
+        row = {"id": run_id, "thread": thread, "question": question, "options": json.dumps(options), "person": person}
+        row |= {"status": "running", "created_at": utc_now(), "owner": owner}
         with self._db.write() as db:
-            db.execute(f"INSERT INTO runs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            db.execute(insert(runs).values(row | {"heartbeat": time.time()}))
 
     def get(self, run_id: str) -> RunRow:
         """Returns the run with corrections, by its id or an unambiguous prefix. Raises UnknownRunError."""
-        asked = {"id": run_id, "person": self._person}
-        query = f"SELECT * FROM runs WHERE {{}} = :id AND {VISIBLE_RUNS} LIMIT 2"
-        begins = query.format("substr(id, 1, length(:id))")
-        rows = self._db.rows(query.format("id"), asked) or self._db.rows(begins, asked)
+        seen = select(runs).where(visible_runs(self._person)).limit(2)
+        begins = func.substr(runs.c.id, 1, len(run_id)) == run_id
+        rows = self._db.rows(seen.where(runs.c.id == run_id)) or self._db.rows(seen.where(begins))
         if len(rows) != 1 or not run_id:
             what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
             raise UnknownRunError(f"{what} with '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
         return self._corrected(rows[0])
 
-    def _corrected(self, row: sqlite3.Row) -> RunRow:
-        return replace(run_row(row), moves=self._corrections.moves(row["id"]))
+    def _corrected(self, row: AnyRow) -> RunRow:
+        return replace(run_row(row), moves=self._corrections.moves(row.id))
 
     def latest(self, limit: int) -> list[RunRow]:
-        query = f"SELECT {COLUMNS_WITHOUT_ANSWER} FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?"
-        return [run_row(r) for r in self._db.rows(query, (limit,))]
+        query = RUNS_WITHOUT_ANSWER.order_by(*(c.desc() for c in _OLDEST_FIRST)).limit(limit)
+        return [run_row(r) for r in self._db.rows(query)]
 
     def thread(self, thread: str) -> list[RunRow]:
         """Returns the thread's runs without answers, oldest first."""
-        return [run_row(r) for r in self._db.rows(_THREAD, {"thread": thread, "person": self._person})]
+        query = RUNS_WITHOUT_ANSWER.where(runs.c.thread == thread, visible_runs(self._person)).order_by(*_OLDEST_FIRST)
+        return [run_row(r) for r in self._db.rows(query)]
 
     def thread_answers(self, thread: str, by: str = "") -> list[Answer]:
         """Returns the thread's answers with corrections, oldest first. by: only those until then (ISO, UTC)."""
-        query = f"""SELECT * FROM runs WHERE thread = :thread AND answer IS NOT NULL AND {VISIBLE_RUNS}
-            AND (:by = '' OR finished_at <= :by) ORDER BY created_at, rowid"""
-        asked = {"thread": thread, "person": self._person, "by": by}
-        return [answer for row in self._db.rows(query, asked) if (answer := self._corrected(row).answer)]
+        query = select(runs).where(runs.c.thread == thread, runs.c.answer.is_not(None), visible_runs(self._person))
+        in_time = query.where(runs.c.finished_at <= by) if by else query
+        rows = self._db.rows(in_time.order_by(*_OLDEST_FIRST))
+        return [answer for row in rows if (answer := self._corrected(row).answer)]
 
     def claim(self, run_id: str, owner: str) -> bool:
         """Makes `owner` the run's worker. Returns False if the run is done. Raises RunBusyError, UnknownRunError."""
         with self._db.write() as db:
+            db.execute(select(runs.c.id).where(runs.c.id == run_id).with_for_update())
             run = self.get(run_id)
             if run.status == "done":
                 return False
@@ -147,15 +154,21 @@ class RunStore:
                     f"somebody is working on run {run_id} already. Wait for it, or cancel the run first; if its "
                     f"process was killed, try again in {STALE_SECONDS:.0f} seconds."
                 )
-            claimed = "owner = ?, heartbeat = ?, status = 'running', error = NULL, finished_at = NULL"
-            db.execute(f"UPDATE runs SET {claimed} WHERE id = ?", (owner, time.time(), run_id))
+            claimed = {
+                "owner": owner,
+                "heartbeat": time.time(),
+                "status": "running",
+                "error": None,
+                "finished_at": None,
+            }
+            db.execute(update(runs).where(runs.c.id == run_id).values(claimed))
         return True
 
     def record_heartbeat(self, run_id: str, owner: str) -> bool:
         """Renews the heartbeat. Returns False if the run is no longer the owner's."""
         with self._db.write() as db:
-            query = f"UPDATE runs SET heartbeat = ? WHERE id = ? AND {_OWNED}"
-            return db.execute(query, (time.time(), run_id, owner)).rowcount == 1
+            beat = update(runs).where(_owned(run_id, owner)).values(heartbeat=time.time())
+            return db.execute(beat).rowcount == 1
 
     def finish(
         self,
@@ -170,26 +183,26 @@ class RunStore:
 
         Returns False if the run was cancelled or taken over meanwhile.
         """
-        query = f"UPDATE runs SET status = ?, finished_at = ?, answer = ?, error = ? WHERE id = ? AND {_OWNED}"
+        end = {"status": status, "finished_at": utc_now(), "answer": answer, "error": error}
         with self._db.write() as db:
-            ended = db.execute(query, (status, utc_now(), answer, error, run_id, owner)).rowcount == 1
+            ended = db.execute(update(runs).where(_owned(run_id, owner)).values(end)).rowcount == 1
             if ended:
                 _append(db, run_id, status, data)
                 if status == "done":
                     drop_stored_copies(db, run_id)
-            db.execute("UPDATE runs SET owner = NULL, heartbeat = NULL WHERE id = ? AND owner = ?", (run_id, owner))
+            db.execute(_released(owner).where(runs.c.id == run_id))
         return ended
 
     def cancel_owned(self, owner: str) -> None:
         """Cancels and releases the owner's runs."""
-        for row in self._db.rows("SELECT id FROM runs WHERE owner = ?", (owner,)):
-            self.finish(row["id"], owner, "cancelled", {})
+        for row in self._db.rows(select(runs.c.id).where(runs.c.owner == owner)):
+            self.finish(row.id, owner, "cancelled", {})
 
     def mark_cancelled(self, run_id: str) -> bool:
         """Ends a running or waiting run. Returns False if it had ended. Its owner releases it."""
         with self._db.write() as db:
-            stopped = "status = 'cancelled', finished_at = ? WHERE id = ? AND status IN ('running', 'waiting')"
-            ended = db.execute(f"UPDATE runs SET {stopped}", (utc_now(), run_id)).rowcount == 1
+            stop = update(runs).where(runs.c.id == run_id, runs.c.status.in_(("running", "waiting")))
+            ended = db.execute(stop.values(status="cancelled", finished_at=utc_now())).rowcount == 1
             if ended:
                 _append(db, run_id, "cancelled", {})
         return ended
@@ -203,7 +216,7 @@ class RunStore:
     def release(self, owner: str) -> None:
         """Releases the owner's runs without a change."""
         with self._db.write() as db:
-            db.execute("UPDATE runs SET owner = NULL, heartbeat = NULL WHERE owner = ?", (owner,))
+            db.execute(_released(owner))
 
     def delete(self, *run_ids: str) -> None:
         """Deletes the runs with their events and passages."""
@@ -211,36 +224,42 @@ class RunStore:
             WebPassages(self._db).forget(run_id)
             RunPassages(self._db).forget(run_id)
         with self._db.write() as db:
-            db.executemany("DELETE FROM runs WHERE id = ?", [(run_id,) for run_id in run_ids])
+            db.execute(delete(runs).where(runs.c.id.in_(run_ids)))
 
     def add_event(self, run_id: str, owner: str, kind: str, data: dict[str, Any]) -> None:
         """Appends an event. Raises RunBusyError if the run is not the owner's."""
         with self._db.write() as db:
-            if db.execute(f"SELECT 1 FROM runs WHERE id = ? AND {_OWNED}", (run_id, owner)).fetchone() is None:
+            if db.scalar(select(runs.c.id).where(_owned(run_id, owner)).with_for_update()) is None:
                 raise RunBusyError(f"run {run_id} was cancelled, or another process has taken it over.")
             _append(db, run_id, kind, data)
 
     def events(self, run_id: str, after: int) -> list[RunEvent]:
-        rows = self._db.rows("SELECT * FROM events WHERE run_id = ? AND number > ? ORDER BY number", (run_id, after))
-        return [RunEvent(r["number"], r["at"], r["kind"], json.loads(r["data"])) for r in rows]
+        e = events.c
+        rows = self._db.rows(select(events).where(e.run_id == run_id, e.number > after).order_by(e.number))
+        return [RunEvent(r.number, r.at, r.kind, json.loads(r.data)) for r in rows]
 
     def failures(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Returns the data of the last failure by run id."""
-        marks = ", ".join("?" * len(run_ids))
-        query = f"SELECT run_id, data FROM events WHERE kind = 'failed' AND run_id IN ({marks}) ORDER BY number"
-        return {run_id: json.loads(data) for run_id, data in self._db.rows(query, run_ids)}
+        e = events.c
+        query = select(e.run_id, e.data).where(e.kind == "failed", e.run_id.in_(run_ids)).order_by(e.number)
+        return {run_id: json.loads(data) for run_id, data in self._db.rows(query)}
 
 
-def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]) -> None:
-    db.execute(
-        "INSERT INTO events SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ? FROM events WHERE run_id = ?",
-        (run_id, time.time(), kind, json.dumps(data), run_id),
-    )
+def _released(owner: str) -> Update:
+    return update(runs).where(runs.c.owner == owner).values(owner=None, heartbeat=None)
 
 
-def run_row(row: sqlite3.Row) -> RunRow:
-    known = dict(row)
-    return RunRow(stored=known.pop("answer"), **known | {"options": json.loads(row["options"])})
+def _append(db: Connection, run_id: str, kind: str, data: dict[str, Any]) -> None:
+    """Adds the run's next event. The transaction has changed or locked the run's row, so no other one adds the same
+    number."""
+    last = select(func.coalesce(func.max(events.c.number), 0) + 1).where(events.c.run_id == run_id).scalar_subquery()
+    event = {"run_id": run_id, "number": last, "at": time.time(), "kind": kind, "data": json.dumps(data)}
+    db.execute(insert(events).values(event))
+
+
+def run_row(row: AnyRow) -> RunRow:
+    known = row._asdict()
+    return RunRow(stored=known.pop("answer"), **known | {"options": json.loads(row.options)})
 
 
 def utc_now() -> str:

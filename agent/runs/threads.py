@@ -1,28 +1,13 @@
 """A person's threads of runs: list, names and deleted threads. Without logins the person is empty."""
 
-import json
 from dataclasses import dataclass
+from functools import partial
 
-from agent.runs.store import VISIBLE_RUNS, RunHealth
-from tools.store.database import Database
+from sqlalchemy import Integer, Over, case, cast, exists, func, or_, select
 
-_THREADS = f"""
-    WITH newest AS (
-        SELECT MIN(rowid) AS first, MAX(rowid) AS last, COUNT(*) AS runs,
-            MAX(MAX(created_at, COALESCE(finished_at, ''))) AS at, GROUP_CONCAT(question, char(10)) AS asked,
-            SUM(person = :person) AS own
-        FROM runs WHERE {VISIBLE_RUNS} GROUP BY thread
-    )
-    SELECT first.thread AS id, COALESCE(NULLIF(t.name, ''), first.question) AS name, n.runs, n.own,
-        first.id AS first, latest.id AS latest, n.at, latest.status, latest.heartbeat, latest.error
-    FROM newest n JOIN runs first ON first.rowid = n.first JOIN runs latest ON latest.rowid = n.last
-    LEFT JOIN threads t ON t.thread = first.thread AND t.person = :person
-    WHERE t.removed_at IS NULL AND NOT EXISTS (
-        SELECT 1 FROM json_each(:words)
-        WHERE NOT instr(lower(n.asked || char(10) || COALESCE(t.name, '')), lower(value))
-    )
-    ORDER BY n.at DESC, n.last DESC LIMIT :limit
-"""
+from agent.runs.store import RunHealth, visible_runs
+from tools.store.database import Database, upsert
+from tools.store.schema import runs, threads
 
 
 @dataclass(frozen=True)
@@ -46,8 +31,33 @@ class ThreadStore:
     def latest(self, limit: int, words: str = "") -> list[RunThread]:
         """Returns the last threads whose name or questions contain each of the words, newest activity first, without
         deleted ones."""
-        asked = {"person": self._person, "words": json.dumps(words.split()), "limit": limit}
-        return [RunThread(**dict(r)) for r in self._db.rows(_THREADS, asked)]
+        r, seen, order = runs.c, visible_runs(self._person), (runs.c.created_at, runs.c.id)
+        later = func.coalesce(r.finished_at, "")
+        mine = partial(Over, partition_by=r.thread)
+        places = {
+            "first": mine(func.row_number(), order_by=order),
+            "last": mine(func.row_number(), order_by=[c.desc() for c in order]),
+            "runs": mine(func.count()),
+            "own": mine(func.sum(cast(r.person == self._person, Integer))),
+            "at": mine(func.max(case((later > r.created_at, later), else_=r.created_at))),
+        }
+        n = select(runs, *(place.label(f"n_{name}") for name, place in places.items())).where(seen).subquery()
+        first, latest = n.alias(), n.alias()
+        f, last, t = first.c, latest.c, threads.c
+        name = func.coalesce(func.nullif(t.name, ""), f.question)
+        query = (
+            select(f.thread.label("id"), name.label("name"), f.n_runs.label("runs"), f.n_own.label("own"))
+            .add_columns(f.id.label("first"), last.id.label("latest"), f.n_at.label("at"))
+            .add_columns(last.status, last.heartbeat, last.error)
+            .join_from(first, latest, (f.thread == last.thread) & (f.n_first == 1) & (last.n_last == 1))
+            .outerjoin(threads, (t.thread == f.thread) & (t.person == self._person))
+            .where(t.removed_at.is_(None))
+            .order_by(f.n_at.desc(), last.created_at.desc(), last.id.desc())
+        )
+        for word in words.split():
+            asked = exists().where(r.thread == f.thread, seen, r.question.icontains(word, autoescape=True))
+            query = query.where(or_(asked, t.name.icontains(word, autoescape=True)))
+        return [RunThread(**row._mapping) for row in self._db.rows(query.limit(limit))]
 
     def name_thread(self, thread: str, name: str) -> None:
         """Renames the thread; an empty name removes the name."""
@@ -58,12 +68,11 @@ class ThreadStore:
         self._set(thread, "removed_at", at)
 
     def _set(self, thread: str, column: str, value: str | float | None) -> None:
-        query = f"INSERT INTO threads (thread, person, {column}) VALUES (?, ?, ?)"
         with self._db.write() as db:
-            db.execute(f"{query} ON CONFLICT DO UPDATE SET {column} = excluded.{column}", (thread, self._person, value))
+            upsert(db, threads, [{"thread": thread, "person": self._person, column: value}], replace=True)
 
     def removed(self, before: float) -> list[tuple[str, str]]:
         """Returns (thread, person) pairs deleted before a time whose runs still exist."""
-        query = """SELECT thread, person FROM threads t WHERE removed_at < ?
-            AND EXISTS (SELECT 1 FROM runs r WHERE r.thread = t.thread AND r.person = t.person)"""
-        return [(r["thread"], r["person"]) for r in self._db.rows(query, (before,))]
+        t, kept = threads.c, exists().where(runs.c.thread == threads.c.thread, runs.c.person == threads.c.person)
+        rows = self._db.rows(select(t.thread, t.person).where(t.removed_at < before, kept))
+        return [(row.thread, row.person) for row in rows]

@@ -73,7 +73,7 @@ async def list_documents(
     """Lists the documents of a collection in the order of storing."""
     rows = await asyncio.to_thread(service.runs.store.documents, name, limit + 1, offset)
     fields = schemas.Document.model_fields
-    found = [schemas.Document(**{n: r["shown_id" if n == "id" else n] for n in fields}) for r in rows[:limit]]
+    found = [schemas.Document(**{n: getattr(r, "shown_id" if n == "id" else n) for n in fields}) for r in rows[:limit]]
     return schemas.Documents(documents=found, next_offset=offset + limit if len(rows) > limit else None)
 
 

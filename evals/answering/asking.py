@@ -45,7 +45,7 @@ async def isolated_runs(settings: Settings, build: Build = build_providers) -> A
     settings.cache_dir.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="steelman-evals-", ignore_cleanup_errors=True) as folder:
         Path(folder, "cache").symlink_to(settings.cache_dir.absolute(), target_is_directory=True)
-        apart = {"data_dir": Path(folder), "web": "off", "checkpoint_url": "", "chroma_url": ""}
+        apart = {"data_dir": Path(folder), "web": "off", "database_url": "", "chroma_url": ""}
         async with Runs(settings.model_copy(update=apart), build) as runs:
             yield runs
 

@@ -63,7 +63,7 @@ def _brought(row: GoldRow) -> list[SourceDocument]:
 
 
 def _stored(name: str, settings: Settings) -> list[SourceDocument]:
-    with closing(Database(settings.database_path)) as database:
+    with closing(Database(settings.database)) as database:
         store = Store(database)
         wanted, _ = store.collection(name)
         rows = store.scan(0, sys.maxsize)

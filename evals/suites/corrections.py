@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(args: argparse.Namespace) -> Record:
     """Writes and counts the pairs. Raises StoreError, and InputError if the file exists."""
     moved, rows = list[MovedClaim](), list[Row]()
-    with closing(Database(load_settings().database_path)) as database:
+    with closing(Database(load_settings().database)) as database:
         corrections = Corrections(database)
         for run_id in corrections.runs():
             answer = corrections.original(run_id)

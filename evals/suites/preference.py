@@ -57,7 +57,7 @@ def measure(args: argparse.Namespace) -> Record:
     if args.prepare:
         questions = shuffled(read_questions(args.questions), args.limit, args.seed)
         failed = asyncio.run(prepare(questions, settings, args.seed, args.parallel))
-    with closing(Database(settings.database_path)) as database:
+    with closing(Database(settings.database)) as database:
         ballots = Ballots(database)
         if not (drawn := ballots.drawn_for("")):
             raise InputError(f"{settings.data_dir} has no ballots: `python -m evals preference --prepare` makes them.")

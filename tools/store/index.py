@@ -4,21 +4,22 @@ Passage ids only grow, and each removed passage leaves a log entry.
 """
 
 import shutil
-import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import BigInteger, Connection, ScalarSelect, cast, column, delete, func, insert, select, table
 
 from tools.disk import disk_errors, full_error
 from tools.errors import IndexDamagedError, SteelmanError, StoreError
 from tools.passages import Passage
-from tools.store.database import Database
+from tools.store.database import Database, upsert
+from tools.store.schema import indexes, meta, passages, removals
 
 IndexEntry = tuple[int, Passage, NDArray[np.float32]]
 """Collection id, passage, vector."""
@@ -167,6 +168,10 @@ class IndexPosition:
         return int(self.making.partition("-")[2] or self.removal)
 
 
+_IDS = table("sqlite_sequence", column("name"), column("seq"))
+"""SQLite's last ids of tables. Postgres counts ids of unfinished transactions, so notes in `meta` replace it there."""
+
+
 class ChangeLog:
     """The tables with the removals and with each index's position."""
 
@@ -175,42 +180,63 @@ class ChangeLog:
 
     def size(self) -> tuple[int, int, int]:
         """The number of passages, the last passage id and the last removal, in one query."""
-        query = """
-            SELECT (SELECT COUNT(*) FROM passages), (SELECT seq FROM sqlite_sequence WHERE name = 'passages'),
-                (SELECT seq FROM sqlite_sequence WHERE name = 'removals')
-        """
-        [(passages, passage, removal)] = self._db.rows(query)
-        return passages, passage or 0, removal or 0
+        with self._db.read() as db:
+            count = select(func.count()).select_from(passages).scalar_subquery()
+            found = db.execute(select(count, *_last_ids(db))).one()
+        return found[0], found[1] or 0, found[2] or 0
 
     def last(self) -> tuple[int, int]:
         """The last passage id and the last removal ever."""
-        last = dict(tuple(row) for row in self._db.rows("SELECT name, seq FROM sqlite_sequence"))
-        return last.get("passages", 0), last.get("removals", 0)
+        with self._db.read() as db:
+            found = db.execute(select(*_last_ids(db))).one()
+        return found[0] or 0, found[1] or 0
 
     def removals(self, after: int, limit: int) -> list[tuple[int, int, int]]:
         """Up to `limit` removals with numbers above `after` that an index still needs, as (number, collection id,
         passage id). The passage id may be `ALL_PASSAGES`."""
-        query = "SELECT number, collection_id, passage_id FROM removals WHERE number > ? ORDER BY number LIMIT ?"
-        return [(*row,) for row in self._db.rows(query, (after, limit))]
+        query = select(removals).where(removals.c.number > after).order_by(removals.c.number).limit(limit)
+        return [(row.number, row.collection_id, row.passage_id) for row in self._db.rows(query)]
 
     def unfinished(self) -> bool:
         """Whether an index may still contain removed passages, as after a killed command."""
-        return bool(self._db.rows("SELECT 1 FROM removals JOIN indexes ON number > removal LIMIT 1"))
+        late = removals.join(indexes, removals.c.number > indexes.c.removal)
+        return bool(self._db.rows(select(removals.c.number).select_from(late).limit(1)))
 
     def position(self, index: str) -> IndexPosition | None:
         """The index's position; None before the index's first build."""
-        rows = self._db.rows("SELECT making, passage, removal FROM indexes WHERE name = ?", (index,))
-        return next((IndexPosition(*row) for row in rows), None)
+        rows = self._db.rows(select(indexes).where(indexes.c.name == index))
+        return next((IndexPosition(row.making, row.passage, row.removal) for row in rows), None)
 
     def set_position(self, index: str, position: IndexPosition) -> None:
         """Stores the index's position and deletes removals that all indexes have applied."""
         with self._db.write() as db:
-            values = (index, position.making, position.passage, position.removal)
-            db.execute("INSERT OR REPLACE INTO indexes VALUES (?, ?, ?, ?)", values)
-            db.execute("DELETE FROM removals WHERE number <= (SELECT MIN(removal) FROM indexes)")
+            upsert(db, indexes, [{"name": index, **asdict(position)}], replace=True)
+            applied = select(func.min(indexes.c.removal)).scalar_subquery()
+            db.execute(delete(removals).where(removals.c.number <= applied))
 
 
-def log_removals(db: sqlite3.Connection, collection_id: int, ids: Sequence[int]) -> None:
-    """Logs removed passages for the indexes."""
-    rows = [(collection_id, i) for i in ids]
-    db.executemany("INSERT INTO removals (collection_id, passage_id) VALUES (?, ?)", rows)
+def _last_ids(db: Connection) -> list[ScalarSelect[int]]:
+    """Selects the last ids that were given to passages and removals."""
+    if db.dialect.name == "sqlite":
+        last = [select(_IDS.c.seq).where(_IDS.c.name == table.name) for table in (passages, removals)]
+    else:
+        number = cast(meta.c.value, BigInteger)
+        last = [select(number).where(meta.c.key == f"last of {table.name}") for table in (passages, removals)]
+    return [each.scalar_subquery() for each in last]
+
+
+def _log_last(db: Connection, name: str, ids: Sequence[int]) -> None:
+    if ids and db.dialect.name != "sqlite":
+        upsert(db, meta, [{"key": f"last of {name}", "value": str(max(ids))}], replace=True)
+
+
+def log_added(db: Connection, ids: Sequence[int]) -> None:
+    """Logs added passages for the indexes. The transaction takes turns (`Database.write`)."""
+    _log_last(db, passages.name, ids)
+
+
+def log_removals(db: Connection, collection_id: int, ids: Sequence[int]) -> None:
+    """Logs removed passages for the indexes. The transaction takes turns (`Database.write`)."""
+    if ids:
+        rows = [{"collection_id": collection_id, "passage_id": i} for i in ids]
+        _log_last(db, removals.name, db.scalars(insert(removals).returning(removals.c.number), rows).all())

@@ -5,31 +5,57 @@ verification, even if someone changes their documents.
 """
 
 import json
-import sqlite3
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
-from typing import cast
+from dataclasses import asdict, astuple, dataclass, replace
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import Connection, Table, and_, delete, func, insert, literal, select
 
 from tools.language.near_duplicates import copy_groups
 from tools.passages import Passage, PassageText, SourceDocument
-from tools.store.database import Database, from_float16, to_float16
+from tools.store.database import AnyRow, Database, from_float16, to_float16, upsert
+from tools.store.schema import passages as stored_passages
+from tools.store.schema import run_passages, web_documents, web_passages
 
 WEB = "web"
 """The collection name of web passages."""
 _COMPARED = 20_000  # characters of a page, stored to detect copies
 
-_ROW = f"""
-    SELECT -p.id AS id, d.url, '{WEB}', p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position,
-        d.original, p.section, p.form, p.page, p.last_page, d.language, '',
-        d.owner, p.speaker, d.author, COALESCE(NULLIF(o.owner, ''), o.publisher, '') AS first, p.vector
-    FROM web_passages p JOIN web_documents d ON d.id = p.document_id
-    LEFT JOIN web_documents o ON o.run_id = d.run_id AND o.url = d.original
-    WHERE p.id IN
-"""
+_ORIGINAL = web_documents.alias("original")
+_p, _d, _o = web_passages.c, web_documents.c, _ORIGINAL.c
+_ROW = select(
+    *(
+        (-_p.id).label("id"),
+        _d.url,
+        literal(WEB),
+        _p.text,
+        _d.title,
+        _d.url,
+        _d.publisher,
+        _d.kind,
+        _d.date,
+        _p.position,
+    ),
+    *(
+        _d.original,
+        _p.section,
+        _p.form,
+        _p.page,
+        _p.last_page,
+        _d.language,
+        literal(""),
+        _d.owner,
+        _p.speaker,
+        _d.author,
+    ),
+    *(func.coalesce(func.nullif(_o.owner, ""), _o.publisher, "").label("first"), _p.vector),
+).select_from(
+    web_passages.join(web_documents).outerjoin(_ORIGINAL, and_(_o.run_id == _d.run_id, _o.url == _d.original))
+)
 """The fields of `Passage` in order, the publisher of the original, and the vector."""
 
 
@@ -74,11 +100,11 @@ class WebPassages:
 
     def _originals(self, run_id: str, pages: Sequence[WebPage]) -> dict[str, str]:
         """For each page that is new to the run: the address of the page that it copies, or an empty string."""
-        known = self._db.rows("SELECT url, original, text FROM web_documents WHERE run_id = ? ORDER BY id", (run_id,))
-        before = {r["url"] for r in known}
+        known = self._db.rows(select(_d.url, _d.original, _d.text).where(_d.run_id == run_id).order_by(_d.id))
+        before = {r.url for r in known}
         fresh = [p.source for p in pages if p.source.external_id not in before]
-        firsts = [*(r["original"] or r["url"] for r in known), *(d.external_id for d in fresh)]
-        groups = copy_groups([*(r["text"] for r in known), *(d.text[:_COMPARED] for d in fresh)])
+        firsts = [*(r.original or r.url for r in known), *(d.external_id for d in fresh)]
+        groups = copy_groups([*(r.text for r in known), *(d.text[:_COMPARED] for d in fresh)])
         return {
             document.external_id: firsts[groups[i]] if groups[i] != i else ""
             for i, document in enumerate(fresh, start=len(known))
@@ -86,60 +112,56 @@ class WebPassages:
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
         """The passages with these ids. Missing ids are left out."""
-        return {row["id"]: _passage(row) for row in self._rows(ids)}
+        return {row.id: _passage(row) for row in self._rows(ids)}
 
     def document_passages(self, passage_id: int) -> list[Passage]:
         """The stored passages of the same page as this passage, in order."""
-        query = "SELECT id FROM web_passages WHERE document_id = (SELECT document_id FROM web_passages WHERE id = ?)"
-        rows = self._db.rows(f"{query} ORDER BY position", (-passage_id,))
-        found = self.passages(-row["id"] for row in rows)
-        return [found[-row["id"]] for row in rows]
+        page = select(_p.document_id).where(_p.id == -passage_id).scalar_subquery()
+        rows = self._db.rows(select(_p.id).where(_p.document_id == page).order_by(_p.position))
+        found = self.passages(-row.id for row in rows)
+        return [found[-row.id] for row in rows]
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
-        return {row["id"]: from_float16(row["vector"]) for row in self._rows(ids)}
+        return {row.id: from_float16(row.vector) for row in self._rows(ids)}
 
     def forget(self, run_id: str) -> None:
         """Removes the run's pages."""
         with self._putting, self._db.write() as db:
-            db.execute("DELETE FROM web_documents WHERE run_id = ?", (run_id,))
+            db.execute(delete(web_documents).where(_d.run_id == run_id))
 
-    def _rows(self, ids: Iterable[int]) -> list[sqlite3.Row]:
-        return self._db.rows_of(_ROW, [-i for i in ids])
+    def _rows(self, ids: Iterable[int]) -> list[AnyRow]:
+        return self._db.rows_of(_ROW, _p.id, [-i for i in ids])
 
 
-def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[str, str]) -> list[int]:
+def insert_passages(db: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> Sequence[int]:
+    """Inserts passages and returns their ids in the order of the rows."""
+    made = insert(table).returning(table.c.id, sort_by_parameter_order=True)
+    return db.scalars(made, rows).all() if rows else []
+
+
+def _insert(db: Connection, run_id: str, page: WebPage, originals: dict[str, str]) -> list[int]:
     """Inserts the page's passages and returns their ids. If the page is known, only its new passages are added."""
-    source, key = page.source, (run_id, page.source.external_id)
+    source = page.source
     if source.external_id in originals:
-        described = (source.title, source.publisher, source.kind, source.date, source.language, source.owner)
-        db.execute(
-            "INSERT INTO web_documents"
-            " (run_id, url, original, title, publisher, kind, date, language, owner, author, text)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*key, originals[source.external_id], *described, source.author, source.text[:_COMPARED]),
-        )
-    document = db.execute("SELECT id FROM web_documents WHERE run_id = ? AND url = ?", key).fetchone()["id"]
-    rows = db.execute("SELECT id, text FROM web_passages WHERE document_id = ?", (document,))
-    ids: dict[str, int] = {r["text"]: r["id"] for r in rows}
-    for position, (passage, vector) in enumerate(zip(page.passages, page.vectors, strict=True)):
-        if passage.text not in ids:
-            where = (passage.section, passage.form, passage.page, passage.last_page, passage.speaker)
-            row = db.execute(
-                "INSERT INTO web_passages"
-                " (document_id, position, text, vector, section, form, page, last_page, speaker)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (document, position, passage.text, to_float16(vector), *where),
-            )
-            ids[passage.text] = cast(int, row.lastrowid)
+        names = "title publisher kind date language owner author".split()
+        row = {name: getattr(source, name) for name in names} | {"run_id": run_id, "url": source.external_id}
+        row |= {"original": originals[source.external_id], "text": source.text[:_COMPARED]}
+        db.execute(insert(web_documents).values(row))
+    document = db.scalars(select(_d.id).where(_d.run_id == run_id, _d.url == source.external_id)).one()
+    ids = {r.text: r.id for r in db.execute(select(_p.id, _p.text).where(_p.document_id == document))}
+    new = {
+        p.text: {"document_id": document, "position": n, "vector": to_float16(page.vectors[n]), **asdict(p)}
+        for n, p in reversed([*enumerate(page.passages)])
+        if p.text not in ids
+    }
+    rows = sorted(new.values(), key=itemgetter("position"))
+    ids |= dict(zip((r["text"] for r in rows), insert_passages(db, web_passages, rows), strict=True))
     return [-ids[text] for text in dict.fromkeys(p.text for p in page.passages)]
 
 
-def _passage(row: sqlite3.Row) -> Passage:
+def _passage(row: AnyRow) -> Passage:
     passage = Passage(*row[:-2])
-    return replace(passage, original=row["first"].casefold() or passage.original)
-
-
-_KEPT = "FROM run_passages WHERE passage_id IN"
+    return replace(passage, original=row.first.casefold() or passage.original)
 
 
 class RunPassages:
@@ -152,26 +174,28 @@ class RunPassages:
     def put(self, run_id: str, passages: Iterable[Passage], vectors: Mapping[int, NDArray[np.float32]]) -> None:
         """Stores copies of the passages with their `vectors`. Web passages are skipped, because they belong to their
         run already."""
-        rows = [(p.id, run_id, json.dumps(astuple(p)), to_float16(vectors[p.id])) for p in passages if p.id > 0]
-        with self._db.write() as db:
-            db.executemany("INSERT OR IGNORE INTO run_passages VALUES (?, ?, ?, ?)", rows)
+        own = [(p.id, run_id, json.dumps(astuple(p)), to_float16(vectors[p.id])) for p in passages if p.id > 0]
+        if own:
+            with self._db.write() as db:
+                upsert(db, run_passages, [dict(zip(run_passages.c.keys(), row, strict=True)) for row in own])
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
         """The copied passages of these ids."""
-        rows = self._db.rows_of(f"SELECT DISTINCT passage {_KEPT}", list(ids))
-        return {p.id: p for p in (Passage(*json.loads(row["passage"])) for row in rows)}
+        rows = self._db.rows_of(select(run_passages.c.passage).distinct(), run_passages.c.passage_id, list(ids))
+        return {p.id: p for p in (Passage(*json.loads(row.passage)) for row in rows)}
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
-        rows = self._db.rows_of(f"SELECT DISTINCT passage_id, vector {_KEPT}", list(ids))
-        return {row["passage_id"]: from_float16(row["vector"]) for row in rows}
+        number = run_passages.c.passage_id
+        rows = self._db.rows_of(select(number, run_passages.c.vector).distinct(), number, list(ids))
+        return {row.passage_id: from_float16(row.vector) for row in rows}
 
     def forget(self, run_id: str) -> None:
         """Removes the run's copies."""
         with self._db.write() as db:
-            db.execute("DELETE FROM run_passages WHERE run_id = ?", (run_id,))
+            db.execute(delete(run_passages).where(run_passages.c.run_id == run_id))
 
 
-def drop_stored_copies(db: sqlite3.Connection, run_id: str) -> None:
+def drop_stored_copies(db: Connection, run_id: str) -> None:
     """Removes a finished run's copies of passages that are still stored."""
-    stored = "passage_id IN (SELECT id FROM passages)"
-    db.execute(f"DELETE FROM run_passages WHERE run_id = ? AND {stored}", (run_id,))
+    stored = run_passages.c.passage_id.in_(select(stored_passages.c.id))
+    db.execute(delete(run_passages).where(run_passages.c.run_id == run_id, stored))
