@@ -49,19 +49,6 @@ class Encoder(Protocol):
         ...
 
 
-def encode_with_sentences(
-    encoder: Encoder, texts: Sequence[str], sentences: Sequence[Sequence[str]]
-) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
-    """Vectors of the texts, shape (texts, dimensions), and of each list's sentences, shape (sentences, dimensions).
-
-    Texts and sentences share one call, so that the encoder can batch them. Duplicates are encoded once.
-    """
-    chosen = list(dict.fromkeys([*texts, *(s for own in sentences for s in own)]))
-    row = {text: i for i, text in enumerate(chosen)}
-    vectors = encoder.encode(chosen)
-    return vectors[[row[t] for t in texts]], [vectors[[row[s] for s in own]] for own in sentences]
-
-
 class MiniLM:
     """all-MiniLM-L6-v2 (Wang et al. 2020, tuned by sentence-transformers): 384 dimensions, 256 tokens."""
 
