@@ -27,6 +27,7 @@ from tools.store.store import Store
 
 JUDGE_PATIENCE = 0.7
 """Share of the time for a remote judge, so that the embedded one can replace it."""
+_STORING_SECONDS = 1  # longest wait for a busy store, because nothing is lost without the write
 
 
 @dataclass
@@ -86,7 +87,7 @@ class Models:
         new = dict(zip(missing, (r.astype(np.float16).astype(np.float32) for r in rows), strict=True))
         if store and new:
             with suppress(StoreError):  # the next question tries again
-                await asyncio.to_thread(store.add_sentence_vectors, new, self.encoder.name)
+                await asyncio.to_thread(store.add_sentence_vectors, new, self.encoder.name, _STORING_SECONDS)
         known |= new
         vectors = np.empty((len(sentences), fresh.shape[1]), np.float32)
         vectors[others] = of_others

@@ -10,7 +10,7 @@ from tools.documents.passage_cutting import cut_document
 from tools.documents.sandbox import DEFAULT_LIMITS, ReaderLimits, read_in_process
 from tools.errors import SourceError
 from tools.language.identification import language_of
-from tools.models.encoders import Encoder
+from tools.models.encoders import Encoder, encode_each_once
 from tools.passages import PassageText, SourceDocument
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import KnownDocument, PreparedDocument, Store, check_encoder, content_hash
@@ -141,8 +141,7 @@ class Ingester:
     def _encode(self, batch: Sequence["_CutDocument"]) -> list[PreparedDocument]:
         every = [(made.document, passage) for made in batch for passage in made.passages]
         texts = [passage_text(d.title, p.text, p.section) for d, p in every]
-        row = {text: i for i, text in enumerate(dict.fromkeys(texts))}  # a repeated text is encoded once
-        vectors = self._encoder.encode(list(row))[[row[text] for text in texts]]
+        vectors = encode_each_once(self._encoder, texts)
         prepared, start = [], 0
         for made in batch:
             end = start + len(made.passages)

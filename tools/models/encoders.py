@@ -49,6 +49,12 @@ class Encoder(Protocol):
         ...
 
 
+def encode_each_once(encoder: Encoder, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Vectors of documents, as `Encoder.encode` returns them. A repeated text is encoded once."""
+    row = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return encoder.encode(list(row))[[row[text] for text in texts]]
+
+
 class MiniLM:
     """all-MiniLM-L6-v2 (Wang et al. 2020, tuned by sentence-transformers): 384 dimensions, 256 tokens."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.limits import RRF_K
-from tools.models.encoders import Encoder
+from tools.models.encoders import Encoder, encode_each_once
 from tools.store.dense import ChromaIndex, DenseIndex
 from tools.store.index_sync import BATCH, IndexSync, Progress, lock_timeout, search_indexes
 from tools.store.lexical import LexicalIndex
@@ -145,7 +145,8 @@ class HybridSearch:
         reached = 0
         while batch := self._store.scan(reached, BATCH):
             texts = [passage_text(p.title, p.text, p.section) for _, p in batch]
-            self._store.replace_vectors(dict(zip((p.id for _, p in batch), self.encoder.encode(texts), strict=True)))
+            vectors = encode_each_once(self.encoder, texts)
+            self._store.replace_vectors(dict(zip((p.id for _, p in batch), vectors, strict=True)))
             reached = batch[-1][1].id
             progress("vectors", len(batch))
         self._store.set_encoder(self.encoder.name)

@@ -71,7 +71,6 @@ SAMPLES = "samples"
 """The collection of the sample documents. Citations mark its documents as samples."""
 
 _MOST_NAMES = 3
-_SPARE_SECONDS = 1  # longest wait for other writers when nothing is lost without the write
 
 _d = documents.c
 _TABLES = passages.join(documents).join(collections)
@@ -281,13 +280,15 @@ class Store:
         rows = self._db.rows_of(select(sentence_vectors), sentence_vectors.c.passage_id, list(ids))
         return {number: from_float16(blob).reshape(count, -1 if count else 0) for number, count, blob in rows}
 
-    def add_sentence_vectors(self, new: Mapping[int, NDArray[np.float32]], encoder: str) -> None:
-        """Stores vectors of passages' sentences that have none, as `sentence_vectors` returns them.
+    def add_sentence_vectors(
+        self, new: Mapping[int, NDArray[np.float32]], encoder: str, seconds: int | None = None
+    ) -> None:
+        """Stores the sentence vectors of passages that have none, as `sentence_vectors` returns them.
 
-        Ignores deleted passages, and passages that another encoder has encoded since. Raises StoreBusyError after a
-        short wait, because the vectors can be computed again.
+        Ignores deleted passages, and passages that another encoder has encoded since. seconds: the longest wait for
+        other writers.
         """
-        with self._db.write(in_turn=True, seconds=_SPARE_SECONDS) as db:
+        with self._db.write(in_turn=True, seconds=seconds) as db:
             query = select(passages.c.id).select_from(_TABLES).where(collections.c.encoder == encoder)
             ids = [row.id for row in self._db.rows_of(query, passages.c.id, list(new))]
             rows = [{"passage_id": i, "sentences": len(new[i]), "vectors": to_float16(new[i])} for i in ids]
