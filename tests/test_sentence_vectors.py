@@ -112,19 +112,28 @@ async def test_two_runs_at_once_store_one_row_a_passage(house: House, tmp_path: 
     assert sorted(stored(house)) == ["ants", "bees"]
 
 
+async def test_another_run_stores_them_first(house: House, tmp_path: Path) -> None:
+    house.put("c", bees=BEES, ants=ANTS)
+    sentences, id_ = sentences_of(house), house.store.scan(0, 10)[0][1].id
+    theirs = house.encoder.encode([s.text for s in sentences if s.passage.id == id_])
+    encoder = Watched(meanwhile=lambda: house.store.add_sentence_vectors({id_: theirs}, "toy"))
+    found = await models(tmp_path, encoder, house.store).encode_sentences(sentences)
+    np.testing.assert_array_equal(found, np.vstack([stored(house)["bees"], stored(house)["ants"]]))
+
+
 async def test_passages_deleted_or_encoded_by_another_encoder_meanwhile(house: House, tmp_path: Path) -> None:
     house.put("c", bees=BEES, ants=ANTS)
     sentences = sentences_of(house)
     changes: list[tuple[Callable[[], object], list[str]]] = [
-        (lambda: house.store.delete_document("c", "bees"), ["ants"]),
-        (lambda: house.store.delete_document("c", "ants"), []),
         (lambda: house.store.set_encoder("other"), []),
+        (lambda: house.store.delete_document("c", "bees"), ["ants"]),
     ]
     for number, (change, left) in enumerate(changes):
         encoder = Watched(meanwhile=change)
         found = await models(tmp_path / str(number), encoder, house.store).encode_sentences(sentences)
         assert_of(found, encoder, *(s.text for s in sentences))
         assert sorted(stored(house)) == left
+        house.store.set_encoder("toy")
 
 
 async def test_a_busy_store_costs_a_moment_and_no_answer(house: House, tmp_path: Path) -> None:
