@@ -87,6 +87,11 @@ class SampleEncoder:
     def dimensions(self) -> int:
         return self._encoder.dimensions
 
+    @property
+    def has_stored(self) -> bool:
+        """Whether the stored vectors are this encoder's."""
+        return bool(self._known)
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         found = {text: self._known.get(text_key(text)) for text in texts}
         missing = [text for text, row in found.items() if row is None]
@@ -108,11 +113,15 @@ def index_samples(store: Store, search: HybridSearch) -> None:
     documents = sample_documents()
     if store.has_collection(SAMPLES) and store.collection(SAMPLES)[1] != encoder:
         store.delete_collection(SAMPLES)  # indexed with another encoder; indexing takes seconds
-    Ingester(store, search, SampleEncoder(search.encoder)).ingest(documents, SAMPLES)
+    stored = SampleEncoder(search.encoder)
+    Ingester(store, search, stored).ingest(documents, SAMPLES)
     kept = {d.external_id for d in documents}
     for row in store.documents(SAMPLES):
         if row.external_id not in kept:
             store.delete_document(SAMPLES, row.external_id)
+    if stored.has_stored:
+        read = [p for row in store.documents(SAMPLES) for p in store.passages_of(row.number)]
+        store.add_sentence_vectors({p.id: stored.encode(split_sentences(p.text)) for p in read}, encoder)
     store.set_note(_SIGNATURE, signature)
 
 

@@ -115,8 +115,8 @@ def stores_in(server: PostgresServer, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    if "store_kind" not in request.fixturenames or request.getfixturevalue("store_kind") == "sqlite":
+def _place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, store_kind: str) -> Iterator[None]:
+    if store_kind == "sqlite":
         yield
         return
     server: PostgresServer = request.getfixturevalue("postgres")

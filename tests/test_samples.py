@@ -64,6 +64,7 @@ def test_samples_follow_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     first = indexed()
     assert len(first) == len(list((folder / "zoos").glob("*.md")))
+    assert house.store.sentence_vectors(range(100)) == {}, "those that ship are another encoder's"
     changes = house.store.changes.last()
     assert (indexed(), house.store.changes.last()) == (first, changes)  # nothing changed, nothing done
     (folder / "zoos" / "01.md").unlink()
@@ -86,11 +87,16 @@ def test_the_samples_own_vectors_ship_and_are_those_of_the_encoder(tmp_path: Pat
     house = House(tmp_path, Counted())
     index_samples(house.store, house.search)
     assert len(house.store.documents(SAMPLES)) == len(sample_documents())
+    passages = {p.id: split_sentences(p.text) for _, p in house.store.scan(0, 10_000)}
+    vectors = house.store.sentence_vectors(passages)
+    assert {i: len(rows) for i, rows in vectors.items()} == {i: len(own) for i, own in passages.items()}
     with np.load(VECTORS) as stored:
         known = dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
     texts = [s for d in sample_documents()[::40] for s in split_sentences(d.text)]
     for text, vector in zip(texts, encoder.encode(texts), strict=True):
         assert vector @ known[text_key(text)].astype(np.float32) > 0.999
+    shipped = known[text_key(next(iter(passages.values()))[-1])]
+    np.testing.assert_array_equal(next(iter(vectors.values()))[-1], shipped.astype(np.float32))
 
 
 @pytest.fixture

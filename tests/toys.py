@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from tools.documents.files import find_files
 from tools.documents.ingest import Ingester, IngestReport, read_all
 from tools.documents.passage_cutting import cut_document
-from tools.language.sentences import split_sentences
-from tools.models.encoders import encode_with_sentences
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.dense import ChromaIndex
@@ -73,9 +71,7 @@ class House:
 
     def prepared(self, source: SourceDocument) -> PreparedDocument:
         passages = tuple(cut_document(source))
-        own = [split_sentences(p.text) for p in passages]
-        vectors, sentences = encode_with_sentences(self.encoder, [p.text for p in passages], own)
-        return PreparedDocument(source, passages, vectors, tuple(sentences))
+        return PreparedDocument(source, passages, self.encoder.encode([p.text for p in passages]))
 
     def find(self, query: str, *collections: str, k: int = 5) -> list[str]:
         """Names of the documents found, best first."""

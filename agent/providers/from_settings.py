@@ -181,8 +181,7 @@ def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSe
     """Returns the search. Its indexes are in this process, or its dense index is on a Chroma server."""
     token, url = settings.chroma_token.get_secret_value(), settings.chroma_url
     dense = DenseServer(url, store.store_id(), token=token) if url else None
-    embedded = not (settings.embeddings_url or settings.encoder)  # only the embedded encoder compares sentences
-    return HybridSearch(store, settings.data_dir / "index", encoder, dense, keeps_sentences=embedded)
+    return HybridSearch(store, settings.data_dir / "index", encoder, dense)
 
 
 def build_engine(settings: Settings) -> SearchEngine | None:

@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.budget import current_budget, current_log, share_of_time
-from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
+from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError, StoreError
 from tools.language.question import ParsedQuestion, is_standalone_question, read_question
+from tools.language.sentences import split_sentences
 from tools.models.cache import VectorCache
 from tools.models.encoders import Encoder
 from tools.models.judges.batch import document_attributes, passage_line
@@ -25,6 +28,7 @@ from tools.store.store import Store
 JUDGE_PATIENCE = 0.7
 """Share of the remaining time that a remote judge gets. The rest is for the embedded judge if the remote judge
 fails."""
+_STORING_SECONDS = 1  # longest wait for a busy store, because nothing is lost without the write
 
 
 @dataclass
@@ -68,16 +72,29 @@ class Models:
         return [read[0].text, *alone][-1]
 
     async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
-        """Returns `encode` of the passages' sentences. Reuses stored vectors."""
-        store = self.store if self.retrieval_encoder is self.encoder else None  # another encoder's vectors differ
-        stored = await asyncio.to_thread(store.sentence_vectors, {s.passage.id for s in sentences}) if store else {}
-        missing = [i for i, s in enumerate(sentences) if s.passage.id not in stored]
-        fresh = await self.encode([sentences[i].text for i in missing])
+        """Returns `encode` of sentences of passages, (n, dimensions).
+
+        Vectors of ingested passages come from the store, in half precision. The first question encodes and stores all
+        sentences of a passage.
+        """
+        store = self.store if self.retrieval_encoder is self.encoder else None  # other vectors cannot be compared
+        own = {s.passage.id: s.passage.text for s in sentences if s.passage.id > 0} if store else {}
+        known = await asyncio.to_thread(store.sentence_vectors, own) if store else {}
+        missing = {i: text for i, text in own.items() if i not in known}
+        split = await asyncio.to_thread(lambda: list(map(split_sentences, missing.values())))
+        others = [i for i, s in enumerate(sentences) if s.passage.id not in own]
+        fresh = await self.encode([*(sentences[i].text for i in others), *chain(*split)])
+        of_others, *rows = np.split(fresh, np.cumsum([len(others), *map(len, split)])[:-1])
+        new = dict(zip(missing, (r.astype(np.float16).astype(np.float32) for r in rows), strict=True))
+        if store and new:
+            with suppress(StoreError):  # the next question tries again
+                await asyncio.to_thread(store.add_sentence_vectors, new, self.encoder.name, _STORING_SECONDS)
+        known |= new
         vectors = np.empty((len(sentences), fresh.shape[1]), np.float32)
-        vectors[missing] = fresh
+        vectors[others] = of_others
         for i, sentence in enumerate(sentences):
-            if sentence.passage.id in stored:
-                vectors[i] = stored[sentence.passage.id][sentence.position]
+            if sentence.passage.id in known:
+                vectors[i] = known[sentence.passage.id][sentence.position]
         return vectors
 
     async def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:

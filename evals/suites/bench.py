@@ -194,7 +194,7 @@ PARTS: dict[str, Callable[[int, int], Record]] = {"ask": _ask, "judge": _judge, 
 
 def _open(folder: Path) -> tuple[Store, HybridSearch]:
     store = Store(Database(folder / "steelman.db"))
-    return store, HybridSearch(store, folder / "index", _GIVEN, keeps_sentences=False)
+    return store, HybridSearch(store, folder / "index", _GIVEN)
 
 
 def _documents(batch: int, passages: int) -> list[PreparedDocument]:

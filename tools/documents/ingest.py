@@ -10,8 +10,7 @@ from tools.documents.passage_cutting import cut_document
 from tools.documents.sandbox import DEFAULT_LIMITS, ReaderLimits, read_in_process
 from tools.errors import SourceError
 from tools.language.identification import language_of
-from tools.language.sentences import split_sentences
-from tools.models.encoders import Encoder, encode_with_sentences
+from tools.models.encoders import Encoder, encode_each_once
 from tools.passages import PassageText, SourceDocument
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import KnownDocument, PreparedDocument, Store, check_encoder, content_hash
@@ -141,14 +140,12 @@ class Ingester:
 
     def _encode(self, batch: Sequence["_CutDocument"]) -> list[PreparedDocument]:
         every = [(made.document, passage) for made in batch for passage in made.passages]
-        own = [split_sentences(p.text) for _, p in every] if self._search.keeps_sentences else []
         texts = [passage_text(d.title, p.text, p.section) for d, p in every]
-        vectors, sentences = encode_with_sentences(self._encoder, texts, own)
+        vectors = encode_each_once(self._encoder, texts)
         prepared, start = [], 0
         for made in batch:
             end = start + len(made.passages)
-            own_vectors, own_sentences = vectors[start:end], tuple(sentences[start:end])
-            prepared.append(PreparedDocument(made.document, made.passages, own_vectors, own_sentences))
+            prepared.append(PreparedDocument(made.document, made.passages, vectors[start:end]))
             start = end
         return prepared
 

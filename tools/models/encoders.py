@@ -49,17 +49,10 @@ class Encoder(Protocol):
         ...
 
 
-def encode_with_sentences(
-    encoder: Encoder, texts: Sequence[str], sentences: Sequence[Sequence[str]]
-) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
-    """Vectors of the texts, shape (texts, dimensions), and of each list's sentences, shape (sentences, dimensions).
-
-    Texts and sentences share one call, so that the encoder can batch them. Duplicates are encoded once.
-    """
-    chosen = list(dict.fromkeys([*texts, *(s for own in sentences for s in own)]))
-    row = {text: i for i, text in enumerate(chosen)}
-    vectors = encoder.encode(chosen)
-    return vectors[[row[t] for t in texts]], [vectors[[row[s] for s in own]] for own in sentences]
+def encode_each_once(encoder: Encoder, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Vectors of documents, as `Encoder.encode` returns them. A repeated text is encoded once."""
+    row = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return encoder.encode(list(row))[[row[text] for text in texts]]
 
 
 class MiniLM:

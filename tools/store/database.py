@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,12 +79,17 @@ class Database:
             ]
 
     @contextmanager
-    def write(self, *, in_turn: bool = False) -> Iterator[Connection]:
+    def write(self, *, in_turn: bool = False, seconds: int | None = None) -> Iterator[Connection]:
         """A transaction. SQLite takes the write lock at its start, so that no other writer makes it fail half-way.
 
-        in_turn: on Postgres, too, such a transaction waits until no other one is open.
+        in_turn: on Postgres, too, such a transaction waits until no other one is open. seconds: the longest wait;
+        default BUSY_SECONDS. Raises StoreBusyError.
         """
-        with database_errors(self.place), self._connection() as connection, self._transaction(connection, in_turn):
+        with (
+            database_errors(self.place),
+            self._connection() as connection,
+            self._transaction(connection, in_turn, seconds),
+        ):
             yield connection
 
     def close(self) -> None:
@@ -102,11 +107,14 @@ class Database:
                 self._local.open = before
 
     @contextmanager
-    def _transaction(self, connection: Connection, in_turn: bool) -> Iterator[None]:
+    def _transaction(self, connection: Connection, in_turn: bool, seconds: int | None = None) -> Iterator[None]:
         with connection.begin():
             if connection.dialect.name == "sqlite":
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                with _busy_timeout(connection, seconds):
+                    connection.exec_driver_sql("BEGIN IMMEDIATE")
             elif in_turn:
+                if seconds is not None:
+                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{seconds}s'")
                 connection.execute(sql_select(func.pg_advisory_xact_lock(_TURN)))
             yield
 
@@ -155,6 +163,19 @@ def _prepare_file(connection: Any, _: object) -> None:
     to_wal(connection)
     for pragma in ("synchronous = NORMAL", "foreign_keys = ON", f"cache_size = -{_PAGES_KB}"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+@contextmanager
+def _busy_timeout(connection: Connection, seconds: int | None) -> Iterator[None]:
+    """Sets how long SQLite waits for another writer."""
+    if seconds is None:
+        yield
+        return
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * seconds}")
+    try:
+        yield
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * BUSY_SECONDS}")
 
 
 def _server_engine(address: str) -> Engine:

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.language.sentences import split_sentences
 from tools.limits import RRF_K
-from tools.models.encoders import Encoder, encode_with_sentences
+from tools.models.encoders import Encoder, encode_each_once
 from tools.store.dense import ChromaIndex, DenseIndex
 from tools.store.index_sync import BATCH, IndexSync, Progress, lock_timeout, search_indexes
 from tools.store.lexical import LexicalIndex
@@ -48,21 +47,11 @@ def fuse(rankings: Sequence[Sequence[int]], k: int = RRF_K) -> list[tuple[int, f
 class HybridSearch:
     """Retrieves passages by meaning and by words. Safe for threads and processes.
 
-    dense: an index that replaces the embedded dense index, such as a `DenseServer`. keeps_sentences: store sentence
-    vectors with passages.
+    dense: an index that replaces the embedded dense index, such as a `DenseServer`.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        folder: Path,
-        encoder: Encoder,
-        dense: ChromaIndex | None = None,
-        *,
-        keeps_sentences: bool = True,
-    ) -> None:
+    def __init__(self, store: Store, folder: Path, encoder: Encoder, dense: ChromaIndex | None = None) -> None:
         self._store = store
-        self.keeps_sentences = keeps_sentences
         self.encoder = encoder
         self.dense: ChromaIndex = DenseIndex(folder / "dense") if dense is None else dense
         self.lexical = LexicalIndex(folder / "lexical")
@@ -156,10 +145,8 @@ class HybridSearch:
         reached = 0
         while batch := self._store.scan(reached, BATCH):
             texts = [passage_text(p.title, p.text, p.section) for _, p in batch]
-            own = [split_sentences(p.text) for _, p in batch] if self.keeps_sentences else []
-            vectors, sentences = encode_with_sentences(self.encoder, texts, own)
-            ids = [p.id for _, p in batch]
-            self._store.replace_vectors(dict(zip(ids, vectors, strict=True)), dict(zip(ids, sentences, strict=False)))
+            vectors = encode_each_once(self.encoder, texts)
+            self._store.replace_vectors(dict(zip((p.id for _, p in batch), vectors, strict=True)))
             reached = batch[-1][1].id
             progress("vectors", len(batch))
         self._store.set_encoder(self.encoder.name)

@@ -3,7 +3,7 @@
 import hashlib
 import unicodedata
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
@@ -34,15 +34,11 @@ class KnownDocument:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document cut into passages, with their vectors, shape (passages, dimensions).
-
-    sentences: for each passage the vectors of its sentences, (sentences, dimensions); empty if none are stored.
-    """
+    """A document cut into passages, with their vectors, shape (passages, dimensions)."""
 
     source: SourceDocument
     passages: tuple[PassageText, ...]
     vectors: NDArray[np.float32]
-    sentences: tuple[NDArray[np.float32], ...] = ()
 
 
 def content_hash(source: SourceDocument) -> str:
@@ -261,10 +257,25 @@ class Store:
     def sentence_vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         """Vectors of each passage's sentences, (sentences, dimensions), in the order of `split_sentences`.
 
-        Passages without stored sentence vectors, such as web passages, are left out.
+        Passages without stored sentence vectors, such as web passages and passages never read, are left out.
         """
         rows = self._db.rows_of(select(sentence_vectors), sentence_vectors.c.passage_id, list(ids))
         return {number: from_float16(blob).reshape(count, -1 if count else 0) for number, count, blob in rows}
+
+    def add_sentence_vectors(
+        self, new: Mapping[int, NDArray[np.float32]], encoder: str, seconds: int | None = None
+    ) -> None:
+        """Stores the sentence vectors of passages that have none, as `sentence_vectors` returns them.
+
+        Ignores deleted passages, and passages that another encoder has encoded since. seconds: the longest wait for
+        other writers.
+        """
+        with self._db.write(in_turn=True, seconds=seconds) as db:
+            query = select(passages.c.id).select_from(_TABLES).where(collections.c.encoder == encoder)
+            ids = [row.id for row in self._db.rows_of(query, passages.c.id, list(new))]
+            rows = [{"passage_id": i, "sentences": len(new[i]), "vectors": to_float16(new[i])} for i in ids]
+            if rows:
+                upsert(db, sentence_vectors, rows)
 
     def scan(self, after: int, limit: int) -> list[tuple[int, Passage]]:
         """Up to `limit` passages with ids above `after`, from all collections. Each comes with its collection's id."""
@@ -272,20 +283,17 @@ class Store:
         rows = self._db.rows(query.where(passages.c.id > after).order_by(passages.c.id).limit(limit))
         return [(collection, Passage(*row)) for collection, *row in rows]
 
-    def replace_vectors(self, new: dict[int, NDArray[np.float32]], sentences: dict[int, NDArray[np.float32]]) -> None:
-        """Replaces the vectors of stored passages and of their sentences. Deleted passages are ignored."""
+    def replace_vectors(self, new: Mapping[int, NDArray[np.float32]]) -> None:
+        """Replaces the vectors of stored passages. Deleted passages are ignored."""
         with self._db.write(in_turn=True) as db:
             stored = set(db.scalars(select(passages.c.id).where(passages.c.id.in_(list(new)))))
             rows = [{"passage_id": i, "vector": to_float16(v)} for i, v in new.items() if i in stored]
-            counted = [(i, len(v), to_float16(v)) for i, v in sentences.items() if i in stored]
-            whole = [dict(zip(sentence_vectors.c.keys(), row, strict=True)) for row in counted]
-            for table, put in ((vectors, rows), (sentence_vectors, whole)):
-                if put:
-                    upsert(db, table, put, replace=True)
+            if rows:
+                upsert(db, vectors, rows, replace=True)
 
     def set_encoder(self, encoder: str) -> None:
         """Sets the encoder of all collections."""
-        with self._db.write() as db:
+        with self._db.write(in_turn=True) as db:
             db.execute(update(collections).values(encoder=encoder))
 
     def drop_sentence_vectors(self) -> None:
@@ -356,7 +364,7 @@ def insert_document(db: Connection, collection_id: int, document: PreparedDocume
     described = "title url publisher kind date author provenance origin language".split()
     values = {name: getattr(source, name) for name in described} | {
         "collection_id": collection_id,
-        "content_hash": document.content_hash,
+        "content_hash": content_hash(document.source),
         "ingested_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "readers": READERS_VERSION,
         "external_id": source.identity,
@@ -369,8 +377,4 @@ def insert_document(db: Connection, collection_id: int, document: PreparedDocume
     blobs = [{"passage_id": i, "vector": to_float16(v)} for i, v in zip(ids, document.vectors, strict=True)]
     if blobs:
         db.execute(insert(vectors), blobs)
-    if blobs and document.sentences:
-        own = zip(ids, document.sentences, strict=True)
-        counted = [{"passage_id": i, "sentences": len(v), "vectors": to_float16(v)} for i, v in own]
-        db.execute(insert(sentence_vectors), counted)
     return len(ids)
