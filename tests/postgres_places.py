@@ -104,14 +104,16 @@ def store_kind(request: pytest.FixtureRequest) -> str:
     return str(getattr(request, "param", "sqlite"))
 
 
-def stores_in(server: PostgresServer, patch: pytest.MonkeyPatch) -> None:
-    """Databases at paths open in the server from now on."""
-    real = Database.__init__
+def stores_in(server: PostgresServer, patch: pytest.MonkeyPatch) -> list[Database]:
+    """Databases at paths open in the server from now on. Returns the list of those that were opened."""
+    real, found = Database.__init__, list[Database]()
 
     def opened(self: Database, place: Path | str) -> None:
         real(self, server.place_of(place) if isinstance(place, Path) else place)
+        found.append(self)
 
     patch.setattr(Database, "__init__", opened)
+    return found
 
 
 @pytest.fixture(autouse=True)
@@ -121,8 +123,10 @@ def _place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, stor
         return
     server: PostgresServer = request.getfixturevalue("postgres")
     count = len(server.made)
-    stores_in(server, monkeypatch)
+    opened = stores_in(server, monkeypatch)
     yield
+    for database in opened:
+        database.close()
     server.drop_since(count)
 
 

@@ -279,6 +279,7 @@ def test_a_follow_up_keeps_what_a_reader_moved_before(database: Database) -> Non
     assert moved in texts(back, "p2"), "the follow-up's own correction counts"
 
 
+@pytest.mark.file_only
 def test_a_store_of_the_version_before_opens(tmp_path: Path) -> None:
     path = tmp_path / "steelman.db"
     with contextlib.closing(Database(path)) as database:
