@@ -51,7 +51,12 @@ _STAGE_OF = {
     "write": "write",
     "verify": "verify",
 }
-_MEASURED: dict[str, Spread] = {"search": (0.05, 0.4), "judge": (0.3, 0.4), "write": (1.2, 0.4), "verify": (0.1, 0.4)}
+_MEASURED: dict[str, Spread] = {
+    "search": (0.058, 0.32),
+    "judge": (0.58, 0.54),
+    "write": (2.2, 0.32),
+    "verify": (0.13, 0.46),
+}
 """docs/scale.md has the commands and the machine."""
 _QUANTILES, _TAILS, _USED = (0.5, 0.95, 0.99), ("p50", "p95", "p99"), ("turns", "processor", "model")
 _STOPPED = {"waiting", "resumed"}  # a run with such an event contains the time of a person or of a restart
@@ -76,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--slots", type=int, default=4, metavar="N", help="calls that the model server answers at once (default: 4)")
     told = "seconds of a call, lognormal (default: 8:0.5, an assumption: 400 tokens at 50 tokens a second)"
     add("--call", type=_spread, default=(8.0, 0.5), metavar="MEDIAN:SIGMA", help=told)
-    told = "simultaneous calls in each step (default: 1,2,4,2,2,1: 12 calls in 6 steps, as docs/results.md counts)"
+    told = "simultaneous calls in each step (default: 1,2,4,2,2,1, an assumption: 12 calls in 6 steps)"
     add("--calls", type=_steps, default=[1, 2, 4, 2, 2, 1], metavar="N,…", help=told)
     common_options(parser, seed="seed of arrivals and times (default: 1)")
 
