@@ -128,6 +128,9 @@ def test_first_come_is_first_served() -> None:
 def test_a_question_goes_to_the_emptiest_process() -> None:
     found = simulate([Question(at / 10, on(1)) for at in range(4)], processes=4, runs=1, slots=1)
     assert [one.waited for one in found.answered] == pytest.approx([0, 0, 0, 0])
+    # The second process is empty again at 2; the first works until 5.
+    found = simulate([Question(0, on(5)), Question(1, on(1)), Question(3, on(1))], processes=2, runs=1, slots=1)
+    assert times(found) == {0: (0, 5), 1: (1, 2), 3: (3, 4)}
 
 
 def test_a_measured_crowd() -> None:
@@ -157,13 +160,16 @@ RUN = (
     (18.0, "stage", "verify"),
     (18.25, "done", ""),
 )
+WAITS, RESUMED = (12.6, "waiting", ""), (12.7, "resumed", "")
 
 
 def test_the_stages_of_a_run_without_the_wait_for_its_turn() -> None:
     assert stage_seconds(events(*RUN)) == {"search": 2, "judge": 1, "write": 3, "verify": 0.25}
 
 
-@pytest.mark.parametrize("run", [RUN[:-1], (*RUN[:3], (12.6, "waiting", ""), *RUN[3:]), ((1.0, "failed", ""),), ()])
+@pytest.mark.parametrize(
+    "run", [RUN[:-1], (*RUN[:3], WAITS, *RUN[3:]), (*RUN[:3], RESUMED, *RUN[3:]), ((1.0, "failed", ""),), ()]
+)
 def test_unfinished_and_interrupted_runs_do_not_count(run: Sequence[tuple[float, str, str]]) -> None:
     assert stage_seconds(events(*run)) == {}
 

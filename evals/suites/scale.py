@@ -21,6 +21,7 @@ more workers hardly shorten the answer's p95. Keep utilisation below 80 % at the
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -60,6 +61,7 @@ _MEASURED: dict[str, Spread] = {
 """docs/scale.md has the commands and the machine."""
 _QUANTILES, _TAILS, _USED = (0.5, 0.95, 0.99), ("p50", "p95", "p99"), ("turns", "processor", "model")
 _STOPPED = {"waiting", "resumed"}  # a run with such an event contains the time of a person or of a restart
+_LATEST = 10_000  # runs that are read, the latest first
 _RUNS, _WAITING = (Settings.model_fields[name].default for name in ("api_runs", "api_waiting"))
 
 
@@ -134,9 +136,10 @@ def seconds_of_runs(folder: Path) -> Seconds:
     """Reads the seconds of each stage from the events of finished runs. Raises InputError if there are none."""
     if not (file := folder / "steelman.db").is_file():
         raise InputError(f"{folder} is no data folder: it has no steelman.db.")
-    runs = RunStore(Database(file))
-    done = [run.id for run in runs.latest(10_000) if run.status == "done"]
-    found = [times for run_id in done if (times := stage_seconds(runs.events(run_id, 0)))]
+    with contextlib.closing(Database(file)) as database:
+        runs = RunStore(database)
+        done = [run.id for run in runs.latest(_LATEST) if run.status == "done"]
+        found = [times for run_id in done if (times := stage_seconds(runs.events(run_id, 0)))]
     if not found:
         raise InputError(f"{folder} has no finished runs. Ask questions first, such as `python -m agent batch`.")
     return {name: np.array([times[name] for times in found]) for name in _MEASURED}
