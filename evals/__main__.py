@@ -29,7 +29,10 @@ GROUPS = {
         "corrections": "readers' corrections as labelled pairs for judge-train",
         "quotes": "accuracy of quotations' sides by threshold",
     },
-    "Speed": {"bench": "the second `ask`, the judge, ingesting, an index of many passages"},
+    "Speed": {
+        "bench": "the second `ask`, the judge, ingesting, an index of many passages",
+        "scale": "how long questions wait in a deployment: stage times of stored runs, and a simulation",
+    },
 }
 _PAPERS = """
 ALCE: Gao et al. 2023. BERDS: Chen and Choi. DeepTRACE: Venkit et al. Multi-perspective search engine: Chen et al. 2022.
