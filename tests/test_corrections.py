@@ -273,10 +273,15 @@ def test_a_follow_up_keeps_what_a_reader_moved_before(database: Database) -> Non
     assert moved in texts(after, "p1")
     assert moved not in texts(after, "p2")
     assert "A reader changed 1 quotation." in [n.text for n in after.notes]
+    other = store(database, quoting(), "c" * 12, person="somebody else", thread="a" * 12)
+    assert other.moves("c" * 12) == {}, "another person's corrections are their own"
     later.add("b" * 12, "p2", text=moved)
     back = RunStore(database).get("b" * 12).answer
     assert back
     assert moved in texts(back, "p2"), "the follow-up's own correction counts"
+    time.sleep(0.01)
+    third = store(database, quoting(), "d" * 12, thread="a" * 12)
+    assert "p1" not in third.moves("d" * 12).values(), "a revoked correction stays revoked"
 
 
 @pytest.mark.file_only

@@ -133,3 +133,8 @@ def test_evidence_is_what_the_claim_says_not_who_says_it() -> None:
         "the patches would end the danger."
     )
     assert best_evidence(claim, passage) == " ".join(split_sentences(passage)[1:3])
+
+
+def test_evidence_from_a_table_is_the_row() -> None:
+    table = "Ward | Spaces\nWard A | 12 spaces\nWard B | 46 spaces"
+    assert best_evidence("Ward B has 46 parking spaces.", table) == "Ward B | 46 spaces"

@@ -62,7 +62,7 @@ class Corrector:
                     if to not in (at, left):
                         moved = words, left, to
                         st.button(f"Move it to {name}", f"undo-to-{to}", None, self._move, moved, type="tertiary")
-        elif not stands:
+        elif not stands and self.service.corrections(self.run.id).own_moves(self.run.id):
             st.button("Undo the last change of a quotation", "undo-last", on_click=self._undo, type="tertiary")
 
     @property

@@ -65,16 +65,18 @@ def moved_claims(answer: Answer, moves: Mapping[str, str]) -> list[MovedClaim]:
 def repeated_moves(answer: Answer, before: Answer, moves: Mapping[str, str]) -> dict[str, str]:
     """Returns the moves for claims of `answer` that repeat a moved claim of an earlier answer: on a side of the same
     stance, with no words that the moved claim does not rest on. Of sides of the stance 'other' the statement counts.
-    moves: the moves in the earlier answer. A side that `answer` lacks becomes `ALSO`."""
+    moves: the moves in the earlier answer; a move to the claim's first place revokes an earlier one. A side that
+    `answer` lacks becomes `ALSO`."""
     found = dict[str, str]()
     names, earlier = _side_names(answer), _side_names(before)
-    for moved in moved_claims(before, moves):
-        to = next((side for side, name in names.items() if name == earlier.get(moved.to.side)), ALSO)
-        target = OFF_QUESTION if moved.to.side == OFF_QUESTION else to
+    for was, moved in _placed(before):
+        if not (to := moves.get(claim_key(before, moved))):
+            continue
+        side = next((side for side, name in names.items() if name == earlier.get(to)), ALSO)
         for place, claim in _placed(answer):
-            same = names.get(place.side) == earlier.get(moved.place.side) and place.against == moved.place.against
-            if same and {*(claim.evidence or [claim.text])} <= {*(moved.claim.evidence or [moved.claim.text])}:
-                found[claim_key(answer, claim)] = target
+            same = names.get(place.side) == earlier.get(was.side) and place.against == was.against
+            if same and {*(claim.evidence or [claim.text])} <= {*(moved.evidence or [moved.text])}:
+                found[claim_key(answer, claim)] = OFF_QUESTION if to == OFF_QUESTION else side
     return found
 
 
@@ -83,11 +85,11 @@ def _side_names(answer: Answer) -> dict[str, str]:
 
 
 def _earlier_answers(run_id: str) -> Select[tuple[str, str]]:
-    """Selects id and answer of the earlier runs of the run's thread that have corrections."""
+    """Selects id and answer of the same person's earlier runs in the run's thread that have corrections."""
     e, r = runs.alias(), runs.alias()
     return (
         select(e.c.id, e.c.answer)
-        .join_from(e, r, e.c.thread == r.c.thread)
+        .join_from(e, r, (e.c.thread == r.c.thread) & (e.c.person == r.c.person))
         .where(r.c.id == run_id, r.c.answer.is_not(None), e.c.answer.is_not(None), e.c.created_at < r.c.created_at)
         .where(e.c.id.in_(select(corrections.c.run_id)))
         .order_by(e.c.created_at)

@@ -25,7 +25,8 @@ def in_plain_words(settings: Settings) -> dict[str, tuple[str, ...]]:
     engine = serving(settings, "web search") if build_engine(settings) else ""
     judge = serving(settings, "judge").replace("built in", "Steelman's own model")
     web = f"and the web, with {engine}" if engine else "not the web (no search engine is set)"
-    place = f"on the machine that runs this page, in {settings.data_dir}"
+    folder = f"on the machine that runs this page, in {settings.data_dir}"
+    place = f"in a Postgres database; indexes and uploads {folder}" if settings.database_url else folder
     return {
         f"Answers are written by: {writer or 'nothing, they are quotations (no chat model is set)'}": ("chat model",),
         f"The side that a text supports is judged by: {judge}": ("judge",),

@@ -80,7 +80,8 @@ def _against(state: RunState, brief: Brief, passages: Mapping[int, Passage]) -> 
     ids = [i for i, s in found.items() if s >= state["threshold"] and i in passages and i not in mine]
     ranked = sorted(ids, key=lambda i: (-found[i], passages[i].source in mine.values(), i))
     words = {word for p in brief.passages for word in _WORD.findall(p.text)}
-    named = [i for i in ranked if passages[i].said_by.rpartition(" ")[2] in words][: limits.ANSWERED_PASSAGES]
+    surnames = {i: passages[i].said_by.partition(",")[0].rpartition(" ")[2] for i in ranked}
+    named = [i for i in ranked if surnames[i][:1].isupper() and surnames[i] in words][: limits.ANSWERED_PASSAGES]
     return list(dict.fromkeys([*named, *independent_first([passages[i] for i in ranked])]))
 
 

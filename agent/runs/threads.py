@@ -41,7 +41,8 @@ class ThreadStore:
             "own": mine(func.sum(cast(r.person == self._person, Integer))),
             "at": mine(func.max(case((later > r.created_at, later), else_=r.created_at))),
         }
-        n = select(runs, *(place.label(f"n_{name}") for name, place in places.items())).where(seen).subquery()
+        facts = r.thread, r.id, r.question, r.created_at, r.status, r.heartbeat, r.error  # answers are long
+        n = select(*facts, *(place.label(f"n_{name}") for name, place in places.items())).where(seen).subquery()
         first, latest = n.alias(), n.alias()
         f, last, t = first.c, latest.c, threads.c
         name = func.coalesce(func.nullif(t.name, ""), f.question)

@@ -301,6 +301,7 @@ def best_evidence(claim: str, passage: str) -> str:
         return ""
     # A signature or a heading may hold the claim's words, but says nothing.
     words = [frozenset() if is_no_prose(s) else asked & _content_stems(s) for s in sentences]
+    words = words if any(words) else [asked & _content_stems(s) for s in sentences]  # a table or list has no prose
     best = max(range(len(words)), key=lambda i: len(words[i]))
     added = [w - words[best] for w in words]
     more = max(range(len(added)), key=lambda i: len(added[i]))

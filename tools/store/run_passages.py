@@ -94,9 +94,13 @@ class WebPassages:
         pages = list({p.source.external_id: p for p in pages}.values())
         with self._putting:
             originals = self._originals(run_id, pages)
-            with self._db.write() as db:
-                ids = {p.source.external_id: _insert(db, run_id, p, originals) for p in pages}
-        return StoredPages(ids, len(originals))
+            with self._db.write(in_turn=True) as db:
+                there = set(
+                    db.scalars(select(_d.url).where(_d.run_id == run_id))
+                )  # a process that lost the run may write
+                new = {url: first for url, first in originals.items() if url not in there}
+                ids = {p.source.external_id: _insert(db, run_id, p, new) for p in pages}
+        return StoredPages(ids, len(new))
 
     def _originals(self, run_id: str, pages: Sequence[WebPage]) -> dict[str, str]:
         """For each page that is new to the run: the address of the page that it copies, or an empty string."""

@@ -53,9 +53,10 @@ def _migrate(db: Connection, place: Path | str, found: str | None) -> None:
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = db
     if found and found not in {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}:
+        another = "set STEELMAN_DATA_DIR to a new folder" if isinstance(place, Path) else "name another database"
         raise StoreError(
-            f"a newer version of Steelman wrote the database (revision {found}, this one knows {REVISION}). Update "
-            "Steelman, or set STEELMAN_DATA_DIR to a new folder."
+            f"a newer version of Steelman, or another program, wrote the database (revision {found}, this one knows "
+            f"{REVISION}). Update Steelman, or {another}."
         )
     copy = _copy(place) if isinstance(place, Path) else None
     command.upgrade(config, REVISION)
