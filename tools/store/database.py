@@ -46,6 +46,7 @@ class Database:
         """place: the file, or an address `postgresql+psycopg://…`."""
         self.place = place
         self._local = threading.local()
+        self._closed = False
         with database_errors(place):
             self._engine = _file_engine(place) if isinstance(place, Path) else _server_engine(place)
             weakref.finalize(self, self._engine.dispose)
@@ -93,7 +94,8 @@ class Database:
             yield connection
 
     def close(self) -> None:
-        """Closes all connections that no thread uses at the moment."""
+        """Closes all connections that no thread uses at the moment. The others are closed after their use."""
+        self._closed = True
         self._engine.dispose()
 
     @contextmanager
@@ -105,6 +107,8 @@ class Database:
                 yield connection
             finally:
                 self._local.open = before
+                if self._closed:  # its pool is gone
+                    connection.invalidate()
 
     @contextmanager
     def _transaction(self, connection: Connection, in_turn: bool, seconds: int | None = None) -> Iterator[None]:
