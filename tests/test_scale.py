@@ -43,6 +43,7 @@ def test_the_theory_itself_by_hand() -> None:
     assert erlang_wait(2.0, 1.0, 3) == pytest.approx(4 / 9)  # C(3, 2) = 4/9, over 3 - 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arrivals", [0.5, 0.8])
 def test_one_processor_is_an_mm1_queue(arrivals: float) -> None:
     found = simulate(markov(arrivals, "processor"), processes=1, runs=MANY, slots=1)
@@ -50,6 +51,7 @@ def test_one_processor_is_an_mm1_queue(arrivals: float) -> None:
     assert found.processors.used == pytest.approx(arrivals, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("servers", [2, 4, 8])
 def test_slots_are_an_mmc_queue(servers: int) -> None:
     arrivals = 0.8 * servers
@@ -58,6 +60,7 @@ def test_slots_are_an_mmc_queue(servers: int) -> None:
     assert found.model.used == pytest.approx(0.8, rel=0.02)
 
 
+@pytest.mark.slow
 def test_turns_are_an_mmc_queue() -> None:
     found = simulate(markov(3.2, "model"), processes=1, runs=4, slots=MANY)
     assert mean_wait(found) == pytest.approx(erlang_wait(3.2, 1.0, 4), rel=0.04)
