@@ -24,7 +24,7 @@ _HEAD = """\
 This table shows the licences that the packages in `requirements.lock` and `requirements-hub.lock` declare.
 `make licences` writes the table, and a test compares it with the locks. Nobody audited the packages' sources: a remark
 names further contents of a wheel only if we know them. Copyleft of single files (MPL) does not affect the project's own
-licence; whoever passes on such a package must offer the package's source.
+licence; if you pass on such a package, you must offer its source.
 
 {packages} packages; copyleft: {copyleft}; unknown: {unknown}.
 

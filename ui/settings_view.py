@@ -65,7 +65,7 @@ def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
 
 
 def _what_is_on(service: PageService) -> None:
-    """Shows what is on in plain words, and folds the technical names."""
+    """Shows the parts in use in plain words, and folds their technical names."""
     own, settings, failing = permissions.may_set(), service.settings, set[str]()
     st.html(f"<h2>What is on{', and whether it answers' if own else ''}</h2>")
     place = st.empty()

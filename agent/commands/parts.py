@@ -1,4 +1,4 @@
-"""Names what is on: each part for people who know the parts, and all of them in words for people who do not."""
+"""Names the parts in use: by their technical names, and in plain words."""
 
 from agent.answer.wording import provider_name
 from agent.providers.from_settings import build_engine, build_judge, uses_chat
@@ -20,7 +20,7 @@ def serving(settings: Settings, part: str) -> str:
 
 
 def in_plain_words(settings: Settings) -> dict[str, tuple[str, ...]]:
-    """Returns sentences about what is on, without technical names. Each has the names of the parts that it tells of."""
+    """Maps plain sentences about the parts in use to the names of the parts that each sentence describes."""
     writer = serving(settings, "chat model") if uses_chat(settings) else ""
     engine = serving(settings, "web search") if build_engine(settings) else ""
     judge = serving(settings, "judge").replace("built in", "Steelman's own model")

@@ -39,8 +39,8 @@ class QuotableParts:
 def measures(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> dict[str, Ratio]:
     """Returns the measures of `evals/suites/quotes.py`, and told and told_right. Measures without items are absent.
 
-    A known document is told for each side for which its text argues clearly enough. told: (document, side) pairs of
-    told documents / known documents. told_right: pairs with the document's own side / pairs.
+    A document with a known side counts once for each side for which its text argues clearly enough. told: (document,
+    side) pairs of told documents / known documents. told_right: pairs with the document's own side / pairs.
     """
     rows = defaultdict[str, list[ItemRow]](list)
     for q in questions:

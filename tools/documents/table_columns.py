@@ -24,7 +24,7 @@ _NAMES = {
     "date": "date published time timestamp published_at published_date publication_date publish_date pub_date pubdate "
     "ts datum created_at created created_utc posted posted_at posted_on update_date year".split(),
     "kind": ["kind"],
-    "author": "author speaker from sender sender_name author_display_name real_name full_name first_name username "
+    "author": "author speaker from who sender sender_name author_display_name real_name full_name first_name username "
     "author_name speaker_name respondent_name user_name reviewer commenter submitted_by posted_by written_by user "
     "respondent respname autor display_name screen_name nickname nick handle".split(),
     "surname": ["surname", "last_name"],  # the author's surname and role
