@@ -176,6 +176,11 @@ class Settings(BaseSettings):
         "A Postgres database for documents, runs and checkpoints, as postgresql+psycopg://NAME:PASSWORD@HOST/DATABASE; "
         "empty: SQLite files in the data folder. The indexes stay in the data folder, which all processes share."
     )
+    workers: bool = Field(
+        default=False,
+        description="Whether the API and the page leave questions, and the API large uploads, to processes of "
+        "`python -m api worker`.",
+    )
     checkpoint_url: Annotated[str, AfterValidator(moved_checkpoints)] = ""
     deadline: float = Field(default=0.0, ge=0.0, description="Seconds that an answer may take; 0 is the usual.")
     read_seconds: float = Field(default=30.0, gt=0.0, description="Seconds of work that reading one file may take.")
@@ -368,6 +373,11 @@ class Settings(BaseSettings):
     def database(self) -> Path | str:
         """The database's file, or its address."""
         return self.database_url or self.database_path
+
+    @property
+    def role(self) -> Literal["alone", "door"]:
+        """How the API and the page work: alone, or as doors of workers."""
+        return "door" if self.workers else "alone"
 
     @cached_property
     def database_path(self) -> Path:

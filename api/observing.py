@@ -22,7 +22,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent.runs.service import Runs
 from agent.settings import Settings
+from api.jobs import Jobs
 from api.problems import METHODS, ProblemError
 from api.service import ApiService
 
@@ -81,16 +83,26 @@ class Metrics:
 
     def __init__(self, service: ApiService) -> None:
         self.registry = registry = CollectorRegistry()
-        gauge, runs, most = partial(Gauge, registry=registry), service.runs, service.settings.api_runs
         about, labels = "Seconds to the end of a reply; status 499: the client left.", ("method", "route", "status")
         name = "steelman_http_request_seconds"
         self.seconds = Histogram(name, about, labels, registry=registry, buckets=_SECONDS)
-        ended = Counter("steelman_runs_ended", "Runs that ended on this server.", ("outcome",), registry=registry)
-        runs.executor.on_end = lambda outcome: ended.labels(outcome).inc()
-        gauge("steelman_runs_at_work", "Active runs.").set_function(lambda: min(len(runs.at_work), most))
-        gauge("steelman_runs_waiting", "Queued runs.").set_function(lambda: max(len(runs.at_work) - most, 0))
-        gauge("steelman_jobs_open", "Active and queued jobs.").set_function(lambda: len(service.jobs.open()))
-        ProcessCollector(registry=registry)  # memory, processor time, open files
+        observe_runs(registry, service.runs, service.jobs)
+
+
+def observe_runs(registry: CollectorRegistry, runs: Runs, jobs: Jobs) -> None:
+    """Registers the metrics of this process's runs and memory, and of all open jobs. For a worker, also of the runs
+    that wait for any worker."""
+    gauge, most = partial(Gauge, registry=registry), runs.settings.api_runs
+    ended = Counter("steelman_runs_ended", "Runs that ended in this process.", ("outcome",), registry=registry)
+    runs.executor.on_end = lambda outcome: ended.labels(outcome).inc()
+
+    def waiting() -> int:
+        return runs.run_store.waiting() if runs.role == "worker" else max(len(runs.at_work) - most, 0)
+
+    gauge("steelman_runs_at_work", "Active runs.").set_function(lambda: min(len(runs.at_work), most))
+    gauge("steelman_runs_waiting", "Queued runs.").set_function(waiting)
+    gauge("steelman_jobs_open", "Active and queued jobs of all processes.").set_function(jobs.open)
+    ProcessCollector(registry=registry)  # memory, processor time, open files
 
 
 class Exchange:

@@ -8,7 +8,6 @@ import contextlib
 import logging
 import sys
 import time
-import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -99,11 +98,17 @@ class RunExecutor:
     """The runs of this process. Belongs to one event loop."""
 
     def __init__(
-        self, graph: "Graph", providers: Providers, run_store: RunStore, thread: TableThread, max_concurrent: int | None
+        self,
+        graph: "Graph",
+        providers: Providers,
+        run_store: RunStore,
+        thread: TableThread,
+        max_concurrent: int | None,
+        owner: str,
     ) -> None:
         """max_concurrent: number of runs executed at once; None: no limit. The time that other runs wait does not count
-        towards their deadlines."""
-        self.owner = uuid.uuid4().hex
+        towards their deadlines. owner: this process's id."""
+        self.owner = owner
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.unrecorded: dict[str, SteelmanError] = {}
         """Errors by run id, if the end of the run could not be stored, for example on a full disk. `Runs.events` raises

@@ -31,6 +31,7 @@ operating system caches the file's pages for all connections."""
 _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _TURN = 0x5EE1  # the Postgres lock of transactions that take turns
+LIMITS_TURN = 0x5EE2  # the one of transactions that count before they insert
 _CONNECT_SECONDS = 10
 _NOT_ALLOWED = "42501"  # as users of Postgres 15 may not make tables before they are granted the schema
 
@@ -119,7 +120,7 @@ class Database:
             elif in_turn:
                 if seconds is not None:
                     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{seconds}s'")
-                connection.execute(sql_select(func.pg_advisory_xact_lock(_TURN)))
+                take_turn(connection, _TURN)
             yield
 
     def _check_schema(self) -> None:
@@ -132,6 +133,13 @@ class Database:
             with self._transaction(connection, in_turn=True):
                 upgrade(connection, self.place)
         self._engine.dispose()
+
+
+def take_turn(db: Connection, lock: int) -> None:
+    """Waits until no other transaction has this lock, and holds it until this one ends. An SQLite file has one writer
+    anyway."""
+    if db.dialect.name == "postgresql":
+        db.execute(sql_select(func.pg_advisory_xact_lock(lock)))
 
 
 def upsert(db: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, replace: bool = False) -> int:
