@@ -2,10 +2,11 @@
 
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from toll_run import CLAIMS, QUESTION, TEXTS, toll_answer, toll_run, written
+from toll_run import CLAIMS, PASSAGES, QUESTION, TEXTS, toll_answer, toll_run, written
 
 from agent.answer.document_list import documents_headline, stance_label
 from agent.answer.files import to_docx, to_html, to_markdown
@@ -109,6 +110,35 @@ def test_a_reply_answers_the_nearest_claim() -> None:
     claims = [*CLAIMS[:2], *said, own]
     answer = toll_answer(toll_run(claims=claims, drafts=[lost, *claims], dropped=dropped))
     assert not any(c.answered_by for s in answer.perspectives for c in s.all_claims)
+
+
+@pytest.mark.parametrize(
+    ("own", "met", "answered"),
+    [
+        ("2025-03-01", "2025-03-02", False),
+        ("2025-03-02", "2025-03-02", True),
+        ("2025-03-03", "2025-03-02", True),
+        ("2024", "2025-03-02", False),
+        ("2025-02-28", "2025-03", False),
+        ("2025", "2025-03-02", True),
+        ("2025-03-02", "2025", True),
+        ("", "2025-03-02", True),
+        ("2025-03-02", "", True),
+    ],
+)
+def test_no_text_answers_a_later_one(own: str, met: str, answered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PASSAGES, 1, replace(PASSAGES[1], date=met))
+    monkeypatch.setitem(PASSAGES, 3, replace(PASSAGES[3], date=own))
+    yes, no, _ = toll_answer().perspectives
+    assert no.claims[0].answers == [1] * answered
+    assert yes.claims[0].answered_by == [no.claims[0].text] * answered
+
+
+def test_the_latest_text_of_a_claim_decides_what_it_answers() -> None:
+    early = written("p2", "Passes are dear.", 1, 3, answers=6)
+    both = written("p2", "Passes failed.", 1, 7, answers=6)
+    answer = toll_answer(toll_run(claims=[*CLAIMS, early, both]))
+    assert [c.answers for c in answer.perspectives[1].claims[-2:]] == [[], [8]]
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "html", "docx", "remote"])
