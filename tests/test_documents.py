@@ -12,7 +12,7 @@ from agent.answer.document_list import documents_headline, stance_label
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer, Countered
 from agent.answer.outline import to_terminal
-from agent.answer.summary import documents_and_rows
+from agent.answer.summary import documents_and_rows, repeat_notes
 from agent.answer.wording import side_heading, side_label
 from agent.state import DroppedClaim, FramingState, RunState
 
@@ -74,6 +74,26 @@ def test_a_follow_up_on_a_focus_counts_what_it_read_and_quotes() -> None:
         "repeats",
     }
     assert documents_headline(found) == "Read 6 documents (of 14 found), quoted 2."
+
+
+@pytest.mark.parametrize(
+    ("copies", "told"),
+    [
+        ([], []),
+        ([11], ["1, in “On the bridge, part 11”."]),
+        ([4, 14], ["2, in “On the bridge, part 4”."]),
+        ([7, 8, 9], ["3, in “On the bridge, part 7”, “On the bridge, part 8”, “On the bridge, part 9”."]),
+        (
+            [4, 7, 8, 9, 14],
+            ["5, in “On the bridge, part 4”, “On the bridge, part 7”, “On the bridge, part 8” and 1 more."],
+        ),
+    ],
+)
+def test_the_note_on_repeated_passages_names_their_texts(copies: list[int], told: list[str]) -> None:
+    read_once = toll_run(support={"p2": {5: 0.95}})
+    notes = repeat_notes(read_once, {5: 5, 3: 3, **dict.fromkeys(copies, 5)}, PASSAGES)
+    start = "Passages that repeat others nearly word for word, and were read once: "
+    assert [note.text for note in notes] == [start + where for where in told]
 
 
 # Objections, reasons, replies

@@ -306,5 +306,5 @@ async def build_answer(
     answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
     gone = [p for i, p in passages.items() if i in quoted and i not in stored]
     return answer.model_copy(
-        update={"notes": [*answer.notes, *repeat_notes(state, originals), *replaced_source_notes(gone)]}
+        update={"notes": [*answer.notes, *repeat_notes(state, originals, passages), *replaced_source_notes(gone)]}
     )
