@@ -487,6 +487,14 @@ def compared(app: AppTest) -> bool:
     return "quoted by both answers" in html(app)
 
 
+def test_the_ranked_list_says_what_it_is_below_its_heading(page: Callable[..., AppTest], settings: Settings) -> None:
+    page()
+    store_answer(settings, toll_answer(), "7" * 12)
+    shown = html(page(run="7" * 12, view="ranked"))
+    said = "The passages that the search found, best match first, without sides or judging."
+    assert f"<h1>Plain ranked list</h1><p>{said}</p>" in shown
+
+
 def test_an_answer_is_compared_with_another_one_from_the_history(page: Callable[..., AppTest]) -> None:
     first = shown_run(until(ask(page(), QUESTION), answered))
     second = shown_run(until(ask(page(), "Should ferries run at night?"), lambda a: "Compare" in labels(a)))

@@ -60,8 +60,7 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 [class*="st-key-more-"] button {{
   p {{ display: block; width: 1.2rem; overflow: hidden; text-overflow: clip !important; }}
   p::before {{ content: "⋯"; font-size: 1.1rem; margin-right: 2rem; }}
-  [data-testid="stIconMaterial"] {{ display: none; }}
-}}
+  [data-testid="stIconMaterial"] {{ display: none; }} }}
 .stSidebar [class*="st-key-open-"] :is(button, button *) {{ justify-content: start; text-align: left; }}
 @media (min-width: 1400px) {{ .block-container:has(.st-key-source) {{ padding-right: 1rem; }} }}
 @media (max-width: 1399px) {{
