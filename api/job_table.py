@@ -66,7 +66,7 @@ class JobTable:
         rows = self._db.rows(select(jobs).where(jobs.c.id == job_id))
         if rows and key_id in ("", rows[0].key_id):
             return _job(rows[0])
-        raise ProblemError(404, "unknown-job", f"You have no job '{job_id}'. Send the upload again.")
+        raise ProblemError(404, "unknown-job", f"You have no job '{job_id}'. Check its id, or send the upload again.")
 
     def open(self) -> int:
         return int(self._db.rows(select(func.count()).where(_OPEN))[0][0])

@@ -178,7 +178,7 @@ class Jobs:
             if row is not None:
                 try:
                     await self._carry_out(row)
-                except Exception:
+                except Exception:  # noqa: BLE001  # logged; the next job may succeed
                     _LOG.exception("job %s could not be executed", row.id)
                     await asyncio.sleep(_BEAT_SECONDS)
                 continue

@@ -161,7 +161,7 @@ class RunStore:
         rows = self._db.rows(in_time.order_by(*_OLDEST_FIRST))
         return [answer for row in rows if (answer := self._corrected(row).answer)]
 
-    def claim(self, run_id: str, owner: str, data: dict[str, Any]) -> bool:
+    def claim(self, run_id: str, owner: str, data: dict[str, Any] | None = None) -> bool:
         """Makes `owner` the run's worker, and records the event 'resumed' with the data. Returns False if the run is
         done. Raises RunBusyError, UnknownRunError."""
         with self._db.write() as db:
@@ -176,7 +176,7 @@ class RunStore:
                 )
             claimed = _worked_on(owner) | {"status": "running", "error": None, "finished_at": None}
             db.execute(update(runs).where(runs.c.id == run_id).values(claimed))
-            _append(db, run_id, "resumed", data)
+            _append(db, run_id, "resumed", data or {})
         return True
 
     def claim_next(self, owner: str) -> RunRow | None:

@@ -8,7 +8,8 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    text, number = (op.get_bind().dialect.name == "postgresql" and sa.Text(collation="C")) or sa.Text(), sa.BigInteger
+    text = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+    number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     op.create_table(
         "jobs",
         sa.Column("id", text, primary_key=True),
