@@ -11,12 +11,15 @@ import sys
 import time
 import traceback
 import uuid
+from collections.abc import Iterator
 from functools import partial
 from types import TracebackType
 from typing import Any, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
 from pythonjsonlogger.json import JsonFormatter
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -25,6 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent.settings import Settings
 from api.problems import METHODS, ProblemError
 from api.service import ApiService
+from tools.net.retries import SERVERS
 
 REQUESTS = logging.getLogger("steelman.requests")
 SERVER = logging.getLogger("steelman.server")
@@ -90,7 +94,29 @@ class Metrics:
         gauge("steelman_runs_at_work", "Active runs.").set_function(lambda: min(len(runs.at_work), most))
         gauge("steelman_runs_waiting", "Queued runs.").set_function(lambda: max(len(runs.at_work) - most, 0))
         gauge("steelman_jobs_open", "Active and queued jobs.").set_function(lambda: len(service.jobs.open()))
+        register_model_servers(registry)
         ProcessCollector(registry=registry)  # memory, processor time, open files
+
+
+def register_model_servers(registry: CollectorRegistry) -> None:
+    """Registers the metrics of the model servers that this process asks."""
+    registry.register(_ModelServers())
+
+
+class _ModelServers(Collector):
+    """Reads the load of the model servers. The label `server` is HOST:PORT."""
+
+    def collect(self) -> Iterator[Metric]:
+        name, label = "steelman_model_requests", ("server",)
+        open_now = GaugeMetricFamily(f"{name}_open", "Requests without a whole reply.", labels=label)
+        waiting = GaugeMetricFamily(f"{name}_waiting", "Requests that wait for this server or another.", labels=label)
+        ended = CounterMetricFamily(name, "Requests that ended, by outcome.", labels=(*label, "outcome"))
+        for server in list(SERVERS.values()):
+            open_now.add_metric((server.place,), server.open)
+            waiting.add_metric((server.place,), server.waiting)
+            for outcome, count in list(server.ended.items()):
+                ended.add_metric((server.place, outcome), count)
+        yield from (open_now, waiting, ended)
 
 
 class Exchange:
