@@ -260,15 +260,11 @@ async def test_the_key_goes_to_the_listed_servers_only(two: tuple[ModelServer, M
 @pytest.mark.parametrize("kind", ["chat", "judge"])
 async def test_an_error_names_the_server_that_failed(two: tuple[ModelServer, ModelServer], kind: str) -> None:
     two[1].on("", Reply("no such key", status=401))
-    name = f"m-1 at 127.0.0.1:{two[1].port} refused the key"
-    async with aclosing(ChatModel("m-1", url=listed(*two), key=KEY)) as model:
-        two[0].on("", QUERIES)
-        with pytest.raises(ProviderDownError, match=name):
-            for _ in range(2):
-                if kind == "chat":
-                    await model.ask("", "Which queries?", PlannedQueries)
-                else:
-                    await judge(two[1], two[0], model="m-1").support(pairs(2))
+    async with aclosing(ChatModel("m-1", url=listed(two[1], two[0]), key=KEY)) as model:
+        away = judge(two[1], two[0], model="m-1")
+        asked = model.ask("", "?", PlannedQueries) if kind == "chat" else away.support(pairs(2))
+        with pytest.raises(ProviderDownError, match=f"m-1 at 127.0.0.1:{two[1].port} refused the key"):
+            await asked
 
 
 @pytest.mark.usefixtures("cached")

@@ -40,8 +40,6 @@ LONGEST_PAUSE = 30.0
 
 MODEL_REQUESTS = 32
 """Open requests to one model server. vLLM computes many requests together; further requests wait in this process."""
-LONGEST_OUT = 3600.0
-"""Seconds. A longer Retry-After leaves a model server out for this time."""
 
 # Sizes
 

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from tools.budget import current_budget
 from tools.errors import ProviderReplyError
-from tools.limits import ATTEMPTS, FIRST_PAUSE, LARGEST_REPLY, LONGEST_OUT, LONGEST_PAUSE, MODEL_REQUESTS
+from tools.limits import ATTEMPTS, FIRST_PAUSE, LARGEST_REPLY, LONGEST_PAUSE, MODEL_REQUESTS
 
 if TYPE_CHECKING:
     import httpx
@@ -179,6 +179,7 @@ def split_addresses(addresses: str) -> list[str]:
 
 
 _FULL = (429, 503)  # statuses of a server that takes no more requests now
+_LONGEST_OUT = 3600.0  # seconds; more than any deadline
 _LOCK = threading.RLock()  # encoders use event loops in other threads
 
 
@@ -186,26 +187,31 @@ _LOCK = threading.RLock()  # encoders use event loops in other threads
 class Server:
     """A model server's load and health, as this process sees them.
 
-    place: HOST:PORT. ended: requests by outcome. failures: since the last reply. out_until: of the monotonic clock.
-    told: the server gave this time itself, by Retry-After.
+    place: HOST:PORT. open: requests without a whole reply. ended: requests by outcome. failures: since the last reply.
+    out_until: of the monotonic clock. told: the server gave this time itself, by Retry-After.
     """
 
     place: str
     open: int = 0
-    waiting: int = 0
     last: float = 0.0
     failures: int = 0
     out_until: float = 0.0
     told: bool = False
     ended: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def waiting(self) -> int:
+        """The number of requests that wait for this server or for another one of their list."""
+        return sum(self in turn.pool.servers for turn in list(_TURNS))
+
     def leave_out(self, seconds: float) -> None:
         """Leaves the server out for these seconds; NaN: for a time that grows with each failure."""
-        now, told = time.monotonic(), not math.isnan(seconds)
+        now = time.monotonic()
         if self.out_until <= now:  # else a request of the same moment failed too
             self.failures, self.told = self.failures + 1, False
-        pause = min(max(seconds, FIRST_PAUSE), LONGEST_OUT) if told else _pause(min(self.failures, 6))
-        self.told, self.out_until = self.told or told, max(self.out_until, now + pause)
+        self.told = self.told or not math.isnan(seconds)
+        pause = _pause(min(self.failures, 6)) if math.isnan(seconds) else min(max(seconds, FIRST_PAUSE), _LONGEST_OUT)
+        self.out_until = max(self.out_until, now + pause)
 
     def is_worth_waiting(self, until: float) -> bool:
         """Whether the server said that it takes requests again before this time."""
@@ -238,13 +244,12 @@ class ServerPool:
     def __init__(self, addresses: str, per_server: int = MODEL_REQUESTS, together: float = math.inf) -> None:
         """addresses: with commas between them; they differ only in scheme, host and port. per_server: open requests to
         a server. together: open requests of this pool."""
-        self.urls, self._origins = split_addresses(addresses), dict[Server, str]()
+        self.urls, self.servers = split_addresses(addresses), dict[Server, str]()
         for parts in map(urlsplit, self.urls):
             place = parts.netloc.rpartition("@")[2]
             origin = f"{parts.scheme}://{place}"
-            self._origins[SERVERS.setdefault(origin, Server(place))] = origin
-        self.together = together
-        self._per_server, self._open = per_server, 0
+            self.servers[SERVERS.setdefault(origin, Server(place))] = origin
+        self.together, self._per_server, self._open = together, per_server, 0
 
     def transport(self, inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
         """The transport over all servers. Raises httpx.PoolTimeout for a request whose turn does not come in time."""
@@ -285,33 +290,24 @@ class ServerPool:
         turn = _Turn(self, until, tried, asyncio.get_running_loop().create_future())
         with _LOCK:
             _TURNS.append(turn)
-            self._count_waiting(1)
-            _assign()
         try:
+            _assign()
             while turn.server is None:
-                now = time.monotonic()
-                if until <= now:
+                if until <= (now := time.monotonic()):
                     raise httpx.PoolTimeout("no server was free before the deadline", request=request)
-                wake = min([until, *(s.out_until for s in self._origins if s.out_until > now)])
+                wake = min([until, *(s.out_until for s in self.servers if s.out_until > now)])
                 await asyncio.wait([turn.given], timeout=None if math.isinf(wake) else wake - now)
                 _assign()
         except BaseException:
-            self._give_up(turn)
+            with _LOCK:
+                _TURNS.remove(turn) if turn.server is None else self._end(turn.server, "cancelled")
             raise
-        if len(self._origins) > 1:
-            url = httpx.URL(self._origins[turn.server])
+        if len(self.servers) > 1:
+            url = httpx.URL(self.servers[turn.server])
             request.url = request.url.copy_with(scheme=url.scheme, host=url.host, port=url.port)
             request.headers["host"] = url.netloc.decode("ascii")
             request.headers.pop("cookie", None)  # another server's
         return turn.server
-
-    def _give_up(self, turn: _Turn) -> None:
-        with _LOCK:
-            if turn.server is not None:
-                self._end(turn.server, "cancelled")
-            else:
-                _TURNS.remove(turn)
-                self._count_waiting(-1)
 
     def _end(self, server: Server, outcome: str, seconds: float = math.nan) -> bool:
         """Ends a request; returns whether its server is left out now. seconds: a full server's Retry-After."""
@@ -329,27 +325,24 @@ class ServerPool:
         """Whether another server may take the request, or a full server takes it before the deadline."""
         now = time.monotonic()
         until = now + current_budget().seconds_left()
-        return any((s.out_until <= now and s not in tried) or s.is_worth_waiting(until) for s in self._origins)
+        return any((s.out_until <= now and s not in tried) or s.is_worth_waiting(until) for s in self.servers)
 
     def choice(self, turn: _Turn) -> Server | None:
         """The server for a waiting request; None: it has to wait on. If no server is worth waiting for, the request
         goes to one that is left out, so that its caller learns why."""
-        ready = [s for s in self._origins if s.out_until <= time.monotonic()]
-        if self._open >= self.together or (not ready and any(s.is_worth_waiting(turn.until) for s in self._origins)):
+        ready = [s for s in self.servers if s.out_until <= time.monotonic()]
+        if self._open >= self.together or (not ready and any(s.is_worth_waiting(turn.until) for s in self.servers)):
             return None
         # A single request finds out whether a server is back that could not be reached.
-        probed = {s for s in ready if s.failures and not s.told and len(self._origins) > 1}
-        free = [s for s in ready or self._origins if s.open < (1 if s in probed else self._per_server)]
+        probed = {s for s in ready if s.failures and not s.told and len(self.servers) > 1}
+        free = [s for s in ready or self.servers if s.open < (1 if s in probed else self._per_server)]
         return min(free, key=lambda s: (s in turn.tried, s.open, s.last), default=None)
 
-    def take(self, server: Server) -> None:
-        """Counts a waiting request as open."""
+    def take(self, turn: _Turn, server: Server) -> None:
+        """Counts a waiting request as open, and wakes it."""
         server.open, server.last, self._open = server.open + 1, time.monotonic(), self._open + 1
-        self._count_waiting(-1)
-
-    def _count_waiting(self, change: int) -> None:
-        for server in self._origins:
-            server.waiting += change
+        turn.server = server
+        turn.given.get_loop().call_soon_threadsafe(turn.given.cancel)
 
 
 def _assign() -> None:
@@ -358,9 +351,7 @@ def _assign() -> None:
         for turn in list(_TURNS):
             if server := turn.pool.choice(turn):
                 _TURNS.remove(turn)
-                turn.pool.take(server)
-                turn.server = server
-                turn.given.get_loop().call_soon_threadsafe(turn.given.cancel)  # wakes it
+                turn.pool.take(turn, server)
 
 
 def _outcome(exc: BaseException) -> str:

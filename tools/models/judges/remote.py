@@ -73,6 +73,8 @@ class ServerJudge(ModelEndpoint, Judge):
 
     forms: Sequence[Form]
     """The forms, best first: fields to add to a request."""
+    most_of_run = 100
+    """Concurrent requests of a run."""
 
     def __init__(
         self,
@@ -126,7 +128,10 @@ class ServerJudge(ModelEndpoint, Judge):
             await self._ask_batch(client, asked, part)
             if self._form is None and asked.tried == _FORM_ATTEMPTS and asked.problem:
                 raise asked.problem
-        await run_within([partial(self._ask_batch, client, asked, part) for part in waiting], self._concurrency)
+        await run_within(
+            [partial(self._ask_batch, client, asked, part) for part in waiting],
+            min(self._concurrency, self.most_of_run),
+        )
 
     async def _ask_batch(self, client: "httpx.AsyncClient", asked: _Scores, part: Sequence[int]) -> None:
         if asked.stopped:
@@ -181,6 +186,7 @@ class ScoreJudge(ServerJudge):
     `url`: the server's address, with or without /v1. The statement is the first of the two texts.
     """
 
+    most_of_run = 8
     forms = ({"truncate_prompt_tokens": -1}, {})  # truncates to the model's context, else one long text fails the batch
 
     def __init__(self, *, model: str, batch: int = 32, **options: Any) -> None:
