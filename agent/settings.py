@@ -18,7 +18,7 @@ from tools.disk import ROOT, is_checkout, provide_home
 from tools.errors import SettingsError
 from tools.limits import MODEL_REQUESTS
 from tools.net.http import is_address, without_login
-from tools.net.retries import split_addresses
+from tools.net.pool import split_addresses
 
 DEFAULT_MODEL = "gpt-5.4-mini"
 

@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent.settings import Settings
 from api.problems import METHODS, ProblemError
 from api.service import ApiService
-from tools.net.retries import SERVERS
+from tools.net.pool import SERVERS
 
 REQUESTS = logging.getLogger("steelman.requests")
 SERVER = logging.getLogger("steelman.server")

@@ -12,7 +12,7 @@ from agent.answer.model import Answer
 from agent.settings import Settings, load_settings, split_list
 from tools import errors
 from tools.net.http import without_login
-from tools.net.retries import split_addresses
+from tools.net.pool import split_addresses
 from ui import html, login
 
 _HERE = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)

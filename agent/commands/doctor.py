@@ -24,7 +24,7 @@ from agent.stage_interfaces import Providers
 from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError
 from tools.models.judges.judge import Judge, Pair
 from tools.net.http import without_login
-from tools.net.retries import split_addresses
+from tools.net.pool import split_addresses
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -191,7 +191,7 @@ class _Checks:
         return f"{name}, accepts a passage from {judge.threshold:.2f} on, in this process"
 
     def served_judge(self) -> str:
-        """Asks the judge for one verdict. If the judge is a chat model, lists the server's models instead, because a
+        """Asks each server for one verdict. If the judge is a chat model, lists the servers' models instead, because a
         verdict costs money."""
         judge = from_settings.build_judge(self.settings)
         assert judge is not None  # this check runs only with a remote judge

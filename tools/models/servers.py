@@ -23,7 +23,8 @@ from tools.errors import PromptTooLongError, ProviderDownError, ProviderReplyErr
 from tools.limits import ENDPOINT_SECONDS, MODEL_REQUESTS
 from tools.models.chat.vendors import COMPATIBLE, Vendor, vendor_of
 from tools.net.http import check_address, fetch_json, is_local, open_client, without_login
-from tools.net.retries import ServerPool, is_cut_short
+from tools.net.pool import ServerPool
+from tools.net.retries import is_cut_short
 
 if TYPE_CHECKING:
     import httpx

@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.limits import CONNECT_SECONDS
-from tools.net.retries import ServerPool, failed_server, retry_transport, split_addresses
+from tools.net.pool import ServerPool, failed_server, split_addresses
+from tools.net.retries import retry_transport
 from tools.net.route import cause, proxy_transport
 
 if TYPE_CHECKING:

@@ -26,7 +26,8 @@ from tools.models.chat.request_form import RequestForm, schema_as_text
 from tools.models.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.models.servers import Price, check_prompt_truncation, cost_of, list_models_at
 from tools.net.http import check_address, check_key, is_local, open_client, status_error, strip_headers, without_login
-from tools.net.retries import ServerPool, failed_server, is_cut_short
+from tools.net.pool import ServerPool, failed_server
+from tools.net.retries import is_cut_short
 from tools.net.route import cause
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ class ChatModel:
         OpenAI's environment variables."""
         login = {"authorization"} if "@" in urlsplit(self._url).netloc else frozenset()  # a login in the address
         request.extensions[MARK] = MARK in request.headers
-        strip_headers(request, self._vendor.headers | login | (_ACCOUNT if self._url == OPENAI else frozenset()))
+        strip_headers(request, self._vendor.headers | login | (_ACCOUNT if self.address == OPENAI else frozenset()))
         left = current_budget().seconds_left()
         silence = max(self._silence, left) if math.isfinite(left) else self._silence
         request.extensions["timeout"] = self._http.timeout.as_dict() | {"read": silence}
