@@ -60,11 +60,11 @@ class Server:
         now = time.monotonic()
         if self.out_until <= now:  # else a request of the same moment failed too
             self.failures, self.told = self.failures + 1, False
-        self.told = self.told or not math.isnan(seconds)
-        pause = (
-            pause_before(min(self.failures, 6)) if math.isnan(seconds) else min(max(seconds, FIRST_PAUSE), _LONGEST_OUT)
-        )
-        self.out_until = max(self.out_until, now + pause)
+        if math.isnan(seconds):
+            seconds = pause_before(min(self.failures, 6))
+        else:
+            seconds, self.told = min(max(seconds, FIRST_PAUSE), _LONGEST_OUT), True
+        self.out_until = max(self.out_until, now + seconds)
 
     def is_worth_waiting(self, until: float) -> bool:
         """Whether the server said that it takes requests again before this time."""
@@ -216,11 +216,16 @@ def _outcome(exc: BaseException) -> str:
 
 
 def _counted(response: "httpx.Response", end: Callable[[str], object]) -> "httpx.AsyncByteStream":
-    """The reply's stream, which calls `end` with the request's outcome when it is closed."""
+    """The reply's stream, which calls `end` once with the request's outcome when it is over."""
     import httpx
 
     stream: Any = response.stream
     outcomes = ["refused" if response.status_code >= 400 else "answered"]
+
+    def done() -> None:
+        if outcomes:
+            end(outcomes[-1])
+            outcomes.clear()
 
     class Counted(httpx.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -230,14 +235,14 @@ def _counted(response: "httpx.Response", end: Callable[[str], object]) -> "httpx
             except (httpx.TransportError, asyncio.CancelledError) as exc:
                 outcomes.append(_outcome(exc))
                 raise
+            finally:  # some clients do not close a reply that they stop reading
+                done()
 
         async def aclose(self) -> None:
             try:
                 await stream.aclose()
             finally:
-                if outcomes:
-                    end(outcomes[-1])
-                    outcomes.clear()
+                done()
 
     return Counted()
 

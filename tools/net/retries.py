@@ -86,6 +86,7 @@ def _bounded_stream(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> 
                     for piece in unpack(part):
                         yield piece
                         if (size := size + len(piece)) > LARGEST_REPLY:
+                            await stream.aclose()
                             raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
             except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
                 raise httpx.ReadError("the connection was cut in the middle of the reply") from exc
