@@ -1,7 +1,6 @@
 """Doors that leave questions and large uploads to workers: processes that are killed, stopped and restarted."""
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -154,12 +153,11 @@ def test_a_run_is_cancelled_and_reviewed_through_any_door(start: Start) -> None:
         reviewed = asked(client, review=True)
         events = followed(client, reviewed)
         assert events[-1][1] == "waiting"
-        sides = client.get(f"/v1/runs/{reviewed}/events").text.rpartition("data: ")[2]
-        chosen = [dict(side, label=f"{side['label']}, really") for side in json.loads(sides)["sides"]]
+        chosen = [{"name": "Mine", "statement": "Towns should build bridges of stone."}]
         assert other.post(f"/v1/runs/{reviewed}/resume", json={"sides": chosen}).status_code == 202
         assert followed(client, reviewed, after=events[-1][0])[-1][1] == "done"
         answer = client.get(f"/v1/runs/{reviewed}").json()["answer"]
-        assert [side["label"] for side in chosen] == [side["label"] for side in answer["sides"]]
+        assert [side["name"] for side in answer["perspectives"]] == ["Mine"]
         assert followed(client, waiting)[-1][1] == "cancelled"
 
 

@@ -38,6 +38,9 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 """Seconds. If a server's Retry-After is longer, the request fails."""
 
+MODEL_REQUESTS = 32
+"""Open requests to one model server. vLLM computes many requests together; further requests wait in this process."""
+
 # Sizes
 
 LARGEST_REPLY = 20_000_000

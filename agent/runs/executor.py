@@ -20,8 +20,8 @@ from agent.runs.store import RunStatus, RunStore
 from agent.stage_interfaces import Providers
 from agent.state import RunState
 from tools import errors
+from tools.budget import langsmith_scope
 from tools.errors import RunError, SteelmanError, StoreError, as_installed
-from tools.net.langsmith import langsmith_scope
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
