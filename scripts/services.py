@@ -33,6 +33,7 @@ _LOCAL = {  # image: the local command, and its probe: an HTTP path, a command, 
     "steelman-ui": ("python -m ui", "/_stcore/health"),
 }
 _POSTGRES = Path("/usr/lib/postgresql")
+_ALL_ADDRESSES = ("0.0.0.0", "127.0.0.1")  # a container listens on all, a local service on this machine's own
 _ADDRESSES = ("PAGE_ADDRESS", "API_ADDRESS", "BOARD_ADDRESS")
 _VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 
@@ -82,14 +83,14 @@ def read_services(folder: Path, first: int, profiles: list[str], names: list[str
 
     def local(text: str) -> str:
         filled = _VARIABLE.sub(lambda found: given.get(found[1]) or (found[3] if found[2] == "-" else ""), text)
-        return re.sub(rf"\b({'|'.join(moved)})\b", lambda found: moved[found[1]], filled)
+        return re.sub(rf"\b({'|'.join(moved)})\b", lambda found: moved[found[1]], filled).replace(*_ALL_ADDRESSES)
 
     services = dict[str, Service]()
     for name, entry in known.items():
         image, place, options = re.split("[/:]", entry["image"])[-2], folder / name, list[str]()
         if image == "steelman":
             image, *options = entry["command"]
-            options = [*(word.replace("0.0.0.0", "127.0.0.1") for word in options[:-1]), str(ports[name])]
+            options = [*(word.replace(*_ALL_ADDRESSES) for word in options[:-1]), str(ports[name])]
         wanted = name in (names or known) and set(entry.get("profiles", profiles)) <= set(profiles)
         if image not in _LOCAL or not wanted:
             continue
@@ -107,7 +108,8 @@ def read_services(folder: Path, first: int, profiles: list[str], names: list[str
         command, probe = ([word.format(**values) for word in text.split()] for text in _LOCAL[image])
         command, probe = ([program(words[0]), *words[1:]] if words[1:] else words for words in (command, probe))
         conditions = entry.get("depends_on", {})
-        needs = [need for need in conditions if isinstance(conditions, dict)]  # a list asks only for their start
+        started = names or known
+        needs = [need for need in conditions if need in started and isinstance(conditions, dict)]  # a list: only order
         services[name] = Service(name, [*command, *options], environment, ports[name], needs, probe, user)
     return services
 

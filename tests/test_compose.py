@@ -74,8 +74,9 @@ def test_a_service_becomes_a_local_command(tmp_path: Path, monkeypatch: pytest.M
     assert api.environment["CHROMA_URL"] == f"http://127.0.0.1:{found['chroma'].port}" == "http://127.0.0.1:9004"
     assert api.environment["STEELMAN_PUBLIC_URL"] == "https://localhost:9001"
     assert Path(api.environment["STEELMAN_DATA_DIR"]) == tmp_path / "api-1"
-    assert api.command[1:] == ["-m", "api", "--host", "127.0.0.1", "--port", "9005"]
-    assert worker.command[1:] == ["-m", "api", "worker", "--host", "127.0.0.1", "--port", "9008"]
-    assert (api.needs, api.probe, found["page"].probe) == (["postgres", "chroma"], ["/healthz"], ["/_stcore/health"])
+    assert api.command[1:] == ["-m", "api", "--port", "9005"]
+    assert worker.command[1:] == ["-m", "api", "worker", "--port", "9008"]
+    assert found["page"].command[1:] == ["-m", "ui", "--host", "127.0.0.1", "--port", "9009"]
+    assert (api.needs, api.probe, found["page"].probe) == (["chroma"], ["/healthz"], ["/_stcore/health"])
     assert len({service.port for service in found.values()} | {9000, 9001, 9002}) == 7
-    assert all("0.0.0.0" not in word for service in found.values() for word in service.command)
+    assert "0.0.0.0" not in repr(found)

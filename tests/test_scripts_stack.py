@@ -68,7 +68,8 @@ def test_a_question_is_asked_over_tls_and_its_events_come_one_by_one(stack: Stac
     request = {"json": QUESTION, "headers": {"Accept": "text/event-stream"}}
     events = list[str]()
     with stack.client() as client, client.stream("POST", "/v1/ask", **request) as reply:  # type: ignore[arg-type]
-        assert (reply.status_code, reply.headers["server"]) == (200, "Caddy")
+        assert reply.status_code == 200
+        assert "Caddy" in reply.headers.get("via", "") + reply.headers.get("server", "")
         for line in reply.iter_lines():
             if line.startswith("event: "):
                 events.append(line.removeprefix("event: "))
