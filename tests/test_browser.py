@@ -99,6 +99,13 @@ def sidebar(visitor: Visitor) -> "Visitor":
 # The window
 
 
+@pytest.mark.usefixtures("phones")
+def test_a_row_of_the_history_is_no_wider_than_the_sidebar(samples_page: PageServer, visit: Visit) -> None:
+    row = visit(samples_page).arrive().page.locator(".stHorizontalBlock:has(> [class*=st-key-more-])").first
+    row.hover()
+    assert row.evaluate("row => row.scrollWidth - row.clientWidth") == 0
+
+
 def test_sides_wrap_beside_a_source_and_print_leaves_out_what_is_no_answer(
     samples_page: PageServer, phones: str, visit: Visit
 ) -> None:

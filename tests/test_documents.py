@@ -2,16 +2,17 @@
 
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from toll_run import CLAIMS, QUESTION, TEXTS, toll_answer, toll_run, written
+from toll_run import CLAIMS, PASSAGES, QUESTION, TEXTS, toll_answer, toll_run, written
 
 from agent.answer.document_list import documents_headline, stance_label
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer, Countered
 from agent.answer.outline import to_terminal
-from agent.answer.summary import documents_and_rows
+from agent.answer.summary import documents_and_rows, repeat_notes
 from agent.answer.wording import side_heading, side_label
 from agent.state import DroppedClaim, FramingState, RunState
 
@@ -75,6 +76,26 @@ def test_a_follow_up_on_a_focus_counts_what_it_read_and_quotes() -> None:
     assert documents_headline(found) == "Read 6 documents (of 14 found), quoted 2."
 
 
+@pytest.mark.parametrize(
+    ("copies", "told"),
+    [
+        ([], []),
+        ([11], ["1, in “On the bridge, part 11”."]),
+        ([4, 14], ["2, in “On the bridge, part 4”."]),
+        ([7, 8, 9], ["3, in “On the bridge, part 7”, “On the bridge, part 8”, “On the bridge, part 9”."]),
+        (
+            [4, 7, 8, 9, 14],
+            ["5, in “On the bridge, part 4”, “On the bridge, part 7”, “On the bridge, part 8” and 1 more."],
+        ),
+    ],
+)
+def test_the_note_on_repeated_passages_names_their_texts(copies: list[int], told: list[str]) -> None:
+    read_once = toll_run(support={"p2": {5: 0.95}})
+    notes = repeat_notes(read_once, {5: 5, 3: 3, **dict.fromkeys(copies, 5)}, PASSAGES)
+    start = "Passages that repeat others nearly word for word, and were read once: "
+    assert [note.text for note in notes] == [start + where for where in told]
+
+
 # Objections, reasons, replies
 
 
@@ -109,6 +130,35 @@ def test_a_reply_answers_the_nearest_claim() -> None:
     claims = [*CLAIMS[:2], *said, own]
     answer = toll_answer(toll_run(claims=claims, drafts=[lost, *claims], dropped=dropped))
     assert not any(c.answered_by for s in answer.perspectives for c in s.all_claims)
+
+
+@pytest.mark.parametrize(
+    ("own", "met", "answered"),
+    [
+        ("2025-03-01", "2025-03-02", False),
+        ("2025-03-02", "2025-03-02", True),
+        ("2025-03-03", "2025-03-02", True),
+        ("2024", "2025-03-02", False),
+        ("2025-02-28", "2025-03", False),
+        ("2025", "2025-03-02", True),
+        ("2025-03-02", "2025", True),
+        ("", "2025-03-02", True),
+        ("2025-03-02", "", True),
+    ],
+)
+def test_no_text_answers_a_later_one(own: str, met: str, answered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PASSAGES, 1, replace(PASSAGES[1], date=met))
+    monkeypatch.setitem(PASSAGES, 3, replace(PASSAGES[3], date=own))
+    yes, no, _ = toll_answer().perspectives
+    assert no.claims[0].answers == [1] * answered
+    assert yes.claims[0].answered_by == [no.claims[0].text] * answered
+
+
+def test_the_latest_text_of_a_claim_decides_what_it_answers() -> None:
+    early = written("p2", "Passes are dear.", 1, 3, answers=6)
+    both = written("p2", "Passes failed.", 1, 7, answers=6)
+    answer = toll_answer(toll_run(claims=[*CLAIMS, early, both]))
+    assert [c.answers for c in answer.perspectives[1].claims[-2:]] == [[], [8]]
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "html", "docx", "remote"])

@@ -61,6 +61,41 @@ def test_messages_below_their_header(tmp_path: Path, header: str) -> None:
     assert outputs(tmp_path, text) == [OWN, "Ben Fox 2025-03-05: It blocks them.", "Cy Dow 2025-03-04: Why?"]
 
 
+@pytest.mark.parametrize(
+    ("header", "day"),
+    [
+        ("---------- Forwarded message ----------\nFrom: *Ben Fox* <b@x>\n", ""),
+        ("---------- Forwarded message ----------\nFrom: Ben Fox\nDate: 5 March 2025\n", "2025-03-05"),
+        ("-----Original Message-----\nFrom: Ben Fox <b@x>", ""),
+        ("Begin forwarded message:\n\nFrom: Ben Fox <b@x>\n\nDate: 5 March 2025 at 10:00\n", "2025-03-05"),
+        (
+            "---------- Weitergeleitete Nachricht ---------\nVon: Ben Fox <b@x>\nDatum: 2025-03-05\nAn: Ann",
+            "2025-03-05",
+        ),
+        ("-----Ursprüngliche Nachricht-----\nVon: Ben Fox <b@x>\nGesendet: 5. März 2025\nAn: A\nBetreff: W", ""),
+        ("Anfang der weitergeleiteten Nachricht:\n\nVon: Ben Fox <b@x>\nBetreff: W", ""),
+    ],
+)
+@pytest.mark.parametrize("mark", ["", "> "])
+def test_a_forwarded_message_is_its_senders(tmp_path: Path, header: str, day: str, mark: str) -> None:
+    forwarded = "".join(f"{mark}{line}\n" for line in f"{header}\n\nIt blocks\nthem.".split("\n"))
+    text = f"{HEAD}\nFish pass it.\n\n{forwarded}"
+    assert outputs(tmp_path, text) == [OWN, f"Ben Fox {day}: It blocks them."]
+
+
+@pytest.mark.parametrize("between", ["<br>", "</p><p>"])
+def test_a_forwarded_web_page_is_its_senders(tmp_path: Path, between: str) -> None:
+    lines = "-------- Forwarded message --------", "From: <b>Ben Fox</b> &lt;b@x&gt;", "Date: 5 March 2025", "To: A"
+    body = f"<p>Fish pass it.</p><p>{between.join(lines)}</p><p>It blocks them.</p>"
+    text = f"{HEAD}Content-Type: text/html\n\n{body}"
+    assert outputs(tmp_path, text) == [OWN, "Ben Fox 2025-03-05: It blocks them."]
+
+
+def test_a_line_of_dashes_forwards_nothing(tmp_path: Path) -> None:
+    text = f"{HEAD}\nFish pass it.\n\n----- A last message -----\n\nFrom now on they may.\n"
+    assert outputs(tmp_path, text) == [f"{OWN} ----- A last message ----- From now on they may."]
+
+
 def test_parts_of_a_message(tmp_path: Path) -> None:
     inner = EmailMessage()
     inner["From"], inner["Date"] = "Ben Fox <b@x.org>", "Wed, 5 Mar 2025 10:01:22 +0000"
@@ -135,6 +170,7 @@ def test_what_is_mail(tmp_path: Path, name: str, text: str | bytes, expected: st
 def test_hostile_mail_takes_little_time(tmp_path: Path) -> None:
     started = time.process_time()
     bodies = ["To: " * 15_000, "From:\n" * 15_000, "On 1 " * 15_000, "x wrote:\n" * 9_000, "-" * 90_000, ">" * 90_000]
+    bodies += ["---- Original Message ----\n" * 3_000 + "From:"]
     for body in bodies:
         outputs(tmp_path, f"{HEAD}\n{body}")
         outputs(tmp_path, f"From: {body}\nDate: {body}\n\nFish.".replace("\n", " ") + "\n\nFish.")

@@ -313,7 +313,7 @@ def test_the_debate_sheet_has_three_quotations_a_side_and_what_is_not_known(
     heads = ["<h2>Yes</h2>", "<h2>No</h2>", "<h2>Other way: A yearly pass", "<h2>What is not known</h2>"]
     assert sorted(heads, key=shown.index) == heads
     assert shown[shown.index(heads[1]) : shown.index(heads[2])].count("sm-apart") == 3
-    assert "“A toll would keep heavy carts on the highway.” Ford Gazette, news, 2 March 2025</p>" in shown
+    assert "“A toll would keep heavy carts on the highway.” Ford Gazette, news, 20 March 2025</p>" in shown
     assert "No clear side in " in shown
     assert len(app.get("download_button")) == 2
     assert f"<h1>{toll_answer().question}</h1>" in html(click(app, "Back to the answer"))
@@ -485,6 +485,14 @@ def test_the_answer_lists_its_sources_and_can_be_taken_along(page: Callable[...,
 
 def compared(app: AppTest) -> bool:
     return "quoted by both answers" in html(app)
+
+
+def test_the_ranked_list_says_what_it_is_below_its_heading(page: Callable[..., AppTest], settings: Settings) -> None:
+    page()
+    store_answer(settings, toll_answer(), "7" * 12)
+    shown = html(page(run="7" * 12, view="ranked"))
+    said = "The passages that the search found, best match first, without sides or judging."
+    assert f"<h1>Plain ranked list</h1><p>{said}</p>" in shown
 
 
 def test_an_answer_is_compared_with_another_one_from_the_history(page: Callable[..., AppTest]) -> None:

@@ -34,13 +34,20 @@ TEXTS = {
 }
 DOCUMENTS = {**{i: i for i in TEXTS}, 14: 4}
 """The document of each passage."""
+DAYS = {2: 20}
+"""The days in March of documents that answer later ones; all others have the day of their number."""
 
 
 def passage(number: int) -> Passage:
     of = DOCUMENTS[number]
     press = _PRESS.split(",")
     name = press[of - 1] if of <= len(press) else f"Reader {of}"
-    about: dict[str, Any] = {"publisher": name, "kind": "news", "date": f"2025-03-{of:02}", "position": number}
+    about: dict[str, Any] = {
+        "publisher": name,
+        "kind": "news",
+        "date": f"2025-03-{DAYS.get(of, of):02}",
+        "position": number,
+    }
     return Passage(number, f"bridge/{of:02}.md", "bridge", TEXTS[number], f"On the bridge, part {of}", **about)
 
 

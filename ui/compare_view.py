@@ -32,7 +32,9 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
         html.warning(ask_view.GONE)
     second = other.answer if other else None
     html.title("Plain ranked list" if view == "ranked" else "Two answers" if second else "Compare with another answer")
-    if second:
+    if view == "ranked":
+        html.line("The passages that the search found, best match first, without sides or judging.")
+    elif second:
         one, two = ({(c.collection, c.document_id) for c in told.citations} for told in (answer, second))
         alone = f"{len(one - two)} by the left one alone, {len(two - one)} by the right one alone"
         html.line(f"{count(len(one & two), 'document')} quoted by both answers, {alone}.")
@@ -45,7 +47,6 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
         _column(service, run, answer)
     with right:
         if view == "ranked":
-            html.small("What the search found, the best match first, as a search engine lists it.")
             found = html_of(ranked_page(answer, service.ranked(run.id)))
             st.container(border=True).html(found or "<p>What was found is not kept any more.</p>")
         elif other and second:

@@ -57,11 +57,10 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 .sm-side :is(p, ul), .sm-source .sm-small {{ margin: 0; }}
 .sm-row {{ display: grid; grid-template-columns: 3.2rem 1fr; gap: .2rem .8rem; padding: .35rem 0;
   border-bottom: 1px solid {_LINE}; font-size: .95rem; span {{ grid-column: 2; overflow-wrap: anywhere; }} }}
-[class*="st-key-more-"] button {{
+[class*="st-key-more-"] button {{ overflow: clip;
   p {{ display: block; width: 1.2rem; overflow: hidden; text-overflow: clip !important; }}
   p::before {{ content: "⋯"; font-size: 1.1rem; margin-right: 2rem; }}
-  [data-testid="stIconMaterial"] {{ display: none; }}
-}}
+  [data-testid="stIconMaterial"] {{ display: none; }} }}
 .stSidebar [class*="st-key-open-"] :is(button, button *) {{ justify-content: start; text-align: left; }}
 @media (min-width: 1400px) {{ .block-container:has(.st-key-source) {{ padding-right: 1rem; }} }}
 @media (max-width: 1399px) {{

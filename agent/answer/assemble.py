@@ -56,9 +56,18 @@ class CitationNumbering:
         return list(dict.fromkeys(self._number(self.passages[i], q, claim) for i, q in quoted))
 
     def answers(self, claim: Claim) -> list[int]:
-        """Returns the numbers of the sources that the claim answers. A source does not answer itself."""
+        """Returns the numbers of the sources that the claim answers. A source does not answer itself or a later
+        source."""
         met, own = self._answered(claim), self.cite(claim)
-        return [n for n in self.cite(met, claim["answers"]) if n not in own] if met else []
+        if met is None or self._precedes(claim, claim["answers"]):
+            return []
+        return [n for n in self.cite(met, claim["answers"]) if n not in own]
+
+    def _precedes(self, claim: Claim, passage: int) -> bool:
+        """Whether all dates of the claim's sources are known and before the passage's date. A year precedes only later
+        years, not a day in it."""
+        met = self.passages[passage].date
+        return all(own < met[: len(own)] for own in (self.passages[i].date for i in claim["passages"]))
 
     def answered_by(self, claim: Claim) -> list[str]:
         replying = [c for c in self.claims if "answers" in c and self._answered(c) is claim]
@@ -297,5 +306,5 @@ async def build_answer(
     answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
     gone = [p for i, p in passages.items() if i in quoted and i not in stored]
     return answer.model_copy(
-        update={"notes": [*answer.notes, *repeat_notes(state, originals), *replaced_source_notes(gone)]}
+        update={"notes": [*answer.notes, *repeat_notes(state, originals, passages), *replaced_source_notes(gone)]}
     )

@@ -138,18 +138,25 @@ def _counter_summary(outcome: Outcome, against: CounterTarget) -> str:
 _UNREAD_SHOWN = 3
 
 
-def repeat_notes(state: RunState, originals: Mapping[int, int]) -> list[Note]:
+def repeat_notes(state: RunState, originals: Mapping[int, int], passages: Mapping[int, Passage]) -> list[Note]:
     """Returns a note on passages that were not judged because they are copies. originals: the first copy of each
     passage."""
     judged = {i for scores in state.get("support", {}).values() for i in scores}
-    if not (copies := sum(i not in judged and first in judged for i, first in originals.items())):
+    if not (copies := [i for i, first in originals.items() if i not in judged and first in judged]):
         return []
-    return [Note(kind="scope", text=f"Passages that repeat others nearly word for word, and were read once: {copies}.")]
+    named = [*_titles(passages[i] for i in copies)]
+    more = f" and {len(named) - _UNREAD_SHOWN} more" if len(named) > _UNREAD_SHOWN else ""
+    where = f"{len(copies)}, in {', '.join(named[:_UNREAD_SHOWN])}{more}"
+    return [Note(kind="scope", text=f"Passages that repeat others nearly word for word, and were read once: {where}.")]
+
+
+def _titles(passages: Iterable[Passage]) -> dict[str, None]:
+    return dict.fromkeys(f"“{shorten(p.title or p.document_id, 90, placeholder=' …')}”" for p in passages)
 
 
 def replaced_source_notes(passages: Sequence[Passage]) -> list[Note]:
     """Returns a note on documents that were replaced or deleted during the run."""
-    named = dict.fromkeys(f"“{shorten(p.title or p.document_id, 90, placeholder=' …')}”" for p in passages)
+    named = _titles(passages)
     text = f"Replaced or deleted while this was answered, and quoted as it was before: {_shortened([*named])}."
     return [Note(kind="scope", text=text)] if named else []
 

@@ -26,12 +26,19 @@ _HEADER_LINES = r"(?:(?:[\w-]+:|[ \t]).*\n){0,300}?"
 # The header of a message or memorandum
 MAIL_START = re.compile(rf"(?:From .*\n)?(?={_HEADER_LINES}From:){_HEADER_LINES}Subject:", re.IGNORECASE)
 _BEGINS = re.compile(rb"^From .*\d:\d\d|\A", re.MULTILINE)  # a line without a time is text: 'From now on'
-_FIELD = r"\*?\b(From|Sent|Date|To|Cc|Subject)\*?:\*?"
+_FIELD = r"\*?\b(From|Sent|Date|To|Cc|Subject|Von|Gesendet|Datum|An|Betreff)\*?:\*?"
+_GERMAN = {"Von": "From", "Gesendet": "Sent", "Datum": "Date"}
+# The line that mail programs put above a forwarded message. Below it, even a single 'From:' is a header.
+_FORWARDS = (
+    r"(?:[-_]{3,40}+[\w -]{0,24}(?i:message|nachricht) ?[-_]{3,}"
+    r"|Begin forwarded message:|Anfang der weitergeleiteten (?:E-Mail|Nachricht):)"
+)
 # The line above a quoted message: its header, or a line that names the writer.
 _QUOTES = re.compile(
     r"^(?:[-_]{5}.*\n\s*|Begin forwarded message:\s*|[ \t]{1,9})?(?:"
     rf"{_FIELD}(?>(?:.|\n(?!\s*\n)){{0,400}}?\s{_FIELD}){{2,6}}+.*"
-    r"|On (?=.*\d).{0,200}(?:\n.{1,120}){0,2}?\bwrote:\s*?$)|^[^\n:]{2,100} wrote:\s*\Z",
+    r"|On (?=.*\d).{0,200}(?:\n.{1,120}){0,2}?\bwrote:\s*?$)|^[^\n:]{2,100} wrote:\s*\Z"
+    rf"|^[ \t]{{0,9}}{_FORWARDS}(?=(?s:.{{0,400}}?)\b(?:From|Von)\*?:)(?:\s*{_FIELD}.*){{1,8}}",
     re.MULTILINE,
 )
 _NO_NAME = re.compile(  # address, mailing list, time, and the text before the time
@@ -133,7 +140,8 @@ def _quoted_parts(text: str, own: _Writer) -> Iterator[tuple[_Writer, str]]:
             begun, above = quote.end(), " ".join(quote[0][:_LONGEST].split())
             below = level if chunk[begun:].strip() else level + 1
             fields = re.split(_FIELD, above)
-            who = _author_and_day(dict(zip(fields[1::2], fields[2::2], strict=True)), above)
+            header = {_GERMAN.get(name, name): value for name, value in zip(fields[1::2], fields[2::2], strict=True)}
+            who = _author_and_day(header, above)
             writers = {depth: writer for depth, writer in writers.items() if depth < below}
             sure = "" if below > level or len(fields) > 1 or "@" in above else PROBABLY  # may be a sentence
             writers[below] = (sure + who[0] if who[0] else unknown[0]), who[1]
@@ -143,7 +151,7 @@ def _quoted_parts(text: str, own: _Writer) -> Iterator[tuple[_Writer, str]]:
 def _author_and_day(header: Any, above: str = "") -> _Writer:
     """Returns the writer's name (else the address) and the day, from a header or from the line above a quotation."""
     sender, sent = str(header.get("From") or above)[:_LONGEST], str(header.get("Date") or header.get("Sent") or above)
-    name = _NO_NAME.sub("", sender).strip(" \"',")
+    name = _NO_NAME.sub("", sender).strip(" \"',*")
     comment, address = re.fullmatch(r"\S+(?:@| at )\S+ \((.+)\)", name), re.search(r"<([^<>]+)>", sender)
     day = _DAY.search(sent)
     name = comment[1] if comment else name or (address[1] if address else "")
