@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,12 +99,7 @@ def read_services(folder: Path, first: int, profiles: list[str], names: list[str
         environment = {key: local(str(value)) for key, value in entry.get("environment", {}).items()}
         environment |= {"STEELMAN_DATA_DIR": str(place), "XDG_DATA_HOME": str(place), "BIND": "127.0.0.1"}
         user = "postgres" if image == "postgres" and os.getuid() == 0 else None
-        if image == "postgres" and not (place / "data").exists():
-            _make_database(place, user, environment["POSTGRES_PASSWORD"])
-        if image == "prometheus":
-            (place / "key").touch(mode=0o600)  # empty: no key is needed yet
-            text = local((ROOT / "docker" / "prometheus.yml").read_text(encoding="utf-8"))
-            (place / "prometheus.yml").write_text(text.replace("/etc/prometheus/key", str(place / "key")))
+        _make_files(image, place, user, environment, local)
         values = {"place": place, "port": ports[name], "root": ROOT}
         command, probe = ([word.format(**values) for word in text.split()] for text in _LOCAL[image])
         command, probe = ([program(words[0]), *words[1:]] if words[1:] else words for words in (command, probe))
@@ -112,6 +108,17 @@ def read_services(folder: Path, first: int, profiles: list[str], names: list[str
         needs = [need for need in conditions if need in started and isinstance(conditions, dict)]  # a list: only order
         services[name] = Service(name, [*command, *options], environment, ports[name], needs, probe, user)
     return services
+
+
+def _make_files(
+    image: str, place: Path, user: str | None, environment: dict[str, str], local: Callable[[str], str]
+) -> None:
+    if image == "postgres" and not (place / "data").exists():
+        _make_database(place, user, environment["POSTGRES_PASSWORD"])
+    if image == "prometheus":
+        (place / "key").touch(mode=0o600)  # empty: no key is needed yet
+        text = local((ROOT / "docker" / "prometheus.yml").read_text(encoding="utf-8"))
+        (place / "prometheus.yml").write_text(text.replace("/etc/prometheus/key", str(place / "key")))
 
 
 def program(name: str) -> str:
