@@ -152,7 +152,7 @@ def upsert(db: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, r
         statement = statement.on_conflict_do_update(index_elements=keys, set_=new)
     else:
         statement = statement.on_conflict_do_nothing()
-    return db.execute(statement, rows).rowcount
+    return db.execute(statement, rows, execution_options={"preserve_rowcount": True}).rowcount
 
 
 def _file_engine(path: Path) -> Engine:
