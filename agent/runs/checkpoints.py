@@ -5,11 +5,12 @@ store.
 """
 
 import asyncio
+import logging
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
@@ -20,11 +21,20 @@ from agent.settings import Settings
 from tools.disk import disk_errors, keep_private
 from tools.errors import StoreDamagedError
 from tools.limits import BUSY_SECONDS
-from tools.store.database import address_error, database_errors, no_client_error, server_error, to_wal
+from tools.store.database import (
+    PATIENCE,
+    address_error,
+    database_errors,
+    no_client_error,
+    outlast,
+    server_error,
+    to_wal,
+)
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -141,13 +151,39 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
     try:
         import psycopg
         from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+        from psycopg_pool import AsyncConnectionPool
     except ImportError as exc:
         raise no_client_error() from exc
+    url, usual = address.replace("+psycopg", "", 1), {"autocommit": True, "prepare_threshold": 0}
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it warns of each attempt to connect again
+    pool: Any = AsyncConnectionPool(
+        url, min_size=1, max_size=1, timeout=5, open=False, kwargs=usual, check=AsyncConnectionPool.check_connection
+    )
     try:
-        async with AsyncPostgresSaver.from_conn_string(address.replace("+psycopg", "", 1)) as saver:
-            await saver.setup()
+        async with AsyncPostgresSaver.from_conn_string(url) as first:
+            await first.setup()
+        async with pool:
+            saver = AsyncPostgresSaver(pool)
+            for name in ("aget_tuple", "aput", "aput_writes", "adelete_thread"):
+                setattr(saver, name, _patient(getattr(saver, name)))
             yield saver
     except psycopg.ProgrammingError as exc:  # its text may hold the password
         raise address_error() from exc
     except psycopg.OperationalError as exc:
         raise server_error(exc) from exc
+
+
+def _patient(call: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """The call with Steelman's errors. A run repeats it when the server answers again: it writes nothing twice."""
+    import psycopg
+
+    async def once(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await call(*args, **kwargs)
+        except psycopg.OperationalError as exc:
+            raise server_error(exc) from exc
+
+    async def patiently(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await outlast(lambda: once(*args, **kwargs), PATIENCE.get())
+
+    return patiently
