@@ -130,16 +130,16 @@ async def test_a_copied_store_goes_on(tmp_path: Path, address: str, caplog: pyte
     done, waiting = await fill(tmp_path / "data")
     before = tables_of(tmp_path / "data" / "steelman.db")
     assert all(before.values()), [name for name, rows in before.items() if not rows]
-    assert "compared row by row" in migrated(tmp_path / "data", address)
+    assert "all rows were compared" in migrated(tmp_path / "data", address)
     assert tables_of(address) == before == tables_of(tmp_path / "data" / "steelman.db")
     with closing(Database(tmp_path / "data" / "steelman.db")) as old, closing(Database(address)) as new:
         assert Store(new).changes.size() == Store(old).changes.size()
         search = HybridSearch(Store(new), tmp_path / "data" / "index", InstantEncoder())
-        assert search.search("They sing 7.", ["mine"], 5)
+        assert search.search("They sing 7.", InstantEncoder().encode(["They sing 7."])[0], ["mine"], 5)
         search.close()
     assert "made again" not in caplog.text  # the indexes are used as they are
     async with Runs(Settings(data_dir=tmp_path / "data", database_url=address), instant_providers) as runs:
-        assert (await runs.retrieved(done)).answer.run_id == done
+        assert (await runs.retrieved(done)).run_id == done
         sides = (await runs.recent_events(waiting))[-1].data["sides"]
         await runs.resume(waiting, sides)
         assert (await runs.answer(waiting)).outcome == "answered"
@@ -189,15 +189,14 @@ async def test_kills_at_any_moment_change_nothing(tmp_path: Path, postgres: Post
 def test_a_stopped_copy_says_how_to_go_on(tmp_path: Path, address: str) -> None:
     asyncio.run(fill(tmp_path / "data"))
     process = command(tmp_path / "data", address)
-    while process.poll() is None:  # until it has begun
-        try:
-            Database(address).close()
-        except StoreError:
-            break
+    assert process.stderr is not None
+    assert process.stderr.readline() == "Copying. If it is stopped, the same command goes on.\n"
     process.send_signal(signal.SIGINT)
     _, trouble = process.communicate(timeout=60)
     assert process.returncode == 130, trouble
-    assert "Go on with `python -m agent migrate-store`" in trouble
+    assert trouble.strip() == "Stopped."
+    with pytest.raises(StoreError, match="unfinished copy"):
+        Database(address)
     migrated(tmp_path / "data", address)
 
 

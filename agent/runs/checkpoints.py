@@ -7,14 +7,15 @@ store.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.settings import Settings
@@ -34,7 +35,6 @@ from tools.store.database import (
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -52,19 +52,11 @@ class FileSaver(AsyncSqliteSaver):
         with checkpoint_errors(self._path):
             return await super().aget_tuple(config)
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        return await self._whole(super().aput(config, checkpoint, metadata, new_versions))
+    async def aput(self, *given: Any) -> RunnableConfig:
+        return await self._whole(super().aput(*given))
 
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        await self._whole(super().aput_writes(config, writes, task_id, task_path))
+    async def aput_writes(self, *given: Any) -> None:
+        await self._whole(super().aput_writes(*given))
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._whole(super().adelete_thread(thread_id))
@@ -156,9 +148,8 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
         raise no_client_error() from exc
     url, usual = address.replace("+psycopg", "", 1), {"autocommit": True, "prepare_threshold": 0}
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it warns of each attempt to connect again
-    pool: Any = AsyncConnectionPool(
-        url, min_size=1, max_size=1, timeout=5, open=False, kwargs=usual, check=AsyncConnectionPool.check_connection
-    )
+    tested: Any = {"check": AsyncConnectionPool.check_connection, "timeout": 5, "open": False}
+    pool: Any = AsyncConnectionPool(url, min_size=1, max_size=1, kwargs=usual, **tested)
     try:
         async with AsyncPostgresSaver.from_conn_string(url) as first:
             await first.setup()
@@ -173,17 +164,14 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
         raise server_error(exc) from exc
 
 
-def _patient(call: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """The call with Steelman's errors. A run repeats it when the server answers again: it writes nothing twice."""
+def _patient(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """The call with Steelman's errors. A run repeats it until the server answers: nothing is written twice."""
     import psycopg
 
-    async def once(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def once(*given: Any, **named: Any) -> Any:
         try:
-            return await call(*args, **kwargs)
+            return await call(*given, **named)
         except psycopg.OperationalError as exc:
             raise server_error(exc) from exc
 
-    async def patiently(*args: P.args, **kwargs: P.kwargs) -> T:
-        return await outlast(lambda: once(*args, **kwargs), PATIENCE.get())
-
-    return patiently
+    return lambda *given, **named: outlast(partial(once, *given, **named), PATIENCE.get())

@@ -21,14 +21,7 @@ from sqlalchemy import select as sql_select
 
 from tools.budget import batches
 from tools.disk import disk_errors, full_error, keep_private, make_private_folder
-from tools.errors import (
-    SettingsError,
-    StoreBusyError,
-    StoreDamagedError,
-    StoreDownError,
-    StoreError,
-    StoreFullError,
-)
+from tools.errors import SettingsError, StoreBusyError, StoreDamagedError, StoreDownError, StoreError, StoreFullError
 from tools.limits import BUSY_SECONDS, OUTAGE_SECONDS
 from tools.store.schema import REVISION
 from tools.store.upgrade import revision_of, upgrade

@@ -14,7 +14,7 @@ from tools.store.schema import REVISION, SCHEMA_VERSION, alembic_version, metada
 _LOG = logging.getLogger("steelman.store")
 _MIGRATIONS = Path(__file__).parent / "migrations"
 COPYING = f"copy {REVISION} "
-"""Begins the revision of a database while a store is copied into it (`copying.py`); the store's id follows."""
+"""Begins the revision of a database while `migrate-store` copies a store into it. The store's id follows."""
 _BEFORE_REVISIONS = (4, SCHEMA_VERSION)
 
 
@@ -36,7 +36,7 @@ def upgrade(db: Connection, place: Path | str) -> None:
     if (found or "").startswith("copy "):
         raise StoreError(
             "the database of STEELMAN_DATABASE_URL has an unfinished copy of a store. Run `python -m agent "
-            "migrate-store` again, with the data folder of that store. Or name another database."
+            "migrate-store` again with the store's data folder, or name another database."
         )
     if found is None and not version and not (tables if is_file else tables & metadata.tables.keys()):
         metadata.create_all(db)
