@@ -136,7 +136,7 @@ async def test_a_run_fails_clearly_after_its_patience(
 
 
 @contextmanager
-def losing_replies(server: PostgresServer, folder: Path, count: int) -> Iterator[tuple[str, list[int]]]:
+def losing_replies(server: PostgresServer, folder: Path) -> Iterator[tuple[str, list[int]]]:
     """A server in between that passes everything on, except for the replies to some commits: it hangs up instead.
     Its address, and the commits whose replies are still to be lost."""
     name = ".s.PGSQL.5432"
@@ -175,10 +175,11 @@ def losing_replies(server: PostgresServer, folder: Path, count: int) -> Iterator
 
 
 async def test_an_event_whose_reply_is_lost_is_there_once(server: PostgresServer, tmp_path: Path) -> None:
-    name = Path(server.place_of(tmp_path / "name")).name.partition("?")[0]
+    server.place_of(tmp_path / "name")
+    name = (tmp_path / "name").read_text()
     folder = Path(f"/tmp/steelman-between-{os.getpid()}")
     folder.mkdir()
-    with losing_replies(server, folder, 1) as (address, left):
+    with losing_replies(server, folder) as (address, left):
         settings = Settings(data_dir=tmp_path, database_url=address.replace("/postgres?", f"/{name}?"))
         async with Runs(settings, instant_providers) as runs:
             runs.run_store.create("r", "r", "Why?", {}, runs.executor.owner)

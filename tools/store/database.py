@@ -109,7 +109,7 @@ class Database:
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
         before = getattr(self._local, "open", None)
-        with self._connect() as connection:
+        with self._connect(self._engine) as connection:
             self._local.open = connection
             try:
                 yield connection
@@ -118,12 +118,12 @@ class Database:
                 if self._closed:  # its pool is gone
                     connection.invalidate()
 
-    def _connect(self) -> Connection:
+    def _connect(self, engine: Engine) -> Connection:
         give_up = time.monotonic() + PATIENCE.get()
         while True:
             try:
                 with database_errors(self.place):
-                    return self._engine.connect()
+                    return engine.connect()
             except StoreDownError:
                 if time.monotonic() > give_up:
                     raise
@@ -176,7 +176,7 @@ def upsert(db: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, r
         statement = statement.on_conflict_do_update(index_elements=keys, set_=new)
     else:
         statement = statement.on_conflict_do_nothing()
-    return db.execute(statement, rows).rowcount
+    return db.execute(statement, rows, execution_options={"preserve_rowcount": True}).rowcount
 
 
 def _file_engine(path: Path) -> Engine:
