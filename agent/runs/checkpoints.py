@@ -8,7 +8,14 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    closing,
+    contextmanager,
+    suppress,
+)
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -143,35 +150,34 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
     try:
         import psycopg
         from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-        from psycopg_pool import AsyncConnectionPool
     except ImportError as exc:
         raise no_client_error() from exc
-    url, usual = address.replace("+psycopg", "", 1), {"autocommit": True, "prepare_threshold": 0}
-    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it warns of each attempt to connect again
-    tested: Any = {"check": AsyncConnectionPool.check_connection, "timeout": 5, "open": False}
-    pool: Any = AsyncConnectionPool(url, min_size=1, max_size=1, kwargs=usual, **tested)
+    url = address.replace("+psycopg", "", 1)
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of a lost connection, too
     try:
-        async with AsyncPostgresSaver.from_conn_string(url) as first:
-            await first.setup()
-        async with pool:
-            saver = AsyncPostgresSaver(pool)
+        async with AsyncExitStack() as stack:
+            saver = await stack.enter_async_context(AsyncPostgresSaver.from_conn_string(url))
+            await saver.setup()
+
+            def patient(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+                """A run repeats the call until the server answers: the calls write nothing twice."""
+
+                async def once(*given: Any, **named: Any) -> Any:
+                    try:
+                        async with saver.lock:
+                            if saver.conn.closed:
+                                again = AsyncPostgresSaver.from_conn_string(url)
+                                saver.conn = (await stack.enter_async_context(again)).conn
+                        return await call(*given, **named)
+                    except psycopg.OperationalError as exc:
+                        raise server_error(exc) from exc
+
+                return lambda *given, **named: outlast(partial(once, *given, **named), PATIENCE.get())
+
             for name in ("aget_tuple", "aput", "aput_writes", "adelete_thread"):
-                setattr(saver, name, _patient(getattr(saver, name)))
+                setattr(saver, name, patient(getattr(saver, name)))
             yield saver
     except psycopg.ProgrammingError as exc:  # its text may hold the password
         raise address_error() from exc
     except psycopg.OperationalError as exc:
         raise server_error(exc) from exc
-
-
-def _patient(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """The call with Steelman's errors. A run repeats it until the server answers: nothing is written twice."""
-    import psycopg
-
-    async def once(*given: Any, **named: Any) -> Any:
-        try:
-            return await call(*given, **named)
-        except psycopg.OperationalError as exc:
-            raise server_error(exc) from exc
-
-    return lambda *given, **named: outlast(partial(once, *given, **named), PATIENCE.get())
