@@ -153,7 +153,7 @@ class Runs:
 
         Raises RunAbandonedError if the run's process is gone.
         """
-        run = await self.run(run_id)
+        run = await outlast(partial(self.run, run_id))
         while True:
             run = await outlast(partial(self.run, run.id))
             for event in await outlast(partial(self.recent_events, run.id, after)):
