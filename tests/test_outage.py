@@ -58,7 +58,7 @@ def stopped(server: PostgresServer) -> Iterator[None]:
 
 def followed(address: str, run: str, into: list[dict[str, Any]]) -> None:
     """The events of the run's stream, read on one connection to its end."""
-    with httpx.stream("GET", f"{address}/v1/runs/{run}/events", timeout=300) as reply:
+    with httpx.stream("GET", f"{address}/v1/runs/{run}/events", timeout=60) as reply:
         event: dict[str, Any] = {}
         for line in reply.iter_lines():
             name, _, value = line.partition(": ")
@@ -78,12 +78,15 @@ def test_six_questions_outlast_an_outage(server: PostgresServer, tmp_path: Path)
     with server_process(["-m", "api", "--port", "0"], str(data)) as (api, _):
         runs = []
         for question in QUESTIONS:
-            body = {"question": question, "web": False, "depth": "deep", "wait_seconds": 0}
+            body = {"question": question, "web": False, "depth": "quick", "deadline_seconds": 300, "wait_seconds": 0}
             reply = httpx.post(f"{api}/v1/ask", json=body, timeout=60)
             assert reply.status_code == 202, reply.text
             runs.append(reply.headers["Location"].rpartition("/")[2])
         streams: list[list[dict[str, Any]]] = [[] for _ in runs]
-        threads = [threading.Thread(target=followed, args=(api, *pair)) for pair in zip(runs, streams, strict=True)]
+        threads = [
+            threading.Thread(target=followed, args=(api, *pair), daemon=True)
+            for pair in zip(runs, streams, strict=True)
+        ]
         for thread in threads:
             thread.start()
         while not any(event["event"] == "found" for stream in streams for event in stream):
@@ -101,7 +104,7 @@ def test_six_questions_outlast_an_outage(server: PostgresServer, tmp_path: Path)
             ]
             time.sleep(max(0.0, until - time.monotonic()))
         for thread in threads:
-            thread.join(200)
+            thread.join(400)
         for reply in refused:
             assert (reply.status_code, reply.headers["content-type"]) == (503, "application/problem+json"), reply.text
             assert int(reply.headers["Retry-After"]) >= 1
