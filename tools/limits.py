@@ -26,6 +26,8 @@ CHROMA_SECONDS = 10.0
 """Longest silence of a Chroma server."""
 BUSY_SECONDS = 30
 """Longest wait for another process's write to the database (docs/reliability.md)."""
+OUTAGE_SECONDS = 60.0
+"""Longest wait of a run for a database server that does not answer."""
 INDEX_LOCK_SECONDS = 60.0
 """Longest wait for another process's write to an index."""
 

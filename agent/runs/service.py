@@ -32,6 +32,7 @@ from agent.settings import Settings, load_settings
 from agent.state import STATE_VERSION, RunState
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
 from tools.models.worker import lower_priority
+from tools.store.database import outlast
 from tools.store.notices import open_notices
 from tools.store.store import SAMPLES
 
@@ -197,18 +198,18 @@ class Runs:
 
         Raises RunAbandonedError if the run's process is gone.
         """
-        run = await self.run(run_id)
+        run = await outlast(partial(self.run, run_id))
         while True:
             change = self.notices.expect(run.id)
-            run = await self.run(run.id)
-            for event in await self.recent_events(run.id, after):
+            run = await outlast(partial(self.run, run.id))
+            for event in await outlast(partial(self.recent_events, run.id, after)):
                 after = event.number
                 yield event
             if run.status != "running" and not run.interrupted:
                 return
             if exc := self.executor.unrecorded.get(run.id):
                 raise exc
-            if run.interrupted:
+            if run.interrupted and run.id not in self.at_work:  # its heartbeats may wait for the database
                 hint = f"Go on with it: `{resume_command(run.id)}`."
                 raise RunAbandonedError(f"the process that worked on run {run.id} is gone.", hint=hint)
             await self.notices.wait(change)

@@ -255,12 +255,13 @@ class RunStore:
         with self._db.write() as db:
             db.execute(delete(runs).where(runs.c.id.in_(run_ids)))
 
-    def add_event(self, run_id: str, owner: str, kind: str, data: dict[str, Any]) -> None:
-        """Appends an event. Raises RunBusyError if the run is not the owner's."""
+    def add_event(self, run_id: str, owner: str, kind: str, data: dict[str, Any], at: float | None = None) -> None:
+        """Appends an event. at: its time. An event with the same time and kind is not added again, so that a caller can
+        repeat a call whose reply was lost. Raises RunBusyError if the run is not the owner's."""
         with self._db.write() as db:
             if db.scalar(select(runs.c.id).where(_owned(run_id, owner)).with_for_update()) is None:
                 raise RunBusyError(f"run {run_id} was cancelled, or another process has taken it over.")
-            _append(db, run_id, kind, data)
+            _append(db, run_id, kind, data, at)
 
     def events(self, run_id: str, after: int) -> list[RunEvent]:
         e = events.c
@@ -296,11 +297,14 @@ def _for_workers() -> ColumnElement[bool]:
     return (runs.c.status == "running") & runs.c.owner.startswith(WORKERS) & (runs.c.heartbeat.is_(None) | silent)
 
 
-def _append(db: Connection, run_id: str, kind: str, data: dict[str, Any]) -> None:
+def _append(db: Connection, run_id: str, kind: str, data: dict[str, Any], at: float | None = None) -> None:
     """Adds the run's next event. The transaction has changed or locked the run's row, so no other one adds the same
     number."""
-    last = select(func.coalesce(func.max(events.c.number), 0) + 1).where(events.c.run_id == run_id).scalar_subquery()
-    event = {"run_id": run_id, "number": last, "at": time.time(), "kind": kind, "data": json.dumps(data)}
+    e = events.c
+    if at and db.scalar(select(e.number).where(e.run_id == run_id, e.at == at, e.kind == kind)):
+        return
+    last = select(func.coalesce(func.max(e.number), 0) + 1).where(e.run_id == run_id).scalar_subquery()
+    event = {"run_id": run_id, "number": last, "at": at or time.time(), "kind": kind, "data": json.dumps(data)}
     db.execute(insert(events).values(event))
     notify(db, run_id)
 
