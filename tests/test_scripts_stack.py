@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -34,8 +35,28 @@ class Stack:
     def run(self, action: str, *words: str) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, str(ROOT / "scripts" / "stack"), action, "--data", str(self.folder), *words]
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "TZ", "HOME") if name in os.environ}
-        env = kept | {"STEELMAN_ENV_FILE": "/dev/null", "STEELMAN_API_RATE": "100000/minute"}
+        env = kept | {
+            "STEELMAN_ENV_FILE": "/dev/null",
+            "STEELMAN_API_RATE": "100000/minute",
+            "STEELMAN_API_KEY_RUNS": "64",
+        }
         return subprocess.run(command, env=env, cwd=self.folder, capture_output=True, text=True)
+
+    def control(self, action: str, name: str) -> None:
+        """The same without waiting until the service is healthy again."""
+        with socket.socket(socket.AF_UNIX) as caller:
+            caller.connect(str(self.folder / "control"))
+            caller.sendall(f"{json.dumps([action, name])}\n".encode())
+            caller.recv(1)
+
+    def key(self, name: str) -> str:
+        """A new key of a caller."""
+        return self.run("exec", "api-1", "python", "-m", "api", "keys", "make", name).stdout.strip()
+
+    def apis(self) -> list[str]:
+        return [
+            f"http://127.0.0.1:{state['port'].rpartition(':')[2]}" for n, state in self.states().items() if "api" in n
+        ]
 
     def states(self) -> dict[str, dict[str, str]]:
         """Each service: its state, process, starts and port."""
