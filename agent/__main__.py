@@ -72,6 +72,8 @@ def build_parser() -> argparse.ArgumentParser:
     delete.add_argument("name", help="the collection")
     delete.add_argument("document", nargs="?", help="remove only this document (its id as `collections NAME` shows it)")
     commands.add_parser("rebuild", help="rebuild the search indexes from the store")
+    moving = "copy the SQLite store into the empty Postgres database of STEELMAN_DATABASE_URL; a second call continues"
+    commands.add_parser("migrate-store", help=moving, description=moving)
     runs = commands.add_parser("runs", help="list the last runs, or delete one")
     runs.add_argument("--limit", type=int, default=20, metavar="N")
     runs.add_argument("--delete", metavar="RUN_ID", help="delete this run with its answer and web pages")
@@ -206,10 +208,11 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
 
 def _run(arguments: list[str] | None) -> int:
     args = build_parser().parse_args(arguments)
-    module = args.command if args.command in ("ask", "batch", "ingest") else "housekeeping"
-    module = "ask" if args.command == "chat" else module
+    name = args.command.replace("-", "_")
+    module = name if name in ("ask", "batch", "ingest", "migrate_store") else "housekeeping"
+    module = "ask" if name == "chat" else module
     gc.set_threshold(20_000)  # imports leave no garbage, and the usual 700 would look for it hundreds of times
-    return int(getattr(importlib.import_module(f"agent.commands.{module}"), args.command)(args))
+    return int(getattr(importlib.import_module(f"agent.commands.{module}"), name)(args))
 
 
 def _refuse(name: str, message: str, status: int) -> int:

@@ -16,7 +16,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.disk import ROOT, is_checkout, provide_home
 from tools.errors import SettingsError
+from tools.limits import MODEL_REQUESTS
 from tools.net.http import is_address, without_login
+from tools.net.pool import split_addresses
 
 DEFAULT_MODEL = "gpt-5.4-mini"
 
@@ -84,6 +86,18 @@ def checked_address(value: str) -> str:
     return value.rstrip("/")
 
 
+def checked_addresses(value: str) -> str:
+    """Returns one address, or several of servers of the same model, with a comma between them."""
+    found = list(dict.fromkeys(map(checked_address, split_addresses(value.strip(" ,")))))
+    if any("," in address.rpartition("@")[2] for address in found):
+        raise ValueError("each address of a list begins with http:// or https://")
+    if len(found) > 1 and any("@" in address for address in found):
+        raise ValueError("several addresses share one key and hold no name or password")
+    if len({urlsplit(address).path for address in found}) > 1:
+        raise ValueError("several addresses end in the same path, such as /v1")
+    return ",".join(found)
+
+
 def checked_public_address(value: str) -> str:
     value = checked_address(value)
     if value.endswith(("/v1", "/mcp", "/docs")) or "?" in value:  # people copy these from addresses of calls
@@ -127,6 +141,7 @@ def external_setting(name: str, description: str, default: object = "") -> Any:
 
 _NO_KEY = SecretStr("")
 _Address = Annotated[str, AfterValidator(checked_address)]
+_Addresses = Annotated[str, AfterValidator(checked_addresses)]
 _SENT = ("_key", "_token")  # endings of names of header values
 _PLACES = ("_url", "_host")
 
@@ -176,6 +191,11 @@ class Settings(BaseSettings):
         "A Postgres database for documents, runs and checkpoints, as postgresql+psycopg://NAME:PASSWORD@HOST/DATABASE; "
         "empty: SQLite files in the data folder. The indexes stay in the data folder, which all processes share."
     )
+    workers: bool = Field(
+        default=False,
+        description="Whether the API and the page leave questions, and the API large uploads, to processes of "
+        "`python -m api worker`.",
+    )
     checkpoint_url: Annotated[str, AfterValidator(moved_checkpoints)] = ""
     deadline: float = Field(default=0.0, ge=0.0, description="Seconds that an answer may take; 0 is the usual.")
     read_seconds: float = Field(default=30.0, gt=0.0, description="Seconds of work that reading one file may take.")
@@ -192,8 +212,10 @@ class Settings(BaseSettings):
         "falls back to the embedded one with a note; 'chat' fails where the model fails.",
     )
     openai_api_key: SecretStr = _key("OPENAI_API_KEY", "Turns on OpenAI's models, or the key of OPENAI_BASE_URL.")
-    openai_base_url: _Address = external_setting(
-        "OPENAI_BASE_URL", "Any OpenAI-compatible server (vLLM, Ollama, llama.cpp), such as http://127.0.0.1:11434/v1."
+    openai_base_url: _Addresses = external_setting(
+        "OPENAI_BASE_URL",
+        "Any OpenAI-compatible server (vLLM, Ollama, llama.cpp), such as http://127.0.0.1:11434/v1, or several that "
+        "serve the same model, with commas between them.",
     )
     anthropic_api_key: SecretStr = _key("ANTHROPIC_API_KEY", "The key for models named anthropic:…")
     anthropic_base_url: _Address = external_setting(
@@ -213,6 +235,11 @@ class Settings(BaseSettings):
     model_expand: str = _text("The model that reads the question and plans the perspectives.")
     model_queries: str = _text("The model that thinks of queries for uncovered sides.")
     model_write: str = _text("The model that writes the claims.")
+    model_requests: int = Field(
+        default=MODEL_REQUESTS,
+        ge=1,
+        description="Open requests of this process to one server of a model, judge or encoder; more wait their turn.",
+    )
     temperature: float | None = Field(default=None, ge=0.0, le=2.0, description="Sent where it is set.")
     prices: str = _text("Prices of models, US dollars for a million tokens given/made: name=0.5/1.5, other=1/2.")
 
@@ -224,14 +251,16 @@ class Settings(BaseSettings):
         "cross-encoder on vLLM's /score, and all fail where their model fails; 'auto' uses STEELMAN_JUDGE_URL if it is "
         "set, else the chat model in batches if one is set, and falls back with a note.",
     )
-    judge_url: _Address = _text("The judge's server; an address that ends in /score is a scorer.")
+    judge_url: _Addresses = _text(
+        "The judge's server, or several with commas between them; an address that ends in /score is a scorer."
+    )
     judge_model: str = _text("The judge's model.")
     judge_api_key: SecretStr = Field(default=_NO_KEY, description="The judge's key, if it wants one.")
     judge_prompt: Path | None = Field(default=None, description="A file with the chat judge's prompt.")
     judge_threshold: float = Field(
         default=0.5, gt=0.0, lt=1.0, description="The probability from which a served judge accepts a passage."
     )
-    judge_concurrency: int = Field(default=100, ge=1, le=100, description="Requests to the judge at once.")
+    judge_concurrency: int = Field(default=100, ge=1, le=100, description="Requests of all runs to the judge at once.")
 
     # The web
     web: Literal["auto", "off", "tavily", "ddgs", "serper", "searxng"] = Field(
@@ -256,7 +285,7 @@ class Settings(BaseSettings):
     encoder: str = _text("A sentence-transformers model (name or folder) in place of MiniLM; needs the extra 'models'.")
     encoder_query_prompt: str = _text("Text put before every query.")
     encoder_document_prompt: str = _text("Text put before every passage.")
-    embeddings_url: _Address = _text("An OpenAI-compatible embeddings server as the encoder.")
+    embeddings_url: _Addresses = _text("An OpenAI-compatible embeddings server as the encoder, or several.")
     embeddings_model: str = _text("The embeddings server's model.")
     embeddings_api_key: SecretStr = Field(default=_NO_KEY, description="The embeddings server's key.")
     embeddings_batch: int = Field(default=64, ge=1, description="Texts in a request; fewer where it refuses them.")
@@ -368,6 +397,11 @@ class Settings(BaseSettings):
     def database(self) -> Path | str:
         """The database's file, or its address."""
         return self.database_url or self.database_path
+
+    @property
+    def role(self) -> Literal["alone", "door"]:
+        """How the API and the page work: alone, or as doors of workers."""
+        return "door" if self.workers else "alone"
 
     @cached_property
     def database_path(self) -> Path:

@@ -53,6 +53,13 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=as_installed(configuration_help()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    worker = commands.add_parser(
+        "worker",
+        help="execute what the API and the page leave to workers",
+        description="Executes the questions and large uploads of the servers and pages that have STEELMAN_WORKERS set "
+        "and use the same database. STEELMAN_API_RUNS limits the questions at once. docs/scale.md describes a set-up.",
+    )
+    worker.add_argument("--port", type=int, dest="metrics", help="serve metrics for Prometheus on this port")
     _add_keys(commands.add_parser("keys", help="make, list and revoke keys for callers"))
     return parser
 
@@ -111,6 +118,11 @@ def _run(arguments: list[str] | None) -> int:
         from api.mcp.server import serve_stdio
 
         return serve_stdio(load_settings())
+
+    if args.command == "worker":
+        from api.worker import work
+
+        return work(load_settings(), args.metrics)
 
     if args.command == "keys":
         from api.callers import Keys

@@ -7,20 +7,23 @@ in the table: once a key was made, the server refuses calls without a key.
 import hashlib
 import hmac
 import secrets
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
-from sqlalchemy import insert, select, tuple_, update
+from sqlalchemy import Connection, case, func, insert, select, tuple_, update
 
-from agent.runs.store import RUNS_WITHOUT_ANSWER, RunRow, run_row, utc_now
+from agent.runs.store import RUNS_WITHOUT_ANSWER, RunRow, is_active, run_row, utc_now
+from api.problems import ProblemError
 from tools.errors import InputError
-from tools.store.database import Database, upsert
+from tools.store.database import LIMITS_TURN, Database, take_turn, upsert
 from tools.store.schema import api_keys, api_runs, runs
 
 _UNANSWERED = '"writing": false'
 """The option of a run without an answer, in its JSON. In a text of the JSON the quotation marks would be escaped."""
+_RETRY_SECONDS = 10  # usually enough for one of the active runs to end
 Caller = str
 """The id of the caller's key. It is empty for a caller without a key."""
 
@@ -33,17 +36,36 @@ def caller_of(request: Request) -> Caller:
 TheCaller = Annotated[Caller, Depends(caller_of)]
 
 
+class KeyUsedError(Exception):
+    """Another run of the caller has the idempotency key."""
+
+
 class CallerRuns:
     """The table of runs by key. A caller without a key sees all runs, except runs of people who log in to the page."""
 
-    def __init__(self, database: Database) -> None:
-        self._db = database
+    def __init__(self, database: Database, most: int = sys.maxsize, most_of_key: int = sys.maxsize) -> None:
+        """most, most_of_key: active and queued runs of all processes, in total and of one key."""
+        self._db, self._most, self._most_of_key = database, most, most_of_key
 
-    def record(self, run_id: str, key_id: str, idempotency_key: str | None) -> bool:
-        """Returns False if another run of this key has the idempotency key already."""
-        with self._db.write() as db:
-            row = {"run_id": run_id, "key_id": key_id, "idempotency_key": idempotency_key}
-            return upsert(db, api_runs, [row]) == 1
+    def record(self, key_id: str, idempotency_key: str | None, db: Connection, run_id: str) -> None:
+        """Stores the caller of a run that is being created. Raises ProblemError (429) if there are too many runs,
+        KeyUsedError."""
+        take_turn(db, LIMITS_TURN)
+        self.check_room(key_id, db)
+        row = {"run_id": run_id, "key_id": key_id, "idempotency_key": idempotency_key}
+        if upsert(db, api_runs, [row]) != 1:
+            raise KeyUsedError
+
+    def check_room(self, key_id: str, db: Connection | None = None) -> None:
+        """Raises ProblemError (429) if too many runs are active or queued, in total or for the key."""
+        own = func.sum(case((api_runs.c.key_id == key_id, 1), else_=0))
+        query = select(func.count(), func.coalesce(own, 0)).select_from(api_runs.join(runs)).where(is_active())
+        with self._db.read() as reading:
+            everybody, of_key = (db or reading).execute(query).one()
+        if everybody >= self._most:
+            raise _too_many(f"There are {everybody} active and queued runs, the maximum is {self._most}.")
+        if of_key >= self._most_of_key:
+            raise _too_many(f"This key has {of_key} active and queued runs, the maximum is {self._most_of_key}.")
 
     def started_with(self, key_id: str, idempotency_key: str) -> str | None:
         """Returns the id of the run that the caller with the API key `key_id` started under this idempotency key."""
@@ -80,6 +102,11 @@ class CallerRuns:
         """Returns the ids of the API's runs with the status `running`."""
         query = select(api_runs.c.run_id).select_from(api_runs.join(runs)).where(runs.c.status == "running")
         return {str(row.run_id) for row in self._db.rows(query)}
+
+
+def _too_many(detail: str) -> ProblemError:
+    detail = f"{detail} Try again in {_RETRY_SECONDS} seconds."
+    return ProblemError(429, "too-many-runs", detail, headers={"Retry-After": str(_RETRY_SECONDS)})
 
 
 _PREFIX = "sk-steelman-"

@@ -1,6 +1,7 @@
 """Stores uploads in threads. A small upload ends within its request; a large upload becomes a job.
 
-Jobs are in memory. A restart ends and forgets all jobs. Stored documents stay, and the caller sends the upload again.
+Jobs are rows of the database, with their files. Any server or worker takes one at a time. After a restart or a kill,
+another process begins the job again: stored documents count as unchanged.
 """
 
 import asyncio
@@ -11,30 +12,34 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from agent.runs.bootstrap import reading_limits
+from agent.runs.executor import TableThread
 from agent.runs.service import Runs
 from agent.runs.store import utc_now
 from api.callers import Caller
+from api.job_table import MOST_TRIES, JobRow, JobTable, Sent
 from api.problems import FieldProblem, ProblemError, problem_of
 from api.schemas import JobDetails, Stored
+from api.uploads import documents_in
 from tools.disk import disk_errors, keep_folder_private
 from tools.documents.ingest import Ingester, IngestReport
 from tools.documents.sandbox import ReadingCancelledError
-from tools.errors import SteelmanError
+from tools.errors import InputError, SteelmanError, StoreError
 from tools.models.worker import lower_priority
 from tools.passages import SourceDocument
 
 _LOG = logging.getLogger("steelman.server")
-_MOST_OPEN, _MOST_ENDED = 16, 1_000  # a caller's open jobs; ended uploads in memory
 _CANCEL_SECONDS, _CLOSING_SECONDS = 10.0, 2.0
+_BEAT_SECONDS, _LOOK_SECONDS = 1.0, 0.1
 _LEFT_SECONDS = 86400.0
 
 
 class Job:
-    """An upload. `documents` reads the files in `folder` and reports unreadable ones.
+    """An upload. `documents` reads the files and reports unreadable ones.
 
     `stopped` ends the upload between two documents, or inside a file. The job first completes the batch that it is
     writing.
@@ -42,16 +47,8 @@ class Job:
 
     future: Future[None]
 
-    def __init__(
-        self,
-        caller: Caller,
-        collection: str,
-        documents: "Documents",
-        *,
-        folder: Path | None = None,
-        count: int | None = None,
-    ) -> None:
-        self.caller, self._documents, self._folder = caller, documents, folder
+    def __init__(self, caller: Caller, collection: str, documents: "Documents", count: int | None = None) -> None:
+        self.caller, self._documents = caller, documents
         self.failure: Exception | None = None
         self.report, self.stopped = IngestReport(), threading.Event()
         job_id = f"j{uuid.uuid4().hex[:12]}"
@@ -61,7 +58,7 @@ class Job:
         return self.state.model_copy(update={"result": Stored.model_validate(self.report)})
 
     def stop(self) -> None:
-        """Stops at the next document, or at once if the job is queued."""
+        """Stops at the next document, or at once if the upload is queued."""
         self.state.status = "cancelled"
         self.stopped.set()
         self.future.cancel()
@@ -77,12 +74,6 @@ class Job:
             state.status = "cancelled"
         except Exception as exc:  # noqa: BLE001  # the job or its request reports it
             state.status, state.error, self.failure = "failed", problem_of(exc).detail, exc
-
-    def end(self, _: Future[None]) -> None:
-        """Releases the files and texts of the upload."""
-        self.state.finished_at, self._documents = utc_now(), lambda _: ()
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _store(self, runs: Runs) -> None:
         """Raises ReadingCancelledError if the upload is stopped, ProblemError if nothing is readable, and errors of
@@ -113,11 +104,13 @@ Documents = Callable[[Job], Iterable[SourceDocument]]
 
 
 class Jobs:
-    """The uploads of all callers. One job runs at a time, because each uses the processor and the indexes fully."""
+    """The uploads of all callers. A process executes one job at a time, because each uses the processor and the indexes
+    fully."""
 
-    def __init__(self, runs: Runs, folder: Path) -> None:
-        self._runs, self._folder = runs, folder
-        self._jobs: dict[str, Job] = {}  # oldest first
+    def __init__(self, runs: Runs, folder: Path, in_thread: TableThread) -> None:
+        self._runs, self._folder, self._in_thread = runs, folder, in_thread
+        self._table, self._at_work = JobTable(runs.database), dict[str, Job]()
+        self._begun = asyncio.Event()
         self._turn = ThreadPoolExecutor(1, "steelman-job", lower_priority)
         # Slow files must not block the event loop's few threads.
         self._threads = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
@@ -126,71 +119,115 @@ class Jobs:
                 if time.time() - left.stat().st_mtime > _LEFT_SECONDS:
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
 
-    def open(self) -> list[Job]:
-        return [job for job in self._jobs.values() if not job.future.done()]
+    def open(self) -> int:
+        """Returns the number of active and queued jobs of all processes."""
+        return self._table.open()
 
     @contextlib.asynccontextmanager
     async def folder(self) -> AsyncIterator[Path]:
-        """Yields a private folder for an upload. The upload removes the folder when it ends."""
+        """Yields a private folder for an upload, and removes the folder afterwards."""
         with disk_errors(self._folder):
             keep_folder_private(self._folder)
             folder = Path(tempfile.mkdtemp(prefix="j", dir=self._folder))
         try:
             yield folder
-        except BaseException:
+        finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-            raise
 
     async def store(self, job: Job) -> Stored:
         """Stores a small upload. Raises errors of `ingest`, and ProblemError if nothing is readable."""
-        self._start(job, self._threads)
-        await asyncio.wait([asyncio.wrap_future(job.future)])  # the upload continues if the client disconnects
+        self._at_work[job.state.id] = job
+        job.future = self._threads.submit(job.work, self._runs)
+        job.future.add_done_callback(lambda _: self._at_work.pop(job.state.id, None))
+        await asyncio.wait([asyncio.wrap_future(job.future)])
         if job.failure:
             raise job.failure
         if job.state.status != "done":
             raise asyncio.CancelledError  # the server stops
         return Stored.model_validate(job.report)
 
-    def begin(self, job: Job) -> JobDetails:
-        """Starts a job. Raises ProblemError (429) if the caller has too many open jobs."""
-        if sum(each.caller == job.caller for each in self.open()) >= _MOST_OPEN:
-            detail = f"This key has {_MOST_OPEN} open jobs, the maximum. Wait for one, or cancel one."
-            raise ProblemError(429, "too-many-jobs", detail, headers={"Retry-After": "30"})
-        self._start(job, self._turn)
-        job.future.add_done_callback(lambda _: _log(job))
-        return job.details()
+    async def begin(self, job: Job, sent: Sent, files: Sequence[Path]) -> JobDetails:
+        """Stores a job for the next free process. Raises ProblemError (429) if the caller has too many open jobs."""
+        await self._in_thread(self._table.add, job.caller, job.state, sent, files)
+        self._begun.set()
+        return job.state
 
-    def _start(self, job: Job, pool: ThreadPoolExecutor) -> None:
-        ended = [job_id for job_id, each in self._jobs.items() if each.future.done()]
-        for job_id in ended[:-_MOST_ENDED]:
-            del self._jobs[job_id]
-        job.future = pool.submit(job.work, self._runs)
-        job.future.add_done_callback(job.end)
-        self._jobs[job.state.id] = job
-
-    def find(self, caller: Caller, job_id: str) -> Job:
+    async def find(self, caller: Caller, job_id: str) -> JobDetails:
         """Returns the caller's job. Raises ProblemError (404) if the caller has no such job."""
-        job = self._jobs.get(job_id)
-        if job and caller in ("", job.caller):
-            return job
-        detail = f"You have no job '{job_id}'. A restart ends jobs and forgets them: send the upload again."
-        raise ProblemError(404, "unknown-job", detail)
+        return (await self._in_thread(self._table.find, caller, job_id)).state
 
     async def cancel(self, caller: Caller, job_id: str) -> bool:
-        """Stops the job. Returns False if it had already ended."""
-        job = self.find(caller, job_id)
-        if job.stopped.is_set() or job.future.done():
-            return False
-        job.stop()
-        await asyncio.wait([asyncio.wrap_future(job.future)], timeout=_CANCEL_SECONDS)
-        return True
+        """Stops the job, whichever process works on it. Returns False if it had already ended."""
+        await self.find(caller, job_id)
+        stopped = await self._in_thread(self._table.stop, job_id)
+        if job := self._at_work.get(job_id):
+            job.stop()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CANCEL_SECONDS):
+                while (await self._in_thread(self._table.find, caller, job_id)).owner:
+                    await asyncio.sleep(_LOOK_SECONDS)
+        return stopped
+
+    async def work(self) -> None:
+        """Executes jobs until it is cancelled."""
+        while True:
+            self._begun.clear()
+            row = None
+            with contextlib.suppress(StoreError):  # the database may answer again
+                row = await self._in_thread(self._table.take, self._runs.executor.owner)
+            if row is not None:
+                try:
+                    await self._carry_out(row)
+                except Exception:  # noqa: BLE001  # logged; the next job may succeed
+                    _LOG.exception("job %s could not be executed", row.id)
+                    await asyncio.sleep(_BEAT_SECONDS)
+                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_BEAT_SECONDS):
+                    await self._begun.wait()
 
     async def close(self) -> None:
-        """Stops all uploads within two seconds, but lets a batch that is being written finish."""
-        for job in (left := self.open()):
+        """Stops all small uploads within two seconds, but lets a batch that is being written finish."""
+        for job in (left := list(self._at_work.values())):
             job.stop()
         if left:
             await asyncio.wait([asyncio.wrap_future(job.future) for job in left], timeout=_CLOSING_SECONDS)
+
+    async def _carry_out(self, row: JobRow) -> None:
+        """Executes a job. If this task is cancelled, the job waits for another process."""
+        limits, files = reading_limits(self._runs.settings), list[Path]()
+
+        def documents(job: Job) -> Iterator[SourceDocument]:
+            if row.tries > MOST_TRIES:
+                cause = f"{MOST_TRIES} processes ended while they worked on this upload."
+                raise InputError(cause, hint="Send fewer documents at a time.")
+            return documents_in(files, row.sent, limits, job.report, job.stopped.is_set)
+
+        job, owner, left = Job(row.key_id, row.state.collection, documents), self._runs.executor.owner, True
+        job.state = row.state.model_copy(update={"read": 0})
+        self._at_work[row.id] = job
+        try:
+            async with self.folder() as folder:
+                files += await self._in_thread(self._table.unpack, row, folder)
+                await self._follow(job, owner)
+                left = False
+        finally:
+            self._at_work.pop(row.id, None)
+            await asyncio.shield(self._in_thread(self._table.end, row.id, owner, job.details(), left))
+        _log(job)
+
+    async def _follow(self, job: Job, owner: str) -> None:
+        """Executes a job in its thread, and stores its progress."""
+        job.future = self._turn.submit(job.work, self._runs)
+        ended = asyncio.wrap_future(job.future)
+        try:
+            while not (await asyncio.wait([ended], timeout=_BEAT_SECONDS))[0]:
+                with contextlib.suppress(StoreError):
+                    if not await self._in_thread(self._table.beat, job.state.id, owner, job.details()):
+                        job.stop()
+        finally:
+            job.stopped.set()
+            await asyncio.wait([ended], timeout=_CLOSING_SECONDS)
 
 
 def _log(job: Job) -> None:

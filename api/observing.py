@@ -11,20 +11,26 @@ import sys
 import time
 import traceback
 import uuid
+from collections.abc import Iterator
 from functools import partial
 from types import TracebackType
 from typing import Any, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
 from pythonjsonlogger.json import JsonFormatter
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent.runs.service import Runs
 from agent.settings import Settings
+from api.jobs import Jobs
 from api.problems import METHODS, ProblemError
 from api.service import ApiService
+from tools.net.pool import SERVERS
 
 REQUESTS = logging.getLogger("steelman.requests")
 SERVER = logging.getLogger("steelman.server")
@@ -81,16 +87,48 @@ class Metrics:
 
     def __init__(self, service: ApiService) -> None:
         self.registry = registry = CollectorRegistry()
-        gauge, runs, most = partial(Gauge, registry=registry), service.runs, service.settings.api_runs
         about, labels = "Seconds to the end of a reply; status 499: the client left.", ("method", "route", "status")
         name = "steelman_http_request_seconds"
         self.seconds = Histogram(name, about, labels, registry=registry, buckets=_SECONDS)
-        ended = Counter("steelman_runs_ended", "Runs that ended on this server.", ("outcome",), registry=registry)
-        runs.executor.on_end = lambda outcome: ended.labels(outcome).inc()
-        gauge("steelman_runs_at_work", "Active runs.").set_function(lambda: min(len(runs.at_work), most))
-        gauge("steelman_runs_waiting", "Queued runs.").set_function(lambda: max(len(runs.at_work) - most, 0))
-        gauge("steelman_jobs_open", "Active and queued jobs.").set_function(lambda: len(service.jobs.open()))
-        ProcessCollector(registry=registry)  # memory, processor time, open files
+        observe_runs(registry, service.runs, service.jobs)
+
+
+def observe_runs(registry: CollectorRegistry, runs: Runs, jobs: Jobs) -> None:
+    """Registers the metrics of this process's runs and memory, and of all open jobs. For a worker, also of the runs
+    that wait for any worker."""
+    gauge, most = partial(Gauge, registry=registry), runs.settings.api_runs
+    ended = Counter("steelman_runs_ended", "Runs that ended in this process.", ("outcome",), registry=registry)
+    runs.executor.on_end = lambda outcome: ended.labels(outcome).inc()
+
+    def waiting() -> int:
+        return runs.run_store.waiting() if runs.role == "worker" else max(len(runs.at_work) - most, 0)
+
+    gauge("steelman_runs_at_work", "Active runs.").set_function(lambda: min(len(runs.at_work), most))
+    gauge("steelman_runs_waiting", "Queued runs.").set_function(waiting)
+    gauge("steelman_jobs_open", "Active and queued jobs of all processes.").set_function(jobs.open)
+    register_model_servers(registry)
+    ProcessCollector(registry=registry)  # memory, processor time, open files
+
+
+def register_model_servers(registry: CollectorRegistry) -> None:
+    """Registers the metrics of the model servers that this process asks."""
+    registry.register(_ModelServers())
+
+
+class _ModelServers(Collector):
+    """Reads the load of the model servers. The label `server` is HOST:PORT."""
+
+    def collect(self) -> Iterator[Metric]:
+        name, label = "steelman_model_requests", ("server",)
+        open_now = GaugeMetricFamily(f"{name}_open", "Requests without a whole reply.", labels=label)
+        waiting = GaugeMetricFamily(f"{name}_waiting", "Requests that wait for this server or another.", labels=label)
+        ended = CounterMetricFamily(name, "Requests that ended, by outcome.", labels=(*label, "outcome"))
+        for server in list(SERVERS.values()):
+            open_now.add_metric((server.place,), server.open)
+            waiting.add_metric((server.place,), server.waiting)
+            for outcome, count in list(server.ended.items()):
+                ended.add_metric((server.place, outcome), count)
+        yield from (open_now, waiting, ended)
 
 
 class Exchange:

@@ -102,6 +102,7 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.SourceError: (422, "unreadable-document", ""),
     errors.StoreBusyError: (503, "store-busy", ""),
     errors.StoreFullError: (507, "store-full", ""),
+    errors.StoreDownError: (503, "store-down", ""),
     errors.EncoderMismatchError: (409, "other-encoder", ""),
     errors.StoreError: (503, "store-unusable", _OPERATOR),
     errors.ModelError: (503, "model-unusable", _OPERATOR),

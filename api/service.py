@@ -22,7 +22,7 @@ from agent.runs.executor import TableThread
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import STALE_SECONDS, RunEvent, RunRow, RunStatus
 from agent.settings import Settings
-from api.callers import Caller, CallerRuns
+from api.callers import Caller, CallerRuns, KeyUsedError
 from api.jobs import Jobs
 from api.problems import ProblemError, failed_run
 from api.schemas import Cursor, Judged, JudgeRequest, QuestionRequest, RunDetails, RunList, RunSummary, Side
@@ -34,17 +34,15 @@ Result = TypeVar("Result", bound=Answer | Retrieved)
 OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]
 _LOG = logging.getLogger("steelman.server")
 _JUDGING_SECONDS, _LOOK_AGAIN = 60.0, 0.5
-_RETRY_SECONDS = 10  # usually enough for one of the active runs to end
 
 
 class ApiService:
     def __init__(self, runs: Runs, settings: Settings, in_thread: TableThread) -> None:
         """`in_thread` runs a function in the thread that uses the table of callers' runs."""
         self.runs, self.settings = runs, settings
-        self.jobs = Jobs(runs, settings.data_dir / "uploads")
-        self._in_thread, self._caller_runs = in_thread, CallerRuns(runs.database)
-        self._beginning = asyncio.Lock()  # so that limits hold for simultaneous requests
-        self._begun_by: dict[str, str] = {}  # maps an active run to its caller's key
+        self.jobs = Jobs(runs, settings.data_dir / "uploads", in_thread)
+        most = settings.api_runs + settings.api_waiting
+        self._in_thread, self._caller_runs = in_thread, CallerRuns(runs.database, most, settings.api_key_runs)
         self.left: set[str] = set()  # runs of an earlier server that are still to be resumed
 
     async def start(
@@ -66,34 +64,22 @@ class ApiService:
     ) -> str:
         """Starts a run, or finds the run that the caller started with the same idempotency key. Returns the run's id.
         Raises ProblemError beyond a limit, and errors of `Runs.start`."""
-        async with self._beginning:
-            known = idempotency_key and await self._in_thread(self._caller_runs.started_with, caller, idempotency_key)
-            if not known:
-                self._check_room(caller)
-                run_id = await self.runs.start(question, options, thread)
-                self._begun_by[run_id] = caller
-                if await self._in_thread(self._caller_runs.record, run_id, caller, idempotency_key):
-                    if self.settings.api_log_questions:
-                        _LOG.info("run %s started", run_id, extra={"run": run_id, "question": question})
-                    return run_id
-                await self.runs.cancel(run_id)  # another process has used the idempotency key meanwhile
-                await self.runs.delete(run_id)
+        known = idempotency_key and await self._in_thread(self._caller_runs.started_with, caller, idempotency_key)
+        if not known:
+            await self._in_thread(self._caller_runs.check_room, caller)  # again below; this one spares the work
+            record = partial(self._caller_runs.record, caller, idempotency_key)
+            try:
+                run_id = await self.runs.start(question, options, thread, record=record)
+                if self.settings.api_log_questions:
+                    _LOG.info("run %s started", run_id, extra={"run": run_id, "question": question})
+                return run_id
+            except KeyUsedError:
                 known = await self._in_thread(self._caller_runs.started_with, caller, idempotency_key or "")
-            row = await self.runs.run(known or "")
+        row = await self.runs.run(known or "")
         if (row.question, row.options, row.thread) == (" ".join(question.split()), options.to_dict(), thread or row.id):
             return row.id
         detail = f"This Idempotency-Key belongs to run {row.id} of another request. Send a new key."
         raise ProblemError(409, "idempotency-key-used", detail)
-
-    def _check_room(self, caller: Caller) -> None:
-        """Raises ProblemError (429) if too many runs are active or queued, in total or for the caller's key."""
-        self._begun_by = {run: key for run, key in self._begun_by.items() if run in self.runs.at_work}
-        everybody, most = len(self.runs.at_work), self.settings.api_runs + self.settings.api_waiting
-        if everybody >= most:
-            raise _too_many(f"There are {everybody} active and queued runs, the maximum is {most}.")
-        own = list(self._begun_by.values()).count(caller)
-        if own >= self.settings.api_key_runs:
-            raise _too_many(f"This key has {own} active and queued runs, the maximum is {self.settings.api_key_runs}.")
 
     async def judge(self, request: JudgeRequest) -> Judged:
         """Judges the pairs. Raises JudgeError."""
@@ -184,10 +170,8 @@ class ApiService:
         if sides is not None and row.status not in ("waiting", "cancelled"):
             detail = f"Run {run_id} is {row.status} and does not wait for sides. Resume it without a body."
             raise ProblemError(409, "run-not-waiting", detail)
-        async with self._beginning:
-            self._check_room(caller)
-            await self.runs.resume(run_id, None if sides is None else [side.model_dump() for side in sides])
-            self._begun_by[run_id] = caller
+        await self._in_thread(self._caller_runs.check_room, caller)
+        await self.runs.resume(run_id, None if sides is None else [side.model_dump() for side in sides])
 
     async def resume_left(self) -> None:
         """Resumes the runs in `left`. Tries for 20 seconds, because a killed server counts as alive for ten seconds. A
@@ -219,26 +203,25 @@ def stored_answer(row: RunRow) -> Answer | None:
     return None if row.answer is None else without_hints(row.answer)
 
 
-def _too_many(detail: str) -> ProblemError:
-    detail = f"{detail} Try again in {_RETRY_SECONDS} seconds."
-    return ProblemError(429, "too-many-runs", detail, headers={"Retry-After": str(_RETRY_SECONDS)})
-
-
 @asynccontextmanager
 async def open_service(settings: Settings, opening: OpenRuns | None = None) -> AsyncIterator[ApiService]:
     """Opens the agent and resumes the runs that an earlier server left unfinished. At the end releases the active runs
     for the next server."""
-    opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs, warm=True)
+    most = settings.api_runs
+    opened = opening() if opening else open_runs(settings, max_concurrent=most, warm=True, role=settings.role)
     async with opened as runs:
         with ThreadPoolExecutor(1, "steelman-callers") as pool:
             service = ApiService(runs, settings, TableThread(pool))
-            service.left |= await asyncio.to_thread(CallerRuns(runs.database).running)
-            resuming = asyncio.create_task(service.resume_left())
+            if runs.role == "alone":
+                service.left |= await asyncio.to_thread(CallerRuns(runs.database).running)
+            tasks = [service.resume_left(), *([service.jobs.work()] if runs.role == "alone" else [])]
+            working = [asyncio.create_task(task) for task in tasks]
             try:
                 yield service
             finally:
-                resuming.cancel()
-                await asyncio.wait([resuming])
+                for task in working:
+                    task.cancel()
+                await asyncio.wait(working)
                 await asyncio.gather(runs.executor.suspend(), service.jobs.close())
 
 

@@ -80,7 +80,7 @@ def serve(settings: Settings) -> int:
 async def _serve(settings: Settings, listening: socket.socket) -> None:
     asyncio.get_running_loop().set_exception_handler(log_loop_error)
     # Opened here, not in the lifespan, so that an error reaches the terminal.
-    async with open_runs(settings, max_concurrent=settings.api_runs, warm=True) as runs:
+    async with open_runs(settings, max_concurrent=settings.api_runs, warm=True, role=settings.role) as runs:
         app = create_app(settings, lambda: contextlib.nullcontext(runs))
         try:
             say = partial(SERVER.info, "Steelman listens on %s (Ctrl-C stops it; docs/api.md)")

@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1
 "$work/build/bin/python" -m hatchling build --target wheel --directory "$work"
 
 "$python" -m venv "$to"
-"$to/bin/python" -m pip install --quiet --require-hashes --no-deps -r requirements.lock
+"$to/bin/python" -m pip install --quiet --require-hashes --no-deps -r requirements.lock -r requirements-server.lock
 "$to/bin/python" -m pip install --quiet --no-deps --no-index "$work"/steelman-*.whl
 "$to/bin/steelman" --help >/dev/null
 echo "Installed: $to/bin/steelman"

@@ -67,7 +67,8 @@ class _Rule:
 
 
 class ModelServer(Served):
-    """The server; `url` ends with /v1 and `root` does not. `at_once`: requests that it answers now."""
+    """The server; `url` ends with /v1 and `root` does not. `at_once`: requests that it answers now; `peak`: the most so
+    far."""
 
     def __init__(
         self,
@@ -81,9 +82,13 @@ class ModelServer(Served):
         strict: bool = True,
         tls: ssl.SSLContext | None = None,
         proxy: bool = False,
+        pace: float = 0.0,
+        most: int = 0,
     ) -> None:
         """judge: a prompt's probability of Yes. embed: a text's vector. score: of two texts. tls: how it speaks.
-        proxy: it answers only inside tunnels. For the rest see the class and `Reply`."""
+        proxy: it answers only inside tunnels. pace: seconds before each answer. most: more requests at once get
+        429 and Retry-After. For the rest see the class and `Reply`."""
+        self.pace, self.most, self.peak = pace, most, 0
         self.key, self.models, self.strict, self.tls, self.proxy = key, models, strict, tls, proxy
         self.judge, self.embed, self.score = judge, embed or word_vector, score or word_overlap
         self.requests: list[Request] = []
@@ -116,6 +121,11 @@ class ModelServer(Served):
         super().__exit__(*error)
         if error[0] is None and self.strict:
             self.check()
+
+    def kill(self) -> None:
+        """Ends all connections in the middle of what they carry; from now on nothing listens."""
+        self.closing.set()
+        super().__exit__()
 
     def check(self) -> None:
         """Raises AssertionError for replies that nobody asked for and for requests without one."""
@@ -158,6 +168,7 @@ class ModelServer(Served):
     def count(self, change: int) -> None:
         with self._lock:
             self.at_once += change
+            self.peak = max(self.peak, self.at_once)
 
 
 class _Server(Connections):
@@ -215,8 +226,9 @@ class _Handler(Silent, BaseHTTPRequestHandler):
         owner.requests.append(request)
         owner.count(1)
         try:
-            reply = owner.answer(request)
-            self._wait(reply.delay)
+            is_full = 0 < owner.most < owner.at_once
+            reply = Reply("full", status=429, headers={"Retry-After": "1"}) if is_full else owner.answer(request)
+            self._wait(reply.delay or (0 if is_full else owner.pace))
             self._send(reply, request)
         finally:
             owner.count(-1)

@@ -6,6 +6,7 @@ Modules marked `both_stores` run on both; their tests marked `file_only` are abo
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -22,11 +23,29 @@ class PostgresServer:
     """Databases by the path of the file whose place they take. The file holds the database's name, so that a copied
     folder gets a copy of the database."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self.made = folder, list[str]()
+    def __init__(self, folder: Path, user: str, command: list[str]) -> None:
+        self.folder, self.made = folder, list[str]()
+        self._user, self._command = user, command
+
+    def start(self) -> None:
+        self._child = subprocess.Popen(
+            self._command, user=self._user, cwd=self.folder, stderr=subprocess.PIPE, text=True
+        )
+        assert self._child.stderr is not None
+        for line in self._child.stderr:
+            if "ready to accept connections" in line:
+                break
+        else:
+            raise RuntimeError("Postgres did not start")
+        self._child.stderr.close()
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """SIGQUIT: at once, without any last word to its clients, as `pg_ctl stop -m immediate` does."""
+        self._child.send_signal(how)
+        self._child.wait(timeout=30)
 
     def address(self, name: str = "postgres") -> str:
-        return f"postgresql+psycopg://test@/{name}?host={self._folder}"
+        return f"postgresql+psycopg://test@/{name}?host={self.folder}"
 
     def execute(self, statement: str) -> None:
         import psycopg
@@ -37,7 +56,7 @@ class PostgresServer:
     @contextmanager
     def asks_for_passwords(self) -> Iterator[None]:
         """Everybody but the tests' own user needs a password meanwhile."""
-        before = (self._folder / "data" / "pg_hba.conf").read_text()
+        before = (self.folder / "data" / "pg_hba.conf").read_text()
         self._admit("local all test trust\nlocal all all scram-sha-256\n")
         try:
             yield
@@ -45,7 +64,7 @@ class PostgresServer:
             self._admit(before)
 
     def _admit(self, rules: str) -> None:
-        (self._folder / "data" / "pg_hba.conf").write_text(rules)
+        (self.folder / "data" / "pg_hba.conf").write_text(rules)
         self.execute("SELECT pg_reload_conf()")
         time.sleep(0.3)
 
@@ -69,14 +88,14 @@ def _binary(name: str) -> str | None:
     return str(found[-1]) if found else shutil.which(name)
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
+@contextmanager
+def postgres_server(name: str) -> Iterator[PostgresServer]:
     """A fresh server; it refuses to run as root, so root starts it as another user."""
     pytest.importorskip("psycopg")
     initdb, server = _binary("initdb"), _binary("postgres")
     if initdb is None or server is None:
         pytest.skip("no Postgres server is installed")
-    folder = Path("/tmp") / f"steelman-pg-{os.getpid()}"
+    folder = Path("/tmp") / f"steelman-{name}-{os.getpid()}"
     folder.mkdir(mode=0o700)
     user = "nobody" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
     shutil.chown(folder, user)
@@ -84,18 +103,17 @@ def postgres() -> Iterator[PostgresServer]:
     made = [initdb, "-D", data, "-U", "test", "--auth=trust", "--no-sync", "--encoding=UTF8"]
     subprocess.run(made, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
     command = [server, "-D", data, "-k", str(folder), "-c", "listen_addresses=", "-c", "fsync=off"]
-    child = subprocess.Popen(command, user=user, cwd=folder, stderr=subprocess.PIPE, text=True)
-    assert child.stderr is not None
-    for line in child.stderr:
-        if "ready to accept connections" in line:
-            break
-    else:
-        raise RuntimeError("Postgres did not start")
-    child.stderr.close()
-    yield PostgresServer(folder)
-    child.terminate()
-    child.wait(timeout=30)
+    made_server = PostgresServer(folder, user, command)
+    made_server.start()
+    yield made_server
+    made_server.stop()
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    with postgres_server("pg") as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

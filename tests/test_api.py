@@ -322,11 +322,12 @@ def test_a_run_that_was_killed_twice_is_left_to_its_caller(settings: Settings, m
     with closing(Database(settings.database)) as database:
         runs = RunStore(database)
         runs.create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), "a killed server")
-        CallerRuns(database).record("a" * 12, "", None)
+        with database.write() as db:
+            CallerRuns(database).record("", None, db, "a" * 12)
         runs.add_event("a" * 12, "a killed server", "resumed", {})  # and the server was killed again
     with api(settings) as address, httpx.Client(base_url=address, timeout=10) as client:
         events = followed(client, f"/v1/runs/{'a' * 12}/events")
-    assert [e.event for e in events] == ["resumed", "problem"]
+    assert [e.event for e in events] == ["started", "resumed", "problem"]
     assert events[-1].data["type"].endswith(":run-stopped")
     assert "/resume continues it." in events[-1].data["detail"]
 

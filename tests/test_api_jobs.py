@@ -1,4 +1,4 @@
-"""Uploads that are jobs: large ones, and those whose caller prefers it; seen, cancelled, forgotten by a restart."""
+"""Uploads that are jobs: large ones, and those whose caller prefers it; seen, cancelled, continued after a restart."""
 
 import contextlib
 import os
@@ -14,11 +14,16 @@ from instant_providers import InstantEncoder
 from numpy.typing import NDArray
 from providers import Build, build
 from raw_http import problem_of, wait_until
+from sqlalchemy import update
 
+from agent.runs.store import utc_now
 from agent.settings import Settings
 from agent.stage_interfaces import Providers
 from api.callers import Keys
+from api.job_table import MOST_TRIES, JobTable, Sent
+from api.schemas import JobDetails
 from tools.store.database import Database
+from tools.store.schema import jobs
 from tools.store.store import Store
 
 pytest_plugins = ["api_on_loopback"]
@@ -167,13 +172,30 @@ def test_what_an_earlier_server_left_is_removed_after_a_day(settings: Settings) 
         assert list(uploads.glob("j*")) == [fresh]
 
 
-def test_a_restart_forgets_a_job_and_its_upload_is_sent_again(settings: Settings) -> None:
+def test_a_restart_goes_on_with_a_job(settings: Settings) -> None:
     with gated(settings, 3) as (client, gate):
         path = begun(client)
         wait_until(lambda: stored(client, "mine") == 3 * BATCH)
         threading.Timer(0.5, gate.open).start()  # while the server stops
     with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
-        assert "send the upload again" in problem_of(client.get(path), 404, "unknown-job")["detail"]
-        result = ended(client, begun(client))["result"]
-        assert result["unchanged"] >= 3 * BATCH
-        assert result["stored"] + result["unchanged"] == MANY == stored(client, "mine")
+        job = ended(client, path)
+        assert (job["status"], job["read"]) == ("done", MANY)
+        assert job["result"]["unchanged"] >= 3 * BATCH
+        assert job["result"]["stored"] + job["result"]["unchanged"] == MANY == stored(client, "mine")
+        wait_until(lambda: kept(settings) == [])
+
+
+def test_a_job_that_ends_its_process_again_and_again_fails(settings: Settings) -> None:
+    with contextlib.closing(Database(settings.database)) as database:
+        table, state = JobTable(database), JobDetails(id="j0123456789ab", collection="mine", created_at=utc_now())
+        (body := settings.data_dir / "body").write_text('{"documents": [{"id": "a", "text": "A bridge."}]}')
+        table.add("", state, Sent(), [body])
+        for n in range(MOST_TRIES):
+            assert (row := table.take(f"killed {n}")) is not None
+            assert row.tries == n + 1
+            with database.write() as db:
+                db.execute(update(jobs).values(heartbeat=0))
+    with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
+        job = ended(client, "/v1/jobs/j0123456789ab")
+        assert (job["status"], stored(client, "mine")) == ("failed", 0)
+        assert "processes ended while they worked" in job["error"]

@@ -96,4 +96,4 @@ async def test_compressed_replies_are_read_up_to_a_limit(server: ModelServer, mo
     "value", [*("", "soon", "nan", "-5", "Mon, 01 Jan 0001 00:00:00 -0000", "Mon, 99 Jan 2026 00:00:00 GMT", "(" * 200)]
 )
 def test_a_retry_after_that_is_nonsense_is_no_reason_to_wait(value: str) -> None:
-    assert 0 <= retries._retry_after(value, 0.5) <= 1
+    assert 0 <= retries.retry_after(value, 0.5) <= 1

@@ -72,7 +72,7 @@ def runs_in(path: Path) -> int:
 def test_an_older_file_gets_the_tables_of_a_new_one_after_a_copy(
     tmp_path: Path, version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path, copy = older(tmp_path / "steelman.db", version), tmp_path / "steelman.db.before-0001"
+    path, copy = older(tmp_path / "steelman.db", version), tmp_path / f"steelman.db.before-{REVISION}"
     assert runs_in(path) == 3
     assert f"It is kept as it was in {copy}" in caplog.text
     Database(tmp_path / "new.db").close()

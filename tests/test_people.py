@@ -47,7 +47,8 @@ def test_people_see_their_own_runs_and_everybodys_and_no_keys(database: Database
     for run, person in (("a1", ANN), ("b1", BOB), ("c1", ""), ("k1", "")):
         add(database, run, run, person, f"Question {run}?")
     key, _ = Keys(database).make("a program")
-    CallerRuns(database).record("k1", key.id, None)
+    with database.write() as db:
+        CallerRuns(database).record(key.id, None, db, "k1")
     for person, runs in ((ANN, {"a1", "c1"}), (BOB, {"b1", "c1"}), ("", {"c1", "k1"})):
         assert seen(database, person) == runs
         assert {t.id for t in ThreadStore(database, person).latest(9)} == runs

@@ -134,7 +134,7 @@ async def test_a_run_belongs_to_one_worker(settings: Settings, monkeypatch: pyte
     assert not store.finish("r", "first", "done", {}, answer="{}")
     assert store.finish("r", "second", "done", {}, answer="{}")
     assert not store.claim("r", "third")
-    assert [e.kind for e in store.events("r", 0)] == ["done"]
+    assert [e.kind for e in store.events("r", 0)] == ["started", "resumed", "done"]
 
 
 @pytest.mark.parametrize("ahead", [-11.0, 3600.0])

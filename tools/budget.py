@@ -8,10 +8,10 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from tools.errors import BudgetError, DeadlineError
 
@@ -119,6 +119,15 @@ def budget_scope(budget: Budget, log: StageLog | None = None) -> Iterator[Budget
     finally:
         _BUDGET.reset(tokens[0])
         _LOG.reset(tokens[1])
+
+
+def langsmith_scope(*, web: bool) -> AbstractContextManager[Any]:
+    """Disables LangSmith for a run without web, whatever the environment says."""
+    if web:
+        return nullcontext()
+    from langsmith import tracing_context
+
+    return tracing_context(enabled=False)
 
 
 @contextmanager

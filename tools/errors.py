@@ -94,6 +94,10 @@ class StoreBusyError(StoreError):
     """Another process holds the data or has changed it. A retry may succeed."""
 
 
+class StoreDownError(StoreError):
+    """The database server does not answer. A run waits for it; another caller tries again later."""
+
+
 class StoreFullError(StoreError):
     """The disk is full. Finished work is kept."""
 

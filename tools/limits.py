@@ -26,6 +26,8 @@ CHROMA_SECONDS = 10.0
 """Longest silence of a Chroma server."""
 BUSY_SECONDS = 30
 """Longest wait for another process's write to the database (docs/reliability.md)."""
+OUTAGE_SECONDS = 60.0
+"""Longest wait of a run for a database server that does not answer."""
 INDEX_LOCK_SECONDS = 60.0
 """Longest wait for another process's write to an index."""
 
@@ -37,6 +39,9 @@ FIRST_PAUSE = 0.5
 """Seconds before the second attempt. Each further pause is twice as long as the previous pause."""
 LONGEST_PAUSE = 30.0
 """Seconds. If a server's Retry-After is longer, the request fails."""
+
+MODEL_REQUESTS = 32
+"""Open requests to one model server. vLLM computes many requests together; further requests wait in this process."""
 
 # Sizes
 

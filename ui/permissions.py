@@ -12,6 +12,7 @@ from agent.answer.model import Answer
 from agent.settings import Settings, load_settings, split_list
 from tools import errors
 from tools.net.http import without_login
+from tools.net.pool import split_addresses
 from ui import html, login
 
 _HERE = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
@@ -99,7 +100,8 @@ def masked(text: str, settings: Settings) -> str:
     """Returns the text. Visitors get the text without folders and without addresses from the settings."""
     if may_set():
         return text
-    private = [without_login(str(value)) for name, value in settings if name.endswith(_PRIVATE)]
+    places = (str(value) for name, value in settings if name.endswith(_PRIVATE))
+    private = [without_login(address) for value in places for address in split_addresses(value)]
     private += [value.rpartition("://")[2].partition("/")[0] for value in private]
     for known in sorted(filter(None, private), key=len, reverse=True):
         text = text.replace(known, "…")

@@ -22,7 +22,7 @@ from agent.runs.bootstrap import default_options, default_places
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunRow, RunStore
 from agent.runs.threads import ThreadStore
-from agent.settings import Settings
+from agent.settings import Settings, load_settings
 from tools.errors import InputError, RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
@@ -52,7 +52,8 @@ class PageService:
         self._thread.start()
         self._stack = AsyncExitStack()
         try:
-            opening = self._stack.enter_async_context(open_runs(settings, max_concurrent=AT_ONCE))
+            chosen = settings or load_settings()
+            opening = self._stack.enter_async_context(open_runs(chosen, max_concurrent=AT_ONCE, role=chosen.role))
             self._runs: Runs = self._wait(opening)
         except BaseException:
             self._end_loop()
@@ -108,7 +109,7 @@ class PageService:
         key = visitor, question, thread, depth, repr(sorted(options.items()))
         with self._beginning:
             at, run_id = self._begun.get(key, (0.0, ""))
-            if visitor and time.monotonic() - at < _DOUBLE_CLICK and run_id in self._runs.at_work:
+            if visitor and time.monotonic() - at < _DOUBLE_CLICK and self.rows.get(run_id).status == "running":
                 return run_id
             before = self.rows.get(thread) if thread else None
             chosen = default_options(self._runs, depth, person=self.person, before=before, **options)
@@ -126,9 +127,8 @@ class PageService:
         self._wait(self._runs.resume(run_id, sides))
 
     def ahead(self, run_id: str) -> int:
-        """Returns how many questions of this process come before a waiting run."""
-        tasks = list(self._runs.executor.tasks)
-        return tasks.index(run_id) if run_id in tasks else 0
+        """Returns how many questions come before a waiting run."""
+        return self._wait(self._runs.ahead(run_id))
 
     def cancel(self, run_id: str) -> None:
         """Stops a run. Raises InputError for another person's run."""

@@ -6,6 +6,7 @@ belongs to one event loop. No message contains a key or a password.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import ExitStack, aclosing, closing, contextmanager
@@ -21,8 +22,9 @@ from agent.runs.bootstrap import build_own_judge
 from agent.settings import Settings
 from agent.stage_interfaces import Providers
 from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError
-from tools.models.judges.judge import Pair
+from tools.models.judges.judge import Judge, Pair
 from tools.net.http import without_login
+from tools.net.pool import split_addresses
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -156,7 +158,10 @@ class _Checks:
         return f"{where}: {held or 'nothing yet; `ask` indexes the samples'}"
 
     def encoder(self) -> str:
-        settings, encoder = self.settings, self._encoder()
+        settings = self.settings
+        for alone in _each_server(settings, "embeddings_url"):
+            encoder = _Checks(alone, self._opened)._encoder()
+            assert encoder.dimensions  # asks the server
         where = without_login(settings.embeddings_url) or ("sentence-transformers" if settings.encoder else "built in")
         return f"{encoder.name}, {encoder.dimensions} dimensions, {where}"
 
@@ -186,7 +191,7 @@ class _Checks:
         return f"{name}, accepts a passage from {judge.threshold:.2f} on, in this process"
 
     def served_judge(self) -> str:
-        """Asks the judge for one verdict. If the judge is a chat model, lists the server's models instead, because a
+        """Asks each server for one verdict. If the judge is a chat model, lists the servers' models instead, because a
         verdict costs money."""
         judge = from_settings.build_judge(self.settings)
         assert judge is not None  # this check runs only with a remote judge
@@ -196,13 +201,15 @@ class _Checks:
             _offered([judge.chat])
             return f"{name} at {where}, not asked; {instead}"
 
-        async def ask_once() -> float:
+        async def ask_once(judge: Judge) -> float:
             async with aclosing(judge):
                 return float((await judge.support([_PAIR]))[0])
 
-        score = _wait(ask_once(), where)
-        if score != score:
-            raise ProviderReplyError(f"{name} at {where} gave no verdict.")
+        for alone in _each_server(self.settings, "judge_url" if self.settings.judge_url else "openai_base_url"):
+            judge = from_settings.build_judge(alone)
+            assert judge is not None
+            if math.isnan(_wait(ask_once(judge), judge.address)):
+                raise ProviderReplyError(f"{name} at {without_login(judge.address)} gave no verdict.")
         return f"{name} at {where}, accepts a passage from {judge.threshold:.2f} on; {instead}"
 
     def web(self) -> str:
@@ -242,6 +249,11 @@ def _instead(*, insisted: bool, what: str) -> str:
     return "fails without it" if insisted else f"the built-in {what} stands in when it fails"
 
 
+def _each_server(settings: Settings, name: str) -> list[Settings]:
+    """Returns the settings with each address of a list alone."""
+    return [settings.model_copy(update={name: address}) for address in split_addresses(getattr(settings, name))]
+
+
 def _wait(work: Coroutine[Any, Any, T], what: str) -> T:
     """Returns the result of asynchronous work. Raises ProviderDownError after _SECONDS."""
     try:
@@ -254,13 +266,13 @@ def _offered(models: "Iterable[ChatModel]") -> str:
     """Returns the models with the addresses that offer them. Raises ProviderDownError, and ProviderReplyError for a
     missing model."""
     served: dict[str, list[str]] = {}
-    listed: dict[str, list[str]] = {}
+    listed: dict[str, dict[str, list[str]]] = {}
     for model in models:
         if model.address not in listed:
             listed[model.address] = _wait(model.list_models(), model.address)
-        offered = listed[model.address]
-        if not model.is_among(offered):
-            some = (", ".join(offered[:8]) or "nothing") + " …" * (len(offered) > 8)
-            raise ProviderReplyError(f"{model.address} does not offer {model.name}. It offers: {some}.")
+        for address, offered in listed[model.address].items():
+            if not model.is_among(offered):
+                some = (", ".join(offered[:8]) or "nothing") + " …" * (len(offered) > 8)
+                raise ProviderReplyError(f"{address} does not offer {model.name}. It offers: {some}.")
         served.setdefault(model.address, []).append(model.name)
     return ", ".join(f"{', '.join(names)} at {address}" for address, names in served.items())

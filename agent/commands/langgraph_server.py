@@ -33,8 +33,8 @@ from agent.runs.executor import RECURSION
 from agent.settings import load_settings
 from agent.stages.stage import run_id
 from agent.state import RunState
+from tools.budget import langsmith_scope
 from tools.errors import InputError, SettingsError, SteelmanError
-from tools.net.langsmith import langsmith_scope
 from tools.store.store import Store
 
 if TYPE_CHECKING:

@@ -1,5 +1,7 @@
 """Builds chat models, judge, encoder, indexes and web search from the settings, without a request."""
 
+from typing import Any
+
 from agent.providers.inference import Models
 from agent.providers.websearch import WebSearch
 from agent.settings import DEFAULT_MODEL, Settings
@@ -55,8 +57,10 @@ def open_model(settings: Settings, vendor: Vendor, model: str, url: str, key: st
     do not."""
     price = price_of(vendor.named(model), settings.prices)
     lengths = is_local(url) and vendor.prefix in ("", "ollama")
-    heat = settings.temperature
-    return ChatModel(model, vendor=vendor, url=url, key=key, price=price, temperature=heat, lengths=lengths)
+    heat, most = settings.temperature, settings.model_requests
+    return ChatModel(
+        model, vendor=vendor, url=url, key=key, price=price, temperature=heat, lengths=lengths, requests=most
+    )
 
 
 def resolve_server(settings: Settings, own: str, variable: str) -> tuple[Vendor, str, str, str]:
@@ -110,18 +114,12 @@ def _remote_judge(settings: Settings) -> Judge | None:
     if settings.judge == "auto" and not settings.judge_url:
         return None
     url, model, key = _judge_server(settings)
-    threshold, price = settings.judge_threshold, price_of(model, settings.prices)
+    options: dict[str, Any] = {"url": url, "model": model, "key": key, "price": price_of(model, settings.prices)}
+    options |= {"threshold": settings.judge_threshold, "concurrency": settings.judge_concurrency}
+    options["requests"] = settings.model_requests
     if settings.judge == "score" or url.endswith("/score"):
-        return ScoreJudge(url=url.removesuffix("/score"), model=model, key=key, threshold=threshold, price=price)
-    return ChatJudge(
-        url=url,
-        model=model,
-        key=key,
-        prompt=read_judge_prompt(settings.judge_prompt) if settings.judge_prompt else None,
-        concurrency=settings.judge_concurrency,
-        threshold=threshold,
-        price=price,
-    )
+        return ScoreJudge(**options)
+    return ChatJudge(prompt=read_judge_prompt(settings.judge_prompt) if settings.judge_prompt else None, **options)
 
 
 def judges_in_batches(settings: Settings) -> bool:
@@ -169,6 +167,7 @@ def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
             query_prompt=settings.encoder_query_prompt,
             document_prompt=settings.encoder_document_prompt,
             batch=settings.embeddings_batch,
+            requests=settings.model_requests,
         )
     if not settings.encoder:
         return embedded

@@ -5,22 +5,39 @@ store.
 """
 
 import asyncio
+import logging
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    closing,
+    contextmanager,
+    suppress,
+)
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.settings import Settings
 from tools.disk import disk_errors, keep_private
 from tools.errors import StoreDamagedError
 from tools.limits import BUSY_SECONDS
-from tools.store.database import address_error, database_errors, no_client_error, server_error, to_wal
+from tools.store.database import (
+    PATIENCE,
+    address_error,
+    database_errors,
+    no_client_error,
+    outlast,
+    server_error,
+    to_wal,
+)
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -42,19 +59,11 @@ class FileSaver(AsyncSqliteSaver):
         with checkpoint_errors(self._path):
             return await super().aget_tuple(config)
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        return await self._whole(super().aput(config, checkpoint, metadata, new_versions))
+    async def aput(self, *given: Any) -> RunnableConfig:
+        return await self._whole(super().aput(*given))
 
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        await self._whole(super().aput_writes(config, writes, task_id, task_path))
+    async def aput_writes(self, *given: Any) -> None:
+        await self._whole(super().aput_writes(*given))
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._whole(super().adelete_thread(thread_id))
@@ -143,9 +152,33 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
         from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
     except ImportError as exc:
         raise no_client_error() from exc
+    url = address.replace("+psycopg", "", 1)
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of a lost connection, too
     try:
-        async with AsyncPostgresSaver.from_conn_string(address.replace("+psycopg", "", 1)) as saver:
+        async with AsyncExitStack() as stack:
+            saver = await stack.enter_async_context(AsyncPostgresSaver.from_conn_string(url))
+            # Processes that start together on an empty database would make the same tables.
+            await saver.conn.execute("SELECT pg_advisory_lock(hashtext('steelman checkpoints'))")
             await saver.setup()
+            await saver.conn.execute("SELECT pg_advisory_unlock(hashtext('steelman checkpoints'))")
+
+            def patient(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+                """A run repeats the call until the server answers: the calls write nothing twice."""
+
+                async def once(*given: Any, **named: Any) -> Any:
+                    try:
+                        async with saver.lock:
+                            if saver.conn.closed:
+                                again = AsyncPostgresSaver.from_conn_string(url)
+                                saver.conn = (await stack.enter_async_context(again)).conn
+                        return await call(*given, **named)
+                    except psycopg.OperationalError as exc:
+                        raise server_error(exc) from exc
+
+                return lambda *given, **named: outlast(partial(once, *given, **named), PATIENCE.get())
+
+            for name in ("aget_tuple", "aput", "aput_writes", "adelete_thread"):
+                setattr(saver, name, patient(getattr(saver, name)))
             yield saver
     except psycopg.ProgrammingError as exc:  # its text may hold the password
         raise address_error() from exc

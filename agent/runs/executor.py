@@ -8,7 +8,6 @@ import contextlib
 import logging
 import sys
 import time
-import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -21,8 +20,10 @@ from agent.runs.store import RunStatus, RunStore
 from agent.stage_interfaces import Providers
 from agent.state import RunState
 from tools import errors
+from tools.budget import langsmith_scope
 from tools.errors import RunError, SteelmanError, StoreError, as_installed
-from tools.net.langsmith import langsmith_scope
+from tools.limits import OUTAGE_SECONDS
+from tools.store.database import PATIENCE, outlast
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -99,11 +100,17 @@ class RunExecutor:
     """The runs of this process. Belongs to one event loop."""
 
     def __init__(
-        self, graph: "Graph", providers: Providers, run_store: RunStore, thread: TableThread, max_concurrent: int | None
+        self,
+        graph: "Graph",
+        providers: Providers,
+        run_store: RunStore,
+        thread: TableThread,
+        max_concurrent: int | None,
+        owner: str,
     ) -> None:
         """max_concurrent: number of runs executed at once; None: no limit. The time that other runs wait does not count
-        towards their deadlines."""
-        self.owner = uuid.uuid4().hex
+        towards their deadlines. owner: this process's id."""
+        self.owner = owner
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.unrecorded: dict[str, SteelmanError] = {}
         """Errors by run id, if the end of the run could not be stored, for example on a full disk. `Runs.events` raises
@@ -138,16 +145,18 @@ class RunExecutor:
 
     async def record(self, run_id: str, kind: str, data: dict[str, Any]) -> None:
         """Appends an event to the run."""
-        await self._in_thread(self._run_store.add_event, run_id, self.owner, kind, data)
+        event = run_id, self.owner, kind, data, time.time()
+        await outlast(lambda: self._in_thread(self._run_store.add_event, *event))
 
     async def _work(self, run_id: str, begin: PrepareInput, options: RunOptions) -> None:
         heart = asyncio.create_task(self._beat(run_id))
+        PATIENCE.set(OUTAGE_SECONDS)
         try:
             if self.turns.locked():
                 await self.record(run_id, "queued", {"ahead": list(self.tasks).index(run_id)})
             async with self.turns:
                 options = replace(options, deadline_at=time.time() + options.deadline_seconds)
-                await self._carry_out(run_id, *await begin(), options)
+                await self._carry_out(run_id, *await outlast(begin), options)
         except asyncio.CancelledError:
             await asyncio.shield(self._end(run_id, "cancelled", {}))
             raise
@@ -175,14 +184,15 @@ class RunExecutor:
             await self._end(run_id, "waiting", {"sides": snapshot.values["perspectives"]})
         else:
             state, took = cast(RunState, snapshot.values), time.monotonic() - began
-            answer = await build_answer(run_id, state, options, self._providers, took)
+            answer = await outlast(partial(build_answer, run_id, state, options, self._providers, took))
             await self._end(run_id, "done", {"outcome": answer.outcome}, answer=answer.model_dump_json())
 
     async def _end(
         self, run_id: str, status: RunStatus, data: dict[str, Any], answer: str | None = None, error: str | None = None
     ) -> None:
-        try:
-            if await self._in_thread(self._run_store.finish, run_id, self.owner, status, data, answer, error):
+        end, seconds = (run_id, self.owner, status, data, answer, error), PATIENCE.get() * (status != "cancelled")
+        try:  # a stopping server waits for nothing
+            if await outlast(lambda: self._in_thread(self._run_store.finish, *end), seconds):
                 self.on_end(data.get("outcome", status))
         except SteelmanError as exc:
             self.unrecorded[run_id] = exc

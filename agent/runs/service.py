@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agent.answer.model import Answer
 from agent.answer.retrieved import (
@@ -27,11 +27,13 @@ from agent.answer.retrieved import (
 from agent.options import RunOptions
 from agent.runs.bootstrap import BuildProviders, first_state, open_parts, prepare_run
 from agent.runs.executor import RunCrashedError, RunExecutor, RunFailure, TableThread, graph_config, resume_command
-from agent.runs.store import RunEvent, RunRow, RunStore
+from agent.runs.store import WORKERS, RecordRun, RunEvent, RunRow, RunStore
 from agent.settings import Settings, load_settings
 from agent.state import STATE_VERSION, RunState
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
 from tools.models.worker import lower_priority
+from tools.store.database import outlast
+from tools.store.notices import open_notices
 from tools.store.store import SAMPLES
 
 if TYPE_CHECKING:
@@ -54,19 +56,25 @@ async def delete_runs(
     await in_thread(runs.delete, *run_ids)
 
 
-_POLL_SECONDS = 0.2
 _THREADS = 32
+_MOST_WORKERS = 5
+Role = Literal["alone", "door", "worker"]
+"""`alone`: executes the runs that it starts. `door`: leaves them to the workers. `worker`: executes runs of doors."""
 
 
 class Runs:
     """The service. Belongs to one event loop; use it as an async context manager."""
 
     def __init__(
-        self, settings: Settings, build: BuildProviders | None = None, max_concurrent: int | None = None
+        self,
+        settings: Settings,
+        build: BuildProviders | None = None,
+        max_concurrent: int | None = None,
+        role: Role = "alone",
     ) -> None:
         """max_concurrent: number of runs executed at once; None: no limit. The time that other runs wait does not count
         towards their deadlines."""
-        self.settings, self._build, self._max_concurrent = settings, build, max_concurrent
+        self.settings, self._build, self._max_concurrent, self.role = settings, build, max_concurrent, role
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> "Runs":
@@ -84,8 +92,10 @@ class Runs:
             self.run_store = RunStore(self.database)
             saver = await opening.enter_async_context(open_checkpointer(self.settings))
             self._graph = build_graph(self.providers, saver)
+            self.notices = await opening.enter_async_context(open_notices(self.settings.database))
             given = self._graph, self.providers, self.run_store, self._in_thread
-            self.executor = RunExecutor(*given, self._max_concurrent)
+            owner = f"{WORKERS if self.role == 'worker' else ''}{uuid.uuid4().hex}"
+            self.executor = RunExecutor(*given, self._max_concurrent, owner)
             self._stack = opening.pop_all()
         return self
 
@@ -104,12 +114,13 @@ class Runs:
         thread: str | None = None,
         person: str = "",
         by: str = "",
+        record: RecordRun = lambda *_: None,
     ) -> str:
         """Starts a run and returns its id at once.
 
         thread: the id of any run in the thread that the question follows up. person: the run's owner; by default the
         thread's owner. by: time (ISO, UTC); later answers are ignored, so that 'against 2' means the number 2 on the
-        reader's screen. Raises as `prepare_run` does.
+        reader's screen. record: see `RunStore.create`. Raises as `prepare_run` does.
         """
         options = options or RunOptions.of()
         run_id = uuid.uuid4().hex[:12]
@@ -119,15 +130,50 @@ class Runs:
         state = await prepare_run(
             question, options, self.providers, options.earlier, answers, in_thread=in_thread, person=person
         )
-        question, owner = state["question"], self.executor.owner
-        await self._in_thread(self.run_store.create, run_id, thread, question, options.to_dict(), owner, person)
-        await self.executor.record(run_id, "started", {"question": question})
+        given = run_id, thread, state["question"], options.to_dict(), self._owner, person, record
+        await self._in_thread(self.run_store.create, *given)
 
         async def begin() -> tuple[Any, Any]:
             return state, graph_config(run_id)
 
-        self.executor.launch(run_id, begin, options)
+        if self.role != "door":
+            self.executor.launch(run_id, begin, options)
         return run_id
+
+    @property
+    def _owner(self) -> str:
+        """The owner of the runs that this process starts or continues."""
+        return WORKERS if self.role == "door" else self.executor.owner
+
+    async def take(self) -> bool:
+        """Executes the oldest run that waits for a worker, from where its last worker stopped. Returns False if no run
+        waits. A run that ended several workers fails."""
+        run = await self._in_thread(self.run_store.claim_next, self.executor.owner)
+        if run is None:
+            return False
+        resumed = (await self._in_thread(self.run_store.last_data, "resumed", [run.id])).get(run.id, {})
+        if run.owner != WORKERS:
+            resumed["workers"] = resumed.get("workers", 0) + 1
+            await self.executor.record(run.id, "resumed", resumed)
+
+        async def begin() -> tuple[Any, Any]:
+            if resumed.get("workers", 0) >= _MOST_WORKERS:
+                hint = f"See the workers' logs. Go on with it: `{resume_command(run.id)}`."
+                raise RunError(f"{_MOST_WORKERS} workers ended while they worked on this question. {hint}", hint=hint)
+            if not options.web:
+                self.providers.check_offline()
+            return await self._continuation(run, resumed.get("sides"))
+
+        options = RunOptions.from_dict(run.options)
+        self.executor.launch(run.id, begin, options)
+        return True
+
+    async def ahead(self, run_id: str) -> int:
+        """Returns how many runs come before a waiting run."""
+        tasks = list(self.executor.tasks)
+        if self.role == "alone":
+            return tasks.index(run_id) if run_id in tasks else 0
+        return await self._in_thread(self.run_store.waiting, (await self.run(run_id)).created_at)
 
     @property
     def at_work(self) -> frozenset[str]:
@@ -144,7 +190,7 @@ class Runs:
 
     async def failures(self, run_ids: Sequence[str]) -> dict[str, RunFailure]:
         """Returns the failures by run id."""
-        kept = await self._in_thread(self.run_store.failures, run_ids)
+        kept = await self._in_thread(self.run_store.last_data, "failed", run_ids)
         return {run_id: RunFailure(**data) for run_id, data in kept.items()}
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[RunEvent]:
@@ -152,20 +198,21 @@ class Runs:
 
         Raises RunAbandonedError if the run's process is gone.
         """
-        run = await self.run(run_id)
+        run = await outlast(partial(self.run, run_id))
         while True:
-            run = await self.run(run.id)
-            for event in await self.recent_events(run.id, after):
+            change = self.notices.expect(run.id)
+            run = await outlast(partial(self.run, run.id))
+            for event in await outlast(partial(self.recent_events, run.id, after)):
                 after = event.number
                 yield event
             if run.status != "running" and not run.interrupted:
                 return
             if exc := self.executor.unrecorded.get(run.id):
                 raise exc
-            if run.interrupted:
+            if run.interrupted and run.id not in self.at_work:  # its heartbeats may wait for the database
                 hint = f"Go on with it: `{resume_command(run.id)}`."
                 raise RunAbandonedError(f"the process that worked on run {run.id} is gone.", hint=hint)
-            await asyncio.sleep(_POLL_SECONDS)
+            await self.notices.wait(change)
 
     async def answer(self, run_id: str, show: Callable[[RunEvent], None] | None = None) -> Answer:
         """Waits for the run and returns its answer. show: gets each event.
@@ -206,7 +253,7 @@ class Runs:
         from agent.stages.expand import reviewed_perspectives
 
         run = await self.run(run_id)
-        if run.status == "running" and run.id in self.at_work:
+        if run.status == "running" and (run.id in self.at_work or (self.role == "door" and not run.abandoned)):
             return run.id
         if run.status == "waiting" and sides is None:
             raise RunError(f"run {run.id} waits for its sides: send them with the resume.")
@@ -215,8 +262,9 @@ class Runs:
         options = RunOptions.from_dict(run.options)
         if not options.web:
             self.providers.check_offline()
-        if await self._in_thread(self.run_store.claim, run.id, self.executor.owner):
-            await self.executor.record(run.id, "resumed", {})
+        given = {} if sides is None else {"sides": sides}
+        claimed = await self._in_thread(self.run_store.claim, run.id, self._owner, given)
+        if claimed and self.role != "door":
             self.executor.launch(run.id, partial(self._continuation, run, sides), options)
         return run.id
 
@@ -283,11 +331,12 @@ async def open_runs(
     max_concurrent: int | None = None,
     warm: bool = False,
     build: BuildProviders | None = None,
+    role: Role = "alone",
 ) -> AsyncIterator[Runs]:
     """Opens the service and indexes the samples. offline: send no request off this machine. warm: load all models
     now."""
     given = {"build": build} if build else {}
-    async with Runs(settings or load_settings(), max_concurrent=max_concurrent, **given) as runs:
+    async with Runs(settings or load_settings(), max_concurrent=max_concurrent, role=role, **given) as runs:
         if offline:
             runs.providers.check_offline()
         if sys.stderr.isatty() and not runs.store.has_collection(SAMPLES):

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -14,6 +14,7 @@ from agent.answer.corrections import Corrections, apply_corrections
 from agent.answer.model import Answer
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import AnyRow, Database
+from tools.store.notices import notify
 from tools.store.run_passages import RunPassages, WebPassages, drop_stored_copies
 from tools.store.schema import api_runs, events, runs
 
@@ -24,6 +25,8 @@ INTERRUPTED = "This question was interrupted: the process that worked on it is g
 RUNS_WITHOUT_ANSWER = select(*(c if c.name != "answer" else null().label("answer") for c in runs.c))
 """Selects runs without their answers."""
 _OLDEST_FIRST = runs.c.created_at, runs.c.id
+WORKERS = "worker"
+"""Owner of a run that waits for a worker. The ids of workers begin with it."""
 
 
 def visible_runs(person: str | None) -> ColumnElement[bool]:
@@ -51,11 +54,12 @@ class RunEvent:
 
 @dataclass(frozen=True)
 class RunHealth:
-    """A run's status, its last heartbeat (seconds since the epoch) and its error."""
+    """A run's status, its last heartbeat (seconds since the epoch), its error and its process."""
 
     status: RunStatus
     heartbeat: float | None
     error: str | None
+    owner: str | None
 
     @property
     def held(self) -> bool:
@@ -65,8 +69,8 @@ class RunHealth:
 
     @property
     def abandoned(self) -> bool:
-        """Whether the run's status is running without a process."""
-        return self.status == "running" and not self.held
+        """Whether the run's status is running without a process. Some worker continues a worker's run."""
+        return self.status == "running" and not self.held and not (self.owner or "").startswith(WORKERS)
 
     @property
     def interrupted(self) -> bool:
@@ -89,7 +93,6 @@ class RunRow(RunHealth):
     options: dict[str, Any]
     created_at: str
     finished_at: str | None
-    owner: str | None
     stored: str | None
     person: str
     moves: Mapping[str, str] = field(default_factory=dict)
@@ -100,18 +103,34 @@ class RunRow(RunHealth):
         return apply_corrections(Answer.model_validate_json(self.stored), self.moves) if self.stored else None
 
 
+RecordRun = Callable[[Connection, str], None]
+
+
 class RunStore:
     def __init__(self, database: Database, person: str | None = None) -> None:
         """person: who reads here; see `visible_runs`."""
         self._db, self._person, self._corrections = database, person, Corrections(database)
 
     def create(
-        self, run_id: str, thread: str, question: str, options: dict[str, Any], owner: str, person: str = ""
+        self,
+        run_id: str,
+        thread: str,
+        question: str,
+        options: dict[str, Any],
+        owner: str,
+        person: str = "",
+        record: RecordRun = lambda *_: None,
     ) -> None:
+        """Stores a new run and its first event. record: stores more in the same transaction; if it raises, there is no
+        run."""
         row = {"id": run_id, "thread": thread, "question": question, "options": json.dumps(options), "person": person}
-        row |= {"status": "running", "created_at": utc_now(), "owner": owner}
+        row |= {"status": "running", "created_at": utc_now()}
         with self._db.write() as db:
-            db.execute(insert(runs).values(row | {"heartbeat": time.time()}))
+            db.execute(insert(runs).values(row | _worked_on(owner)))
+            _append(db, run_id, "started", {"question": question})
+            if owner == WORKERS and (ahead := _waiting(db) - 1):
+                _append(db, run_id, "queued", {"ahead": ahead})
+            record(db, run_id)
 
     def get(self, run_id: str) -> RunRow:
         """Returns the run with corrections, by its id or an unambiguous prefix. Raises UnknownRunError."""
@@ -142,8 +161,9 @@ class RunStore:
         rows = self._db.rows(in_time.order_by(*_OLDEST_FIRST))
         return [answer for row in rows if (answer := self._corrected(row).answer)]
 
-    def claim(self, run_id: str, owner: str) -> bool:
-        """Makes `owner` the run's worker. Returns False if the run is done. Raises RunBusyError, UnknownRunError."""
+    def claim(self, run_id: str, owner: str, data: dict[str, Any] | None = None) -> bool:
+        """Makes `owner` the run's worker, and records the event 'resumed' with the data. Returns False if the run is
+        done. Raises RunBusyError, UnknownRunError."""
         with self._db.write() as db:
             db.execute(select(runs.c.id).where(runs.c.id == run_id).with_for_update())
             run = self.get(run_id)
@@ -154,15 +174,24 @@ class RunStore:
                     f"somebody is working on run {run_id} already. Wait for it, or cancel the run first; if its "
                     f"process was killed, try again in {STALE_SECONDS:.0f} seconds."
                 )
-            claimed = {
-                "owner": owner,
-                "heartbeat": time.time(),
-                "status": "running",
-                "error": None,
-                "finished_at": None,
-            }
+            claimed = _worked_on(owner) | {"status": "running", "error": None, "finished_at": None}
             db.execute(update(runs).where(runs.c.id == run_id).values(claimed))
+            _append(db, run_id, "resumed", data or {})
         return True
+
+    def claim_next(self, owner: str) -> RunRow | None:
+        """Makes `owner` the worker of the oldest run that waits for one, or whose worker is gone. Returns the run as it
+        was before."""
+        with self._db.write() as db:
+            waiting = select(runs).where(_for_workers()).order_by(*_OLDEST_FIRST).limit(1)
+            if (row := db.execute(waiting.with_for_update(skip_locked=True)).first()) is not None:
+                db.execute(update(runs).where(runs.c.id == row.id).values(_worked_on(owner)))
+        return run_row(row) if row is not None else None
+
+    def waiting(self, before: str = "9999") -> int:
+        """Returns how many runs wait for a worker. before: only those created before (ISO, UTC)."""
+        with self._db.read() as db:
+            return _waiting(db, before)
 
     def record_heartbeat(self, run_id: str, owner: str) -> bool:
         """Renews the heartbeat. Returns False if the run is no longer the owner's."""
@@ -214,7 +243,7 @@ class RunStore:
                 raise RunBusyError(f"run {row.id} is still at work. Stop it first, then try again.")
 
     def release(self, owner: str) -> None:
-        """Releases the owner's runs without a change."""
+        """Releases the owner's runs without a change. A worker's run then waits for another worker."""
         with self._db.write() as db:
             db.execute(_released(owner))
 
@@ -226,35 +255,63 @@ class RunStore:
         with self._db.write() as db:
             db.execute(delete(runs).where(runs.c.id.in_(run_ids)))
 
-    def add_event(self, run_id: str, owner: str, kind: str, data: dict[str, Any]) -> None:
-        """Appends an event. Raises RunBusyError if the run is not the owner's."""
+    def add_event(self, run_id: str, owner: str, kind: str, data: dict[str, Any], at: float | None = None) -> None:
+        """Appends an event. at: its time. An event with the same time and kind is not added again, so that a caller can
+        repeat a call whose reply was lost. Raises RunBusyError if the run is not the owner's."""
         with self._db.write() as db:
             if db.scalar(select(runs.c.id).where(_owned(run_id, owner)).with_for_update()) is None:
                 raise RunBusyError(f"run {run_id} was cancelled, or another process has taken it over.")
-            _append(db, run_id, kind, data)
+            _append(db, run_id, kind, data, at)
 
     def events(self, run_id: str, after: int) -> list[RunEvent]:
         e = events.c
         rows = self._db.rows(select(events).where(e.run_id == run_id, e.number > after).order_by(e.number))
         return [RunEvent(r.number, r.at, r.kind, json.loads(r.data)) for r in rows]
 
-    def failures(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Returns the data of the last failure by run id."""
+    def last_data(self, kind: str, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Returns the data of the last event of this kind by run id."""
         e = events.c
-        query = select(e.run_id, e.data).where(e.kind == "failed", e.run_id.in_(run_ids)).order_by(e.number)
+        query = select(e.run_id, e.data).where(e.kind == kind, e.run_id.in_(run_ids)).order_by(e.number)
         return {run_id: json.loads(data) for run_id, data in self._db.rows(query)}
 
 
 def _released(owner: str) -> Update:
-    return update(runs).where(runs.c.owner == owner).values(owner=None, heartbeat=None)
+    following = WORKERS if owner.startswith(WORKERS) else None
+    return update(runs).where(runs.c.owner == owner).values(owner=following, heartbeat=None)
 
 
-def _append(db: Connection, run_id: str, kind: str, data: dict[str, Any]) -> None:
+def _worked_on(owner: str) -> dict[str, Any]:
+    """The columns of a run with a new owner."""
+    return {"owner": owner, "heartbeat": None if owner == WORKERS else time.time()}
+
+
+def is_active() -> ColumnElement[bool]:
+    """Whether a process works on a run, or the run waits for a worker."""
+    held = func.abs(runs.c.heartbeat - time.time()) <= STALE_SECONDS
+    return (runs.c.status == "running") & (held | runs.c.owner.startswith(WORKERS))
+
+
+def _for_workers() -> ColumnElement[bool]:
+    """Whether a run is the workers' and none of them works on it."""
+    silent = func.abs(runs.c.heartbeat - time.time()) > STALE_SECONDS
+    return (runs.c.status == "running") & runs.c.owner.startswith(WORKERS) & (runs.c.heartbeat.is_(None) | silent)
+
+
+def _append(db: Connection, run_id: str, kind: str, data: dict[str, Any], at: float | None = None) -> None:
     """Adds the run's next event. The transaction has changed or locked the run's row, so no other one adds the same
     number."""
-    last = select(func.coalesce(func.max(events.c.number), 0) + 1).where(events.c.run_id == run_id).scalar_subquery()
-    event = {"run_id": run_id, "number": last, "at": time.time(), "kind": kind, "data": json.dumps(data)}
+    e = events.c
+    if at and db.scalar(select(e.number).where(e.run_id == run_id, e.at == at, e.kind == kind)):
+        return
+    last = select(func.coalesce(func.max(e.number), 0) + 1).where(e.run_id == run_id).scalar_subquery()
+    event = {"run_id": run_id, "number": last, "at": at or time.time(), "kind": kind, "data": json.dumps(data)}
     db.execute(insert(events).values(event))
+    notify(db, run_id)
+
+
+def _waiting(db: Connection, before: str = "9999") -> int:
+    query = select(func.count()).where(_for_workers(), runs.c.created_at < before)
+    return int(db.scalar(query) or 0)
 
 
 def run_row(row: AnyRow) -> RunRow:

@@ -41,7 +41,7 @@ class ThreadStore:
             "own": mine(func.sum(cast(r.person == self._person, Integer))),
             "at": mine(func.max(case((later > r.created_at, later), else_=r.created_at))),
         }
-        facts = r.thread, r.id, r.question, r.created_at, r.status, r.heartbeat, r.error  # answers are long
+        facts = r.thread, r.id, r.question, r.created_at, r.status, r.heartbeat, r.error, r.owner  # answers are long
         n = select(*facts, *(place.label(f"n_{name}") for name, place in places.items())).where(seen).subquery()
         first, latest = n.alias(), n.alias()
         f, last, t = first.c, latest.c, threads.c
@@ -49,7 +49,7 @@ class ThreadStore:
         query = (
             select(f.thread.label("id"), name.label("name"), f.n_runs.label("runs"), f.n_own.label("own"))
             .add_columns(f.id.label("first"), last.id.label("latest"), f.n_at.label("at"))
-            .add_columns(last.status, last.heartbeat, last.error)
+            .add_columns(last.status, last.heartbeat, last.error, last.owner)
             .join_from(first, latest, (f.thread == last.thread) & (f.n_first == 1) & (last.n_last == 1))
             .outerjoin(threads, (t.thread == f.thread) & (t.person == self._person))
             .where(t.removed_at.is_(None))

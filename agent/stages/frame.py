@@ -19,7 +19,7 @@ from agent.stage_interfaces import Planner, Providers
 from agent.stages.stage import report, stage
 from agent.state import FramingState, RunState, asked_query
 from tools.budget import current_log, in_time, share_of_time
-from tools.errors import DeadlineError, SteelmanError
+from tools.errors import DeadlineError, SteelmanError, StoreDownError
 from tools.language.identification import reads_as_english
 from tools.language.question import ANSWERS, is_standalone_question
 from tools.language.sentences import is_no_prose, passage_sentences
@@ -52,6 +52,8 @@ async def _as_sample_question(providers: Providers, framing: FramingState) -> Fr
     try:
         with share_of_time(SEARCH_BEFORE_PLAN):
             known = await in_time(providers.sample_question(framing["question"]))
+    except StoreDownError:
+        raise
     except SteelmanError:
         return framing
     read = await providers.frame(known, []) if known else framing

@@ -13,7 +13,7 @@ from agent.stage_interfaces import Providers, WebResults
 from agent.stages.stage import report, run_id, stage
 from agent.state import BranchState, RunState, StageNote
 from tools.budget import NoteKind, current_log, in_time
-from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError
+from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError, StoreDownError
 from tools.store.hybrid import fuse
 
 _TITLES = 4  # titles shown during the run
@@ -40,8 +40,9 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
         found = await _search(providers, state, run_options(runtime))
     except SteelmanError as exc:
         found.problems = [exc]
-    if not found.ids and (busy := next((p for p in found.problems if isinstance(p, StoreBusyError)), None)):
-        raise busy  # 'not found' would imply that the store was searched
+    unsearched = StoreDownError if found.ids else (StoreBusyError, StoreDownError)
+    if unusable := next((p for p in found.problems if isinstance(p, unsearched)), None):
+        raise unusable  # 'not found' would imply that the store was searched
     web = found.web
     report(runtime, "found", side=perspective["id"], passages=len(found.ids), pages=web.pages, titles=found.titles)
     failures = [

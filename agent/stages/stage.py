@@ -22,6 +22,7 @@ from prompts import load_prompt
 from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, deadline, in_time
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, as_sentence
 from tools.models.chat.model import ChatModel
+from tools.store.database import outlast
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,8 +48,7 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
     """
 
     def decorate(node: Stage[S]) -> Stage[S]:
-        @wraps(node)
-        async def run(providers: Providers, state: S, runtime: Runtime[RunOptions]) -> RunState:
+        async def once(providers: Providers, state: S, runtime: Runtime[RunOptions]) -> RunState:
             started = time.time()
             report(runtime, "stage", stage=name)
             budget = budget_of(state, run_options(runtime), name)
@@ -62,6 +62,10 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
                 noted = (StageNote(stage=name, message=m, kind=k, brief=log.briefs.get(m, "")) for k, m in log.notes)
                 update["notes"] = [*update.get("notes", []), *noted]
             return update
+
+        @wraps(node)
+        async def run(providers: Providers, state: S, runtime: Runtime[RunOptions]) -> RunState:
+            return await outlast(lambda: once(providers, state, runtime))
 
         return run
 

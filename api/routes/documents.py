@@ -1,7 +1,7 @@
 """Collections and their documents: list, upload, delete."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -14,17 +14,16 @@ from starlette.responses import Response
 from agent.runs.bootstrap import reading_limits
 from api import schemas
 from api.callers import TheCaller
+from api.job_table import Sent
 from api.jobs import Job
 from api.problems import LOCATED, ProblemError, link
-from api.schemas import LONGEST_ID, AnyCollection, CollectionName, JobDetails, JobId, Stored
+from api.schemas import AnyCollection, CollectionName, JobDetails, JobId, Stored
 from api.service import ApiService, TheService
+from api.uploads import documents_in, source_of
 from tools.disk import disk_errors
 from tools.documents.document import ColumnNames, normalized_name
 from tools.documents.readers import READERS
-from tools.documents.sandbox import ReaderLimits, read_in_process
-from tools.errors import AmbiguousDocumentError, SourceError
-from tools.language.sentences import clean_text
-from tools.passages import SourceDocument
+from tools.errors import AmbiguousDocumentError
 from tools.store.store import SAMPLES
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
@@ -93,10 +92,14 @@ async def store_documents(
     An upload of more than 1,000 documents or 4 MB becomes a job. A smaller upload becomes a job on request.
     """
     _check_not_samples(name)
-    sources = [_source(document) for document in documents.documents]
-    large = len(sources) > LARGE_COUNT or sum(len(source.text) for source in sources) > LARGE_BYTES
-    job = Job(caller, name, lambda _: sources, count=len(sources))
-    return await _store_or_begin(service, job, large=large, prefer=prefer)
+    count = len(documents.documents)
+    large = count > LARGE_COUNT or sum(len(document.text) for document in documents.documents) > LARGE_BYTES
+    job = Job(caller, name, lambda _: map(source_of, documents.documents), count)
+    async with service.jobs.folder() as folder:
+        body = folder / "0"
+        with disk_errors(body):
+            body.write_text(documents.model_dump_json(), encoding="utf-8")
+        return await _store_or_begin(service, job, Sent(), [body], large, prefer)
 
 
 @router.post("/{name}/files", response_model=Stored, responses=_STORED)
@@ -120,10 +123,11 @@ async def store_files(
     _check_not_samples(name)
     async with service.jobs.folder() as folder:
         kept = [await _copy(file, folder, number) for number, file in enumerate(files)]
-        limits = reading_limits(service.settings)
-        job = Job(caller, name, lambda job: _documents_in(kept, columns, limits, job), folder=folder)
+        sent, limits = Sent(names=[name for _, name in kept], columns=columns), reading_limits(service.settings)
+        paths = [path for path, _ in kept]
+        job = Job(caller, name, lambda job: documents_in(paths, sent, limits, job.report, job.stopped.is_set))
         sizes = ((f.size or 0) * (10 if (f.filename or "").lower().endswith(_TABLES) else 1) for f in files)
-        return await _store_or_begin(service, job, large=sum(sizes) > LARGE_BYTES, prefer=prefer)
+        return await _store_or_begin(service, job, sent, paths, sum(sizes) > LARGE_BYTES, prefer)
 
 
 @router.delete("/{name}")
@@ -156,20 +160,17 @@ async def delete_document(
     return schemas.Deleted(passages=removed)
 
 
-async def _store_or_begin(service: ApiService, job: Job, *, large: bool, prefer: str | None) -> Response:
+async def _store_or_begin(
+    service: ApiService, job: Job, sent: Sent, files: Sequence[Path], large: bool, prefer: str | None
+) -> Response:
     """Stores a small upload, or starts a job if the upload is large or the caller prefers a job. Returns the reply."""
     preferred = _LATER in [part.partition(";")[0].strip().lower() for part in (prefer or "").split(",")]
     if not large and not preferred:
         stored = await service.jobs.store(job)
         return Response(stored.model_dump_json(), media_type="application/json")
-    details = service.jobs.begin(job)
+    details = await service.jobs.begin(job, sent, files)
     headers = {"Location": link(f"/v1/jobs/{details.id}")} | ({"Preference-Applied": _LATER} if preferred else {})
     return Response(details.model_dump_json(), 202, headers=headers, media_type="application/json")
-
-
-def _source(d: schemas.NewDocument) -> SourceDocument:
-    about = clean_text(d.title), d.url, clean_text(d.publisher), d.kind, d.date
-    return SourceDocument(d.id, clean_text(d.text).strip(), *about, author=clean_text(d.author))
 
 
 async def _copy(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]:
@@ -183,37 +184,10 @@ async def _copy(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]
     return path, sent
 
 
-def _documents_in(
-    files: Sequence[tuple[Path, str]], columns: ColumnNames, limits: ReaderLimits, job: Job
-) -> Iterator[SourceDocument]:
-    """Reads the documents in the files, and reports unreadable files. `files`: paths with original names. Raises
-    ReadingCancelledError when the job is stopped."""
-    problems, tell, stops = job.report.problems, job.report.notes.append, job.stopped.is_set
-    for path, sent in files:
-        if wrong := _wrong_name(path, sent):
-            problems.append(wrong)
-            continue
-        try:
-            yield from read_in_process(path, sent, lambda p: problems.append(str(p)), columns, tell, limits, stops)
-        except SourceError as exc:
-            problems.append(str(exc).removesuffix(exc.hint).rstrip())
-
-
-def _wrong_name(path: Path, sent: str) -> str:
-    """Returns why a document cannot have this name, or an empty text if the name is valid."""
-    if not sent.isprintable() or len(sent) > LONGEST_ID:
-        return f"{sent[:60]!r}: no document can have this name. Rename the file."
-    if not path.suffix:
-        ending = PurePosixPath(sent).suffix
-        cause = f"files ending in '{ending}' cannot be read" if ending else "the name has no ending"
-        return f"{sent}: {cause}. Readable endings: {', '.join(READERS)}."
-    return ""
-
-
 @jobs.get("")
 async def read_job(job_id: JobId, service: TheService, caller: TheCaller) -> JobDetails:
     """Returns the job's progress. `result` counts the documents stored so far, until the job has ended."""
-    return service.jobs.find(caller, job_id).details()
+    return await service.jobs.find(caller, job_id)
 
 
 @jobs.post("/cancel")

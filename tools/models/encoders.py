@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from tools.budget import batches, current_log, in_time
 from tools.errors import DeadlineError, ModelError, ProviderDownError, ProviderReplyError, SettingsError, command
-from tools.limits import ENDPOINT_SECONDS
 from tools.models.chat.refusals import is_about_length
 from tools.models.int8 import WEIGHTS, Int8Model, ModelFiles, head_and_tail, load_model
 from tools.models.servers import ModelEndpoint
@@ -217,9 +216,8 @@ _Send = Callable[[Sequence[str]], Awaitable[Rows]]
 class EndpointEncoder(ModelEndpoint):
     """Unit vectors from an embeddings server.
 
-    url: without `/embeddings`, as in http://127.0.0.1:8000/v1. key: a bearer token. query_prompt, document_prompt:
-    prefixes that the model was trained with. batch: the most texts in one request, halved if the server refuses them.
-    seconds: longest silence of the server.
+    url: as in http://127.0.0.1:8000/v1. key: a bearer token. query_prompt, document_prompt: prefixes that the model was
+    trained with. batch: the most texts in one request, halved if the server refuses them. options: of `ModelEndpoint`.
 
     The encoder identifies the weights by the model's name on the server. So it does not detect another model under the
     same name.
@@ -236,10 +234,10 @@ class EndpointEncoder(ModelEndpoint):
         query_prompt: str = "",
         document_prompt: str = "",
         batch: int = 64,
-        seconds: float = ENDPOINT_SECONDS,
+        **options: Any,
     ) -> None:
-        super().__init__(url.rstrip("/").removesuffix("/embeddings"), model, key, seconds)
-        self.server = f"the encoder {model}"
+        super().__init__(url, model, key, **options)
+        self.server = f"the encoder {self.server}"
         self._query_prompt = query_prompt
         self._document_prompt = document_prompt
         self._dimensions: int | None = None
@@ -312,7 +310,7 @@ class EndpointEncoder(ModelEndpoint):
     async def _send(self, client: "httpx.AsyncClient", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
         body = {"model": self.model, "input": list(texts), "encoding_format": "float"}
         async with free:
-            reply = await self.post(client, f"{self.address}/embeddings", body)
+            reply = await self.post(client, f"{self.base}/embeddings", body)
         return _rows(reply, len(texts))
 
 

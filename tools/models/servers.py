@@ -8,6 +8,7 @@ whole context, or half of the context and two tokens.
 
 import asyncio
 import math
+import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +20,11 @@ from urllib.parse import urlsplit
 
 from tools.budget import current_budget, current_log
 from tools.errors import PromptTooLongError, ProviderDownError, ProviderReplyError, SettingsError
+from tools.limits import ENDPOINT_SECONDS, MODEL_REQUESTS
 from tools.models.chat.vendors import COMPATIBLE, Vendor, vendor_of
 from tools.net.http import check_address, fetch_json, is_local, open_client, without_login
+from tools.net.pool import ServerPool
+from tools.net.retries import is_cut_short
 
 if TYPE_CHECKING:
     import httpx
@@ -126,13 +130,26 @@ _TOKEN_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 class ModelEndpoint:
     """A judge or an encoder on a server, called with JSON over the project's HTTP client."""
 
-    def __init__(self, url: str, model: str, key: str, seconds: float, price: Price | None = None) -> None:
-        """seconds: longest silence of the server. price: the price of tokens. A model on this machine costs nothing.
-        Raises ProviderDownError for an invalid address."""
-        check_address(url)
-        self.address = url.rstrip("/")
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        key: str,
+        seconds: float = ENDPOINT_SECONDS,
+        price: Price | None = None,
+        requests: int = MODEL_REQUESTS,
+        together: float = math.inf,
+    ) -> None:
+        """url: an address, or several of servers of the same model, with or without the last part /score or
+        /embeddings. seconds: longest silence of a server. price: the price of tokens. A model on this machine costs
+        nothing. requests, together: open requests to one server, and to all. Raises ProviderDownError for an invalid
+        address."""
+        self._pool = ServerPool(re.sub("/(?:score|embeddings)?/*(?=,|$)", "", url), requests, together)
+        for each in (urls := self._pool.urls):
+            check_address(each)
+        self.address, self.base = ", ".join(urls), urls[0]
         self.model = model
-        self.server = f"{model} at {urlsplit(self.address).netloc.rpartition('@')[2] or self.address}"
+        self.server = f"{model} at {', '.join(urlsplit(each).netloc.rpartition('@')[2] for each in urls)}"
         self._key = key
         self._seconds = seconds
         self._price: Price | None = (0.0, 0.0) if is_local(url) else price
@@ -144,7 +161,8 @@ class ModelEndpoint:
         """
         if current_budget().offline and not is_local(self.address):
             raise ProviderDownError(f"{self.server} is on another machine, and this run stays offline.")
-        client = open_client({"authorization": f"Bearer {self._key}"} if self._key else {}, self._seconds)
+        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
+        client = open_client(headers, self._seconds, pool=self._pool)
         del client.headers["user-agent"]
         return client
 
@@ -156,7 +174,12 @@ class ModelEndpoint:
         """
         budget = current_budget()
         budget.begin_call()
-        reply = await fetch_json(client, "POST", url, name=self.server, body=body)
+        try:
+            reply = await fetch_json(client, "POST", url, name=self.server, body=body)
+        except ProviderDownError as exc:
+            if self.address == self.base or not is_cut_short(exc):
+                raise
+            reply = await fetch_json(client, "POST", url, name=self.server, body=body)  # another server's turn
         if not isinstance(reply, dict):
             raise ProviderReplyError(f"{self.server} answered with JSON that is no object.")
         usage = reply.get("usage")

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.limits import CONNECT_SECONDS
+from tools.net.pool import ServerPool, failed_server, split_addresses
 from tools.net.retries import retry_transport
 from tools.net.route import cause, proxy_transport
 
@@ -22,19 +23,22 @@ def open_client(
     headers: Mapping[str, str] | None = None,
     seconds: float = 60.0,
     around: "Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]" = lambda transport: transport,
+    pool: ServerPool | None = None,
 ) -> "httpx.AsyncClient":
     """A client with retries and the environment's proxies. The client follows no redirects and reads no credentials
     from the environment.
 
     seconds: longest silence of a server. The stage's deadline may end a call earlier. around: wraps the transport and
-    its retries. Raises ProviderDownError for headers that cannot be sent, such as a key with stray characters.
+    its retries. pool: chooses the server of each attempt. Raises ProviderDownError for headers that cannot be sent,
+    such as a key with stray characters.
     """
     import httpx
 
     for value in (headers or {}).values():
         check_key(value)
+    sending = pool.transport(proxy_transport()) if pool else proxy_transport()
     return httpx.AsyncClient(
-        transport=around(retry_transport(proxy_transport())),
+        transport=around(retry_transport(sending)),
         headers={"accept-encoding": "identity", **(headers or {})},
         timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
         trust_env=False,
@@ -65,16 +69,17 @@ async def fetch_json(
         response = await client.request(method, url, json=body, headers=headers)
         if response.status_code < 300:
             return response.json()
-    except httpx.TimeoutException as exc:
-        raise ProviderDownError(f"{name} did not answer in time.") from exc
     except (httpx.HTTPError, httpx.InvalidURL) as exc:
+        name = failed_server(name, exc)
+        if isinstance(exc, httpx.TimeoutException):
+            raise ProviderDownError(f"{name} did not answer in time.") from exc
         raise ProviderDownError(f"{name} cannot be reached ({without_key(cause(exc, url), *sent)}).") from exc
     except (ValueError, RecursionError) as exc:
         raise ProviderReplyError(f"{name} answered with no JSON.") from exc
     except ProviderReplyError as exc:  # the transport does not know the server's name
         raise ProviderReplyError(str(exc).replace("the server", name, 1)) from exc
     said = without_key(response.content.decode("utf-8", "replace"), *sent)
-    refusal = status_error(name, response.status_code, said, key)
+    refusal = status_error(failed_server(name, response), response.status_code, said, key)
     refusal.status, refusal.said = response.status_code, " ".join(said.split())[:200]
     raise refusal
 
@@ -158,8 +163,12 @@ def without_login(address: str) -> str:
     return scheme + re.split(r"[?#]", rest.rpartition("@")[2])[0]
 
 
-def is_local(address: str) -> bool:
-    """Whether the address is on this machine, so that a request does not leave it."""
+def is_local(addresses: str) -> bool:
+    """Whether the address, or each of a list, is on this machine, so that a request does not leave it."""
+    return all(map(_is_local, split_addresses(addresses)))
+
+
+def _is_local(address: str) -> bool:
     host = ""
     try:
         parts = urlsplit(address if "//" in address else f"//{address}")

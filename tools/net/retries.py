@@ -36,7 +36,7 @@ def retry_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransp
     class Retrying(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             for again in range(ATTEMPTS):
-                pause = _pause(again)
+                pause = pause_before(again)
                 request.extensions.pop(_ANSWERED, None)
                 try:
                     response = await inner.handle_async_request(request)
@@ -44,7 +44,7 @@ def retry_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransp
                     request.extensions[_ANSWERED] = True
                     if response.status_code not in RETRYABLE:
                         return response
-                    pause = _retry_after(response.headers.get("retry-after", ""), pause)
+                    pause = retry_after(response.headers.get("retry-after", ""), pause)
                     if not _may_retry(pause, again):
                         return response
                     await response.aclose()
@@ -86,6 +86,7 @@ def _bounded_stream(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> 
                     for piece in unpack(part):
                         yield piece
                         if (size := size + len(piece)) > LARGEST_REPLY:
+                            await stream.aclose()
                             raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
             except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
                 raise httpx.ReadError("the connection was cut in the middle of the reply") from exc
@@ -144,7 +145,8 @@ def had_response(exc: Exception) -> bool:
     return isinstance(exc, httpx.RequestError) and _ANSWERED in exc.request.extensions
 
 
-def _pause(again: int) -> float:
+def pause_before(again: int) -> float:
+    """The seconds before a further attempt; they grow with each one."""
     return FIRST_PAUSE * float(2**again) * (0.75 + random.random() / 2)
 
 
@@ -152,7 +154,7 @@ def _may_retry(pause: float, again: int) -> bool:
     return again < ATTEMPTS - 1 and pause <= LONGEST_PAUSE and pause < current_budget().seconds_left()
 
 
-def _retry_after(value: str, otherwise: float) -> float:
+def retry_after(value: str, otherwise: float) -> float:
     """The seconds of a Retry-After header. The header is a number or a date."""
     try:
         return max(0.0, float(value))

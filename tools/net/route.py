@@ -144,7 +144,10 @@ def proxy_transport() -> "httpx.AsyncBaseTransport":
             tls, proxy = request.url.scheme == "https", environment_proxy(str(request.url))
             try:
                 way = self._ways.get((tls, proxy)) or httpx.AsyncHTTPTransport(
-                    verify=tls_context() if tls else False, proxy=proxy.to_httpx() if proxy else None, trust_env=False
+                    verify=tls_context() if tls else False,
+                    proxy=proxy.to_httpx() if proxy else None,
+                    trust_env=False,
+                    limits=httpx.Limits(),  # callers limit their requests
                 )
             except ProviderDownError as exc:
                 raise httpx.UnsupportedProtocol(str(exc).rstrip("."), request=request) from exc

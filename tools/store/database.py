@@ -1,15 +1,17 @@
 """The database with all stored data, an SQLite file or Postgres: its connections and its errors."""
 
+import asyncio
 import os
 import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +21,12 @@ from sqlalchemy import select as sql_select
 
 from tools.budget import batches
 from tools.disk import disk_errors, full_error, keep_private, make_private_folder
-from tools.errors import SettingsError, StoreBusyError, StoreDamagedError, StoreError, StoreFullError
-from tools.limits import BUSY_SECONDS
+from tools.errors import SettingsError, StoreBusyError, StoreDamagedError, StoreDownError, StoreError, StoreFullError
+from tools.limits import BUSY_SECONDS, OUTAGE_SECONDS
 from tools.store.schema import REVISION
 from tools.store.upgrade import revision_of, upgrade
 
+T = TypeVar("T")
 AnyRow = Row[*tuple[Any, ...]]
 _PAGES_KB = 256
 """Page cache of a connection. Each thread at work has a connection, so SQLite's default of 2 MB would add up. The
@@ -31,8 +34,13 @@ operating system caches the file's pages for all connections."""
 _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _TURN = 0x5EE1  # the Postgres lock of transactions that take turns
+LIMITS_TURN = 0x5EE2  # the one of transactions that count before they insert
 _CONNECT_SECONDS = 10
+_LOOK_AGAIN = 0.5
 _NOT_ALLOWED = "42501"  # as users of Postgres 15 may not make tables before they are granted the schema
+
+PATIENCE: ContextVar[float] = ContextVar("patience", default=0.0)
+"""Seconds that calls in this context, and in its tasks and threads, wait for a server that does not answer."""
 
 
 class Database:
@@ -42,9 +50,10 @@ class Database:
     SQLite database, SettingsError for an address that cannot be used, StoreError for a silent server or other tables.
     """
 
-    def __init__(self, place: Path | str) -> None:
-        """place: the file, or an address `postgresql+psycopg://…`."""
+    def __init__(self, place: Path | str, *, revision: str = REVISION) -> None:
+        """place: the file, or an address `postgresql+psycopg://…`. revision: one that is accepted besides REVISION."""
         self.place = place
+        self._revisions = REVISION, revision
         self._local = threading.local()
         self._closed = False
         with database_errors(place):
@@ -101,7 +110,7 @@ class Database:
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
         before = getattr(self._local, "open", None)
-        with self._engine.connect() as connection:
+        with self._connect(self._engine) as connection:
             self._local.open = connection
             try:
                 yield connection
@@ -109,6 +118,17 @@ class Database:
                 self._local.open = before
                 if self._closed:  # its pool is gone
                     connection.invalidate()
+
+    def _connect(self, engine: Engine) -> Connection:
+        give_up = time.monotonic() + PATIENCE.get()
+        while True:
+            try:
+                with database_errors(self.place):
+                    return engine.connect()
+            except StoreDownError:
+                if time.monotonic() > give_up:
+                    raise
+            time.sleep(_LOOK_AGAIN)
 
     @contextmanager
     def _transaction(self, connection: Connection, in_turn: bool, seconds: int | None = None) -> Iterator[None]:
@@ -119,12 +139,12 @@ class Database:
             elif in_turn:
                 if seconds is not None:
                     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{seconds}s'")
-                connection.execute(sql_select(func.pg_advisory_xact_lock(_TURN)))
+                take_turn(connection, _TURN)
             yield
 
     def _check_schema(self) -> None:
         with self.read() as connection:
-            if revision_of(connection) == REVISION:
+            if revision_of(connection) in self._revisions:
                 return
             if isinstance(self.place, Path):  # a table that is made again would take its dependents along
                 connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
@@ -132,6 +152,26 @@ class Database:
             with self._transaction(connection, in_turn=True):
                 upgrade(connection, self.place)
         self._engine.dispose()
+
+
+def take_turn(db: Connection, lock: int) -> None:
+    """Waits until no other transaction has this lock, and holds it until this one ends. An SQLite file has one writer
+    anyway."""
+    if db.dialect.name == "postgresql":
+        db.execute(sql_select(func.pg_advisory_xact_lock(lock)))
+
+
+async def outlast(work: Callable[[], Awaitable[T]], seconds: float = OUTAGE_SECONDS) -> T:
+    """Repeats the work until the database server answers. Raises StoreDownError the seconds after the first failure."""
+    give_up = 0.0
+    while True:
+        try:
+            return await work()
+        except StoreDownError:
+            give_up = give_up or time.monotonic() + seconds
+            if time.monotonic() >= give_up:
+                raise
+        await asyncio.sleep(_LOOK_AGAIN)
 
 
 def upsert(db: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, replace: bool = False) -> int:
@@ -144,7 +184,7 @@ def upsert(db: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, r
         statement = statement.on_conflict_do_update(index_elements=keys, set_=new)
     else:
         statement = statement.on_conflict_do_nothing()
-    return db.execute(statement, rows).rowcount
+    return db.execute(statement, rows, execution_options={"preserve_rowcount": True}).rowcount
 
 
 def _file_engine(path: Path) -> Engine:
@@ -279,7 +319,8 @@ def server_error(exc: BaseException | None) -> StoreError:
         return StoreFullError("the disk of the Postgres server is full. Free some room and run the same command again.")
     if state.startswith(("23", "40", "55P03")):  # constraint, serialization or deadlock, lock not available
         return StoreBusyError(f"the database refused a change ({text}): another process works on the same. Try again.")
-    return StoreError(
+    lost = not state or state.startswith(("08", "57P"))  # no connection, or the server shuts down or starts
+    return (StoreDownError if lost else StoreError)(
         f"the Postgres server of STEELMAN_DATABASE_URL does not answer as it should ({text}). Start it or correct the "
         "address, or unset the variable."
     )

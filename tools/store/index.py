@@ -168,7 +168,7 @@ class IndexPosition:
         return int(self.making.partition("-")[2] or self.removal)
 
 
-_IDS = table("sqlite_sequence", column("name"), column("seq"))
+LAST_IDS = table("sqlite_sequence", column("name"), column("seq"))
 """SQLite's last ids of tables. Postgres counts ids of unfinished transactions, so notes in `meta` replace it there."""
 
 
@@ -218,25 +218,26 @@ class ChangeLog:
 def _last_ids(db: Connection) -> list[ScalarSelect[int]]:
     """Selects the last ids that were given to passages and removals."""
     if db.dialect.name == "sqlite":
-        last = [select(_IDS.c.seq).where(_IDS.c.name == table.name) for table in (passages, removals)]
+        last = [select(LAST_IDS.c.seq).where(LAST_IDS.c.name == table.name) for table in (passages, removals)]
     else:
         number = cast(meta.c.value, BigInteger)
         last = [select(number).where(meta.c.key == f"last of {table.name}") for table in (passages, removals)]
     return [each.scalar_subquery() for each in last]
 
 
-def _log_last(db: Connection, name: str, ids: Sequence[int]) -> None:
+def log_last(db: Connection, name: str, ids: Sequence[int]) -> None:
+    """Notes the last id of a table on Postgres."""
     if ids and db.dialect.name != "sqlite":
         upsert(db, meta, [{"key": f"last of {name}", "value": str(max(ids))}], replace=True)
 
 
 def log_added(db: Connection, ids: Sequence[int]) -> None:
     """Logs added passages for the indexes. The transaction takes turns (`Database.write`)."""
-    _log_last(db, passages.name, ids)
+    log_last(db, passages.name, ids)
 
 
 def log_removals(db: Connection, collection_id: int, ids: Sequence[int]) -> None:
     """Logs removed passages for the indexes. The transaction takes turns (`Database.write`)."""
     if ids:
         rows = [{"collection_id": collection_id, "passage_id": i} for i in ids]
-        _log_last(db, removals.name, db.scalars(insert(removals).returning(removals.c.number), rows).all())
+        log_last(db, removals.name, db.scalars(insert(removals).returning(removals.c.number), rows).all())

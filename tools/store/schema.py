@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Table, UniqueConstraint
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-REVISION = "0001"
+REVISION = "0002"
 """The last revision of `tools/store/migrations`."""
 SCHEMA_VERSION = 5
 """`PRAGMA user_version` of revision 0001, for versions of Steelman without revisions."""
@@ -159,6 +159,17 @@ votes = _table(
 )
 # Users' corrections of answers (`agent/answer/corrections.py`).
 corrections = _table("corrections", _numbers("id", **_KEY), _of("run_id", "runs.id"), _texts("claim target person at"))
+
+# Large uploads to the API, and their files in parts. state: `JobDetails` as JSON. sent: the files' names and columns.
+jobs = _table(
+    "jobs",
+    *(_texts("id", **_KEY), _texts("key_id status state sent created_at"), _texts("owner", nullable=True)),
+    *(Column("heartbeat", sa.Double), _numbers("tries", server_default="0"), sa.Index("jobs_by_status", "status")),
+)
+job_files = _table(
+    "job_files",
+    *(_of("job_id", "jobs.id", **_KEY), _numbers("file part", **_KEY), _bytes("content")),
+)
 
 alembic_version = Table("alembic_version", sa.MetaData(), Column("version_num", sa.String(32), primary_key=True))
 """The revision of a database, as Alembic writes it."""

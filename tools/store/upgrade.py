@@ -13,6 +13,8 @@ from tools.store.schema import REVISION, SCHEMA_VERSION, alembic_version, metada
 
 _LOG = logging.getLogger("steelman.store")
 _MIGRATIONS = Path(__file__).parent / "migrations"
+COPYING = f"copy {REVISION} "
+"""Begins the revision of a database while `migrate-store` copies a store into it. The store's id follows."""
 _BEFORE_REVISIONS = (4, SCHEMA_VERSION)
 
 
@@ -31,6 +33,11 @@ def upgrade(db: Connection, place: Path | str) -> None:
     version = db.exec_driver_sql("PRAGMA user_version").scalar_one() if is_file else 0
     if found == REVISION:  # another process was first
         return
+    if (found or "").startswith("copy "):
+        raise StoreError(
+            "the database of STEELMAN_DATABASE_URL has an unfinished copy of a store. Run `python -m agent "
+            "migrate-store` again with the store's data folder, or name another database."
+        )
     if found is None and not version and not (tables if is_file else tables & metadata.tables.keys()):
         metadata.create_all(db)
         alembic_version.create(db)

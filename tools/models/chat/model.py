@@ -19,13 +19,14 @@ from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.limits import CHAT_SECONDS
+from tools.limits import CHAT_SECONDS, MODEL_REQUESTS
 from tools.models.chat import refusals
 from tools.models.chat.reply import ChatReply
 from tools.models.chat.request_form import RequestForm, schema_as_text
 from tools.models.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.models.servers import Price, check_prompt_truncation, cost_of, list_models_at
 from tools.net.http import check_address, check_key, is_local, open_client, status_error, strip_headers, without_login
+from tools.net.pool import ServerPool, failed_server
 from tools.net.retries import is_cut_short
 from tools.net.route import cause
 
@@ -67,18 +68,21 @@ class ChatModel:
         temperature: float | None = None,
         silence: float = CHAT_SECONDS,
         lengths: bool = False,
+        requests: int = MODEL_REQUESTS,
     ) -> None:
-        """`silence`: longest silence of the server in seconds. If the stage has more time left, the stage's remaining
-        time applies. `lengths`: the schema of the first request limits the lengths of texts and lists. `price`: None if
+        """`url`: an address, or several of servers of the same model. `requests`: open requests to one server.
+        `silence`: longest silence of the server in seconds. If the stage has more time left, the stage's remaining time
+        applies. `lengths`: the schema of the first request limits the lengths of texts and lists. `price`: None if
         unknown; a model on this machine costs nothing.
         """
         url = url or vendor.url
         self.name = vendor.named(model)
-        self.address = without_login(url)
+        self.pool = ServerPool(url, requests)
+        self.address = ", ".join(map(without_login, self.pool.urls))
         self.local = is_local(url)
         self._vendor = vendor
         self._model = model
-        self._url = url
+        self._url = self.pool.urls[0]
         self._key = key.strip()
         self._price: Price | None = (0.0, 0.0) if self.local else price
         self._temperature = temperature
@@ -96,7 +100,8 @@ class ChatModel:
         large, empty or refused), BudgetError, DeadlineError.
         """
         check_key(self._key)
-        check_address(self._url)
+        for url in self.pool.urls:
+            check_address(url)
         if self.address in current_log().down:
             raise ProviderDownError(f"{self.name} was not asked, since {self.address} has failed in this run already.")
         if current_budget().offline and not self.local:
@@ -133,9 +138,9 @@ class ChatModel:
         """Imports the client, which takes a second or more. Raises SettingsError."""
         self._vendor.load()
 
-    async def list_models(self) -> list[str]:
-        """The names of the server's models. Raises ProviderDownError, ProviderReplyError."""
-        return await list_models_at(self._url, self._key, self._vendor)
+    async def list_models(self) -> dict[str, list[str]]:
+        """The names of the models of each server, by address. Raises ProviderDownError, ProviderReplyError."""
+        return {without_login(url): await list_models_at(url, self._key, self._vendor) for url in self.pool.urls}
 
     def is_among(self, listed: list[str]) -> bool:
         """Whether the server lists the model."""
@@ -203,7 +208,7 @@ class ChatModel:
             self.load()
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
                 warnings.filterwarnings("ignore", known, UserWarning)  # the reply shows the problem anyway
-            self._http = self._http or open_client(seconds=self._silence, around=refusals.refusal_transport)
+            self._http = self._http or open_client({}, self._silence, refusals.refusal_transport, self.pool)
             self._http.event_hooks = {"request": [self._strip_client_headers], "response": [restore_marker]}
             heat = self._temperature if temperature else None
             options = ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
@@ -215,7 +220,7 @@ class ChatModel:
         OpenAI's environment variables."""
         login = {"authorization"} if "@" in urlsplit(self._url).netloc else frozenset()  # a login in the address
         request.extensions[MARK] = MARK in request.headers
-        strip_headers(request, self._vendor.headers | login | (_ACCOUNT if self._url == OPENAI else frozenset()))
+        strip_headers(request, self._vendor.headers | login | (_ACCOUNT if self.address == OPENAI else frozenset()))
         left = current_budget().seconds_left()
         silence = max(self._silence, left) if math.isfinite(left) else self._silence
         request.extensions["timeout"] = self._http.timeout.as_dict() | {"read": silence}
@@ -235,12 +240,12 @@ class ChatModel:
     def _failure(self, exc: Exception) -> ProviderError:
         import httpx
 
-        here, refusal = f"{self.name} at {self.address}", refusals.refusal_of(exc)
+        here, refusal = failed_server(f"{self.name} at {self.address}", exc), refusals.refusal_of(exc)
         said = self._said(refusal.words if refusal else str(exc))
         if refusal is not None:
             if self._vendor.bad_key and self._vendor.bad_key in refusal.words:
                 refusal = refusals.Refusal(401)
-            return refusals.RequestRefusedError(refusal, self._refused(refusal, said))
+            return refusals.RequestRefusedError(refusal, self._refused(refusal, said, here))
         if own := refusals.provider_error_in(exc):
             return ProviderDownError(f"{here} {own}") if isinstance(own, ProviderDownError) else own
         failure = refusals.connection_failure(exc)
@@ -253,9 +258,9 @@ class ChatModel:
         current_log().down.add(self.address)
         return ProviderDownError(f"{here} cannot be reached ({cause(failure, self._url)}).")
 
-    def _refused(self, refusal: refusals.Refusal, said: str) -> ProviderError:
+    def _refused(self, refusal: refusals.Refusal, said: str, here: str) -> ProviderError:
         """The error for a refusal that no other form of the request avoids."""
-        status, here = refusal.status, f"{self.name} at {self.address}"
+        status = refusal.status
         if refusals.is_too_long(refusal):
             message = f"{self.name} refused the request, which is longer than it reads ({said.rstrip('.')})."
             return PromptTooLongError(f"{message} Give its server a longer context, or set a model that reads more.")

@@ -136,14 +136,15 @@ class BatchJudge(Judge):
     reads_documents = True
 
     def __init__(self, model: ChatModel, threshold: float = 0.5, concurrency: int = CONCURRENT_CALLS) -> None:
-        """concurrency: concurrent calls, at most CONCURRENT_CALLS."""
+        """concurrency: concurrent calls of all runs; a run makes at most CONCURRENT_CALLS. The judge owns `model`."""
         self.chat = self._model = model
+        model.pool.together = concurrency
         self.threshold = threshold
         self._concurrency = min(concurrency, CONCURRENT_CALLS)
         self._splitter = BatchSplitter(PASSAGES_PER_CALL)
         self.address = model.address
-        digest = load_prompt("judge_batch").digest
-        self.name = f"batch-judge-{model.name}-{sha256(f'{digest}{model.address}'.encode()).hexdigest()[:8]}"
+        digest, first = load_prompt("judge_batch").digest, model.address.partition(",")[0]
+        self.name = f"batch-judge-{model.name}-{sha256(f'{digest}{first}'.encode()).hexdigest()[:8]}"
 
     async def aclose(self) -> None:
         await self._model.aclose()

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from prompts import Prompt, PromptError, as_data, load_prompt, read_prompt
 from tools.budget import NOT_ALL_JUDGED, batches, current_budget, current_log, run_within
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
-from tools.limits import ENDPOINT_SECONDS
 from tools.models.chat.reply import without_thoughts
 from tools.models.judges.judge import Judge, Pair, best_window_scores, split_into_windows
-from tools.models.servers import ModelEndpoint, Price
+from tools.models.servers import ModelEndpoint
 from tools.net.retries import is_cut_short
 
 if TYPE_CHECKING:
@@ -74,6 +73,8 @@ class ServerJudge(ModelEndpoint, Judge):
 
     forms: Sequence[Form]
     """The forms, best first: fields to add to a request."""
+    most_of_run = 100
+    """Concurrent requests of a run."""
 
     def __init__(
         self,
@@ -85,13 +86,12 @@ class ServerJudge(ModelEndpoint, Judge):
         key: str = "",
         concurrency: int = 8,
         threshold: float = 0.5,
-        seconds: float = ENDPOINT_SECONDS,
-        price: Price | None = None,
+        **options: Any,
     ) -> None:
-        """together: pairs in one request. concurrency: concurrent requests. `ModelEndpoint` describes the other
-        parameters."""
-        super().__init__(url, model, key, seconds, price)
-        self.name = f"{name}-{sha256(self.address.encode()).hexdigest()[:6]}"
+        """together: pairs in one request. concurrency: concurrent requests of all runs. `ModelEndpoint` describes the
+        other parameters."""
+        super().__init__(url, model, key, together=concurrency, **options)
+        self.name = f"{name}-{sha256(self.base.encode()).hexdigest()[:6]}"
         self.threshold = threshold
         self._pairs_per_request = together
         self._concurrency = concurrency
@@ -128,7 +128,10 @@ class ServerJudge(ModelEndpoint, Judge):
             await self._ask_batch(client, asked, part)
             if self._form is None and asked.tried == _FORM_ATTEMPTS and asked.problem:
                 raise asked.problem
-        await run_within([partial(self._ask_batch, client, asked, part) for part in waiting], self._concurrency)
+        await run_within(
+            [partial(self._ask_batch, client, asked, part) for part in waiting],
+            min(self._concurrency, self.most_of_run),
+        )
 
     async def _ask_batch(self, client: "httpx.AsyncClient", asked: _Scores, part: Sequence[int]) -> None:
         if asked.stopped:
@@ -183,6 +186,7 @@ class ScoreJudge(ServerJudge):
     `url`: the server's address, with or without /v1. The statement is the first of the two texts.
     """
 
+    most_of_run = 8
     forms = ({"truncate_prompt_tokens": -1}, {})  # truncates to the model's context, else one long text fails the batch
 
     def __init__(self, *, model: str, batch: int = 32, **options: Any) -> None:
@@ -197,7 +201,7 @@ class ScoreJudge(ServerJudge):
     async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
         texts = {"text_1": [pair.statement for pair in pairs], "text_2": [pair.text for pair in pairs]}
         body = {"model": self.model, **texts, **form}
-        reply = await self.post(client, f"{self.address.removesuffix('/v1')}/score", body)
+        reply = await self.post(client, f"{self.base.removesuffix('/v1')}/score", body)
         scores = _scores_by_index(reply.get("data"), len(pairs), self.server)
         if outside := [s for s in scores if not 0 <= s <= 1]:
             raise UnfitModelError(
@@ -254,7 +258,7 @@ class ChatJudge(ServerJudge):
 
     async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
         body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form}
-        reply = await self.post(client, f"{self.address}/chat/completions", body)
+        reply = await self.post(client, f"{self.base}/chat/completions", body)
         choice = _choice(reply, self.server)
         text = choice["message"].get("content") or ""
         if not isinstance(text, str):
