@@ -15,8 +15,7 @@ from agent.settings import load_settings
 from tools.documents.document import COLUMN_FIELDS, ColumnNames, InputFile, normalized_name
 from tools.documents.files import find_files
 from tools.documents.ingest import Ingester, IngestReport, read_all
-from tools.documents.ray_cluster import check_ray, ray_cluster
-from tools.documents.sandbox import ReaderLimits
+from tools.documents.ray_cluster import check_ray, prepare_on, ray_workers
 from tools.errors import InputError, SourceError, command
 from tools.language.identification import name_of_language
 from tools.language.lexicon import count
@@ -42,11 +41,13 @@ def ingest(args: argparse.Namespace) -> int:
         check_ray(args.ray)
     report = IngestReport()
     store, search, encoder = open_indexes()
-    ingester, reading = Ingester(store, search, encoder), (_columns(args), reading_limits(load_settings()))
+    ingester = Ingester(store, search, encoder)
     try:
         if args.ray and files:
-            _ingest_on_ray(args, ingester, encoder.name, files, report, *reading)
-        read = read_all([] if args.ray else files, report, _show_progress, *reading)
+            _ingest_on_ray(args, ingester, encoder.name, files, report)
+        read = read_all(
+            [] if args.ray else files, report, _show_progress, _columns(args), reading_limits(load_settings())
+        )
         documents = _both(read, addresses, report.problems)
         ingester.ingest(documents, args.collection, _show_progress, report)
     finally:
@@ -61,20 +62,13 @@ def ingest(args: argparse.Namespace) -> int:
 
 
 def _ingest_on_ray(
-    args: argparse.Namespace,
-    ingester: Ingester,
-    encoder: str,
-    files: Sequence[InputFile],
-    report: IngestReport,
-    columns: ColumnNames,
-    limits: ReaderLimits,
+    args: argparse.Namespace, ingester: Ingester, encoder: str, files: Sequence[InputFile], report: IngestReport
 ) -> None:
     known, settings = ingester.known(args.collection), load_settings()
-    of_encoder = {
-        k: getattr(settings, k) for k in type(settings).model_fields if k.startswith(("encoder", "embeddings"))
-    }
-    with ray_cluster(args.ray, partial(_encoder_of_worker, of_encoder), encoder) as cluster:
-        prepared = cluster.prepare(files, known, report, _show_progress, columns, limits)
+    names = [name for name in type(settings).model_fields if name.startswith(("encoder", "embeddings"))]
+    load = partial(_encoder_of_worker, {name: getattr(settings, name) for name in names})
+    with ray_workers(args.ray, encoder, load, _columns(args), reading_limits(settings)) as (ray, workers):
+        prepared = prepare_on(ray, workers, files, known, report, _show_progress)
         ingester.store(prepared, args.collection, _show_progress, report)
 
 
