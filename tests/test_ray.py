@@ -198,7 +198,7 @@ def test_the_same_as_one_process(tmp_path: Path) -> None:
     assert plain == ray
     assert ray[0] == 1
     assert "broken.pdf: this is not a PDF" in ray[2]
-    assert "this id occurs twice" in ray[2]
+    assert "already has the id 'a'" in ray[2]
     assert_same(place, "ray", "plain")
     assert (
         f"0 documents stored (0 passages), {place.count('plain')} unchanged" in place.whole("ray", "--ray", "local")[1]

@@ -59,17 +59,22 @@ class Worker:
     def part(self, work: int, files: Sequence[InputFile], known: Known, part: int) -> Any:
         """Returns a part of the work, counted from 0: a list of PreparedDocument, at last the IngestReport. A restarted
         worker makes the earlier parts again and drops them. So no part is lost or comes twice."""
-        parts = self._open.pop((work, part), None) or islice(self._parts(files, dict(known)), part, None)
+        parts = self._open.pop((work, part), None) or islice(
+            _parts(self._encoder, self._reading, files, dict(known)), part, None
+        )
         found = next(parts)
         if not isinstance(found, IngestReport):
             self._open[work, part + 1] = parts
         return found
 
-    def _parts(self, files: Sequence[InputFile], known: Known) -> Iterator[list[PreparedDocument] | IngestReport]:
-        report = IngestReport()
-        documents = read_all(files, report, None, *self._reading)
-        yield from passage_batches(prepare(documents, known, self._encoder, report))
-        yield report
+
+def _parts(
+    encoder: Encoder, reading: Sequence[Any], files: Sequence[InputFile], known: Known
+) -> Iterator[list[PreparedDocument] | IngestReport]:
+    report = IngestReport()
+    documents = read_all(files, report, None, *reading)
+    yield from passage_batches(prepare(documents, known, encoder, report))
+    yield report
 
 
 def prepare_on(
