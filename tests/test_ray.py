@@ -230,7 +230,7 @@ def test_nothing_is_lost_or_comes_twice(tmp_path: Path) -> None:
     assert listened(stopped.pid) <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
     assert listened(stopped.pid)
     os.killpg(stopped.pid, signal.SIGINT)
-    assert "Stopped." in stopped.communicate()[1]
+    assert stopped.communicate() == ("", "\nStopped.\n")
     assert stopped.returncode == 130
     gone(stopped)
 

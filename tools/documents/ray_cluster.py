@@ -4,7 +4,9 @@ import logging
 import os
 import re
 import secrets
+import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import replace
@@ -29,6 +31,8 @@ _START_SECONDS, _CONNECT_SECONDS = 180.0, 10.0
 _OBJECT_STORE_BYTES = 300 << 20  # of a cluster of this command's own; larger results go to the disk
 _ADDRESS = re.compile(r"auto|local|(?:ray://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})")
 _KEPT = "What was stored is kept; run the same command again, and it goes on."
+
+_INTERRUPTED = threading.Event()  # set by Ctrl-C, because a library may swallow the exception
 
 Known = dict[str, KnownDocument]  # by identity
 
@@ -94,6 +98,8 @@ def prepare_on(
         ask(worker, number, tuple(map(ray.put, work)))
     while running:
         (done,), _ = ray.wait(list(running))
+        if _INTERRUPTED.is_set():
+            raise KeyboardInterrupt
         worker, number, work, part = running.pop(done)
         if not isinstance(found := ray.get(done), IngestReport):
             ask(worker, number, work, part + 1)
@@ -124,12 +130,14 @@ def ray_workers(address: str, encoder: str, *made_of: Any) -> Iterator[tuple[Any
     that ends afterwards. encoder: the name that the workers' encoder must have. made_of: the arguments of `Worker`.
     Raises InputError if there is no cluster, and SteelmanError if the cluster or a worker fails."""
     with ExitStack() as undo:
+        _INTERRUPTED.clear()
         options = _own_cluster(undo) if address == "local" else {}
         import ray
         from ray.exceptions import RayError, RayTaskError
 
         undo.callback(ray.shutdown)
         _connect(ray, address, options)
+        undo.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, _interrupt))
         try:
             yield ray, _start(ray, encoder, made_of)
         except RayTaskError as exc:
@@ -138,6 +146,11 @@ def ray_workers(address: str, encoder: str, *made_of: Any) -> Iterator[tuple[Any
             raise SteelmanError(f"a worker of the Ray cluster failed ({exc.cause!r}). {_KEPT}") from exc
         except (RayError, ConnectionError) as exc:
             raise SteelmanError(f"the Ray cluster's workers ended ({_end(exc)}). {_KEPT}") from exc
+
+
+def _interrupt(*_: object) -> None:
+    _INTERRUPTED.set()
+    raise KeyboardInterrupt
 
 
 def _start(ray: Any, encoder: str, made_of: Sequence[Any]) -> list[Any]:
