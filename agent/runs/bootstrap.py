@@ -100,14 +100,19 @@ def build_own_judge(settings: Settings) -> Judge:
 
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     """Returns the store, its indexes and their encoder, without a run's providers."""
-    from tools.models.encoders import load_encoder
-
     settings = load_settings()
     store = Store(Database(settings.database))
-    encoder = build_encoder(settings, load_encoder())
+    encoder = open_encoder(settings)
     search = build_search(settings, store, encoder)
     _finish_removals(settings, store, search)
     return store, search, encoder
+
+
+def open_encoder(settings: Settings) -> "Encoder":
+    """Returns the encoder of the indexes. Raises SettingsError, ModelError."""
+    from tools.models.encoders import load_encoder
+
+    return build_encoder(settings, load_encoder())
 
 
 def _finish_removals(settings: Settings, store: Store, search: "HybridSearch") -> None:
