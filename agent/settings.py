@@ -189,7 +189,7 @@ class Settings(BaseSettings):
     )
     database_url: Annotated[str, AfterValidator(checked_database)] = _text(
         "A Postgres database for documents, runs and checkpoints, as postgresql+psycopg://NAME:PASSWORD@HOST/DATABASE; "
-        "empty: SQLite files in the data folder. The indexes stay in the data folder, which all processes share."
+        "empty: SQLite files in the data folder. Each data folder keeps its own indexes; see CHROMA_URL."
     )
     workers: bool = Field(
         default=False,

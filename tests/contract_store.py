@@ -105,13 +105,13 @@ async def next_command(given: tuple[str, str], bench: Bench) -> Outcome:
     house.search.refresh()
     house.search.close()
     assert process(_KILLED, *first.split(), data=bench.folder).status == -9
-    assert house.store.changes.unfinished()
+    assert house.store.changes.unfinished(bench.folder / "index")
     if then:
         came = process(_MAIN, *then.split(), data=bench.folder)
     else:
         await open_parts(Settings(data_dir=bench.folder)).aclose()
         came = Outcome("opened", "")
-    return Outcome(came.status, f"{came.text}\nunfinished: {house.store.changes.unfinished()}")
+    return Outcome(came.status, f"{came.text}\nunfinished: {house.store.changes.unfinished(bench.folder / 'index')}")
 
 
 _REMOVALS: dict[str, tuple[tuple[str, str], int | str, str]] = {

@@ -53,11 +53,14 @@ class House:
     ) -> None:
         self.encoder = encoder or ToyEncoder()
         self.folder = folder
-        self.database = Database(folder / "steelman.db")
+        self.database = self.opened_database(folder)
         self.store = Store(self.database)
         self.search = HybridSearch(self.store, folder / "index", self.encoder, dense(self.store) if dense else None)
         self.ingester = Ingester(self.store, self.search, self.encoder)
         self.opened.append(self)
+
+    def opened_database(self, folder: Path) -> Database:
+        return Database(folder / "steelman.db")
 
     def put(self, collection: str, **texts: str) -> int:
         """Stores texts under their names, without bringing the indexes up to date."""

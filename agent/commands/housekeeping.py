@@ -21,7 +21,7 @@ def collections(args: argparse.Namespace) -> int:
     """Prints the collections, or one collection's documents."""
     settings = load_settings()
     store = Store(Database(settings.database))
-    if store.changes.unfinished():
+    if store.changes.unfinished(settings.data_dir / "index"):
         open_indexes()[1].close()
     if args.name:
         for row in store.documents(args.name):

@@ -7,16 +7,19 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 
 from agent.__main__ import FAILED, OK
-from agent.runs.bootstrap import open_indexes, reading_limits
+from agent.runs.bootstrap import open_encoder, open_indexes, reading_limits
 from agent.settings import load_settings
 from tools.documents.document import COLUMN_FIELDS, ColumnNames, InputFile, normalized_name
 from tools.documents.files import find_files
 from tools.documents.ingest import Ingester, IngestReport, read_all
+from tools.documents.ray_cluster import check_ray, prepare_on, ray_workers
 from tools.errors import InputError, SourceError, command
 from tools.language.identification import name_of_language
 from tools.language.lexicon import count
+from tools.models.encoders import Encoder
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES, Store
 
@@ -34,12 +37,19 @@ def ingest(args: argparse.Namespace) -> int:
     paths = [p for p in args.paths if p not in addresses]
     skipped = Counter[str]()
     files = find_files(paths, or_none=args.sync, skipped=skipped) if paths else []
+    if args.ray:
+        check_ray(args.ray)
     report = IngestReport()
     store, search, encoder = open_indexes()
-    read = read_all(files, report, _show_progress, _columns(args), reading_limits(load_settings()))
-    documents = _both(read, addresses, report.problems)
+    ingester = Ingester(store, search, encoder)
     try:
-        Ingester(store, search, encoder).ingest(documents, args.collection, _show_progress, report)
+        if args.ray and files:
+            _ingest_on_ray(args, ingester, encoder.name, files, report)
+        read = read_all(
+            [] if args.ray else files, report, _show_progress, _columns(args), reading_limits(load_settings())
+        )
+        documents = _both(read, addresses, report.problems)
+        ingester.ingest(documents, args.collection, _show_progress, report)
     finally:
         if sys.stderr.isatty():
             print(file=sys.stderr)
@@ -49,6 +59,21 @@ def ingest(args: argparse.Namespace) -> int:
             search.refresh()
         print(f"{count(len(removed), 'document')} removed: no longer in the files that they were read from.")
     return FAILED if report.problems else OK
+
+
+def _ingest_on_ray(
+    args: argparse.Namespace, ingester: Ingester, encoder: str, files: Sequence[InputFile], report: IngestReport
+) -> None:
+    known, settings = ingester.known(args.collection), load_settings()
+    names = [name for name in type(settings).model_fields if name.startswith(("encoder", "embeddings"))]
+    load = partial(_encoder_of_worker, {name: getattr(settings, name) for name in names})
+    with ray_workers(args.ray, encoder, load, _columns(args), reading_limits(settings)) as (ray, workers):
+        prepared = prepare_on(ray, workers, files, known, report, _show_progress)
+        ingester.store(prepared, args.collection, _show_progress, report)
+
+
+def _encoder_of_worker(of_encoder: Mapping[str, object]) -> Encoder:
+    return open_encoder(load_settings(**of_encoder))
 
 
 def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str]) -> None:

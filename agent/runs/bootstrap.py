@@ -76,7 +76,7 @@ def open_parts(settings: Settings, build: BuildProviders | None = None) -> Agent
     try:
         store = Store(database)
         parts = AgentParts(settings, database, store, build(settings, store))
-        _finish_removals(store, parts.providers.search)
+        _finish_removals(settings, store, parts.providers.search)
         return parts
     except BaseException:
         database.close()
@@ -100,19 +100,24 @@ def build_own_judge(settings: Settings) -> Judge:
 
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     """Returns the store, its indexes and their encoder, without a run's providers."""
-    from tools.models.encoders import load_encoder
-
     settings = load_settings()
     store = Store(Database(settings.database))
-    encoder = build_encoder(settings, load_encoder())
+    encoder = open_encoder(settings)
     search = build_search(settings, store, encoder)
-    _finish_removals(store, search)
+    _finish_removals(settings, store, search)
     return store, search, encoder
 
 
-def _finish_removals(store: Store, search: "HybridSearch") -> None:
+def open_encoder(settings: Settings) -> "Encoder":
+    """Returns the encoder of the indexes. Raises SettingsError, ModelError."""
+    from tools.models.encoders import load_encoder
+
+    return build_encoder(settings, load_encoder())
+
+
+def _finish_removals(settings: Settings, store: Store, search: "HybridSearch") -> None:
     """Removes from the indexes what a killed command removed only from the store. Warns if that fails."""
-    if not store.changes.unfinished():
+    if not store.changes.unfinished(settings.data_dir / "index"):
         return
     try:
         search.refresh()

@@ -1,9 +1,11 @@
-"""Ingests documents into a collection: parses them, cuts them into passages, encodes, stores and indexes the passages.
-A second ingest of the same documents changes nothing."""
+"""Ingests documents into a collection in two steps. `prepare` cuts documents into passages and encodes the passages;
+`Ingester.store` stores and indexes the result. A second ingest of the same documents changes nothing."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from tools.documents.document import GUESSED_COLUMNS, LARGEST_TEXT, ColumnNames, InputFile, normalized_name
 from tools.documents.passage_cutting import cut_document
@@ -11,7 +13,7 @@ from tools.documents.sandbox import DEFAULT_LIMITS, ReaderLimits, read_in_proces
 from tools.errors import SourceError
 from tools.language.identification import language_of
 from tools.models.encoders import Encoder, encode_each_once
-from tools.passages import PassageText, SourceDocument
+from tools.passages import SourceDocument
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import KnownDocument, PreparedDocument, Store, check_encoder, content_hash
 
@@ -42,6 +44,17 @@ class IngestReport:
     files: int = 0
     broken: set[str] = field(default_factory=set)
     unsure: dict[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+
+    def add(self, other: "IngestReport") -> None:
+        """Adds what another report of `read_all` and `prepare` has counted and recorded."""
+        self.unchanged += other.unchanged
+        self.problems += other.problems
+        self.notes += other.notes
+        self.left_out.update(other.left_out)
+        self.languages.update(other.languages)
+        self.seen |= other.seen
+        self.broken |= other.broken
+        self.unsure |= other.unsure
 
 
 Progress = Callable[[IngestReport], None]
@@ -89,77 +102,82 @@ class Ingester:
         progress: Progress | None = None,
         report: IngestReport | None = None,
     ) -> IngestReport:
-        """Stores new and changed documents in batches. Stored batches survive an interruption. The first document
-        creates the collection. Raises EncoderMismatchError if another encoder filled the collection."""
+        """Stores new and changed documents as `store` does. Raises EncoderMismatchError if another encoder filled the
+        collection."""
         report = report or IngestReport()
-        known = self._known(collection)
-        for batch in _batches(self._changed(documents, known, report)):
-            prepared = self._encode(batch)
-            self._store.put(self._store.ensure_collection(collection, self._encoder.name), prepared)
+        prepared = prepare(documents, self.known(collection), self._encoder, report)
+        return self.store(prepared, collection, progress, report)
+
+    def store(
+        self,
+        prepared: Iterable[PreparedDocument],
+        collection: str,
+        progress: Progress | None = None,
+        report: IngestReport | None = None,
+    ) -> IngestReport:
+        """Stores the documents in batches and indexes them. Stored batches survive an interruption, and documents that
+        come again replace themselves. The first document creates the collection."""
+        report = report or IngestReport()
+        for batch in passage_batches(prepared):
+            self._store.put(self._store.ensure_collection(collection, self._encoder.name), batch)
             self._search.refresh()
-            report.stored += len(prepared)
-            report.replaced += sum(made.replaces for made in batch)
-            report.passages += sum(len(p.passages) for p in prepared)
+            report.stored += len(batch)
+            report.replaced += sum(each.replaces for each in batch)
+            report.passages += sum(len(each.passages) for each in batch)
             if progress:
                 progress(report)
         self._search.refresh()
         return report
 
-    def _known(self, collection: str) -> dict[str, KnownDocument]:
+    def known(self, collection: str) -> dict[str, KnownDocument]:
+        """The collection's documents by identity. Raises EncoderMismatchError."""
         if not self._store.has_collection(collection):
             return {}
         collection_id, made_by = self._store.collection(collection)
         check_encoder(collection, made_by, self._encoder.name)
         return self._store.known_documents(collection_id)
 
-    def _changed(
-        self, documents: Iterable[SourceDocument], known: dict[str, KnownDocument], report: IngestReport
-    ) -> Iterator["_CutDocument"]:
-        """Cuts new and changed documents into passages. Counts the unchanged documents."""
-        taken: dict[str, str] = {}
-        for document in documents:
-            digest = content_hash(document)
-            if taken.setdefault(document.identity, digest) != digest:
-                report.problems.append(
-                    f"{document.external_id}: this id occurs twice; the second document was skipped."
-                )
-                continue
-            older = known.get(document.identity)
-            if older is not None and older.content_hash == digest:
-                document = replace(document, language=older.language)
-                report.unchanged += 1
-            elif (made := _cut(document, older is not None, report)) is not None:
-                document = made.document
-                yield made
-            else:
-                continue
-            known[document.identity] = KnownDocument(digest, document.origin, document.language)
-            report.seen.add(document.identity)
-            report.left_out.update(document.left_out)
-            report.languages.update([document.language] if document.language else [])
 
-    def _encode(self, batch: Sequence["_CutDocument"]) -> list[PreparedDocument]:
-        every = [(made.document, passage) for made in batch for passage in made.passages]
-        texts = [passage_text(d.title, p.text, p.section) for d, p in every]
-        vectors = encode_each_once(self._encoder, texts)
-        prepared, start = [], 0
+def prepare(
+    documents: Iterable[SourceDocument], known: dict[str, KnownDocument], encoder: Encoder, report: IngestReport
+) -> Iterator[PreparedDocument]:
+    """Yields new and changed documents with passages and vectors. Counts unchanged documents and records problems in
+    the report. known: the stored documents; prepared documents are added. Needs no store, so it runs on any machine."""
+    for batch in passage_batches(_changed(documents, known, report)):
+        texts = [passage_text(d.source.title, p.text, p.section) for d in batch for p in d.passages]
+        vectors, start = encode_each_once(encoder, texts), 0
         for made in batch:
             end = start + len(made.passages)
-            prepared.append(PreparedDocument(made.document, made.passages, vectors[start:end]))
+            yield replace(made, vectors=vectors[start:end])
             start = end
-        return prepared
 
 
-@dataclass(frozen=True, slots=True)
-class _CutDocument:
-    """A document with its passages. replaces: whether an older version is stored."""
+def _changed(
+    documents: Iterable[SourceDocument], known: dict[str, KnownDocument], report: IngestReport
+) -> Iterator[PreparedDocument]:
+    """Cuts new and changed documents into passages, still without vectors. Counts the unchanged documents."""
+    taken: dict[str, str] = {}
+    for document in documents:
+        digest = content_hash(document)
+        if taken.setdefault(document.identity, digest) != digest:
+            report.problems.append(f"{document.external_id}: this id occurs twice; the second document was skipped.")
+            continue
+        older = known.get(document.identity)
+        if older is not None and older.content_hash == digest:
+            document = replace(document, language=older.language)
+            report.unchanged += 1
+        elif (made := _cut(document, older is not None, report)) is not None:
+            document = made.source
+            yield made
+        else:
+            continue
+        known[document.identity] = KnownDocument(digest, document.origin, document.language)
+        report.seen.add(document.identity)
+        report.left_out.update(document.left_out)
+        report.languages.update([document.language] if document.language else [])
 
-    document: SourceDocument
-    passages: tuple[PassageText, ...]
-    replaces: bool
 
-
-def _cut(document: SourceDocument, replaces: bool, report: IngestReport) -> _CutDocument | None:
+def _cut(document: SourceDocument, replaces: bool, report: IngestReport) -> PreparedDocument | None:
     """Cuts a document into passages. If it is empty or too long, records a problem and returns None."""
     if len(document.text) > LARGEST_TEXT:
         report.problems.append(f"{document.external_id}: longer than {LARGEST_TEXT:,} characters. Split it.")
@@ -169,11 +187,13 @@ def _cut(document: SourceDocument, replaces: bool, report: IngestReport) -> _Cut
     if not passages:
         report.problems.append(f"{document.external_id}: holds no text.")
         return None
-    return _CutDocument(replace(document, language=document.language or language_of(document.text)), passages, replaces)
+    written = replace(document, language=document.language or language_of(document.text))
+    return PreparedDocument(written, passages, np.zeros((0, 0), np.float32), replaces)
 
 
-def _batches(documents: Iterable[_CutDocument]) -> Iterator[list[_CutDocument]]:
-    batch: list[_CutDocument] = []
+def passage_batches(documents: Iterable[PreparedDocument]) -> Iterator[list[PreparedDocument]]:
+    """Yields the documents in batches of at least 256 passages; the last batch may have fewer."""
+    batch: list[PreparedDocument] = []
     size = 0
     for made in documents:
         batch.append(made)

@@ -35,6 +35,9 @@ _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _TURN = 0x5EE1  # the Postgres lock of transactions that take turns
 LIMITS_TURN = 0x5EE2  # the one of transactions that count before they insert
+_INDEX = 0x5EE3  # the Postgres lock of the shared index
+# After a minute Postgres ends the sessions of a machine that has vanished, with their locks.
+_LOST = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
 _CONNECT_SECONDS = 10
 _LOOK_AGAIN = 0.5
 _NOT_ALLOWED = "42501"  # as users of Postgres 15 may not make tables before they are granted the schema
@@ -52,13 +55,17 @@ class Database:
 
     def __init__(self, place: Path | str, *, revision: str = REVISION) -> None:
         """place: the file, or an address `postgresql+psycopg://…`. revision: one that is accepted besides REVISION."""
-        self.place = place
+        self.place, self.shared = place, isinstance(place, str)  # shared by data folders
         self._revisions = REVISION, revision
         self._local = threading.local()
         self._closed = False
         with database_errors(place):
-            self._engine = _file_engine(place) if isinstance(place, Path) else _server_engine(place)
+            self._engine = self._locks = _file_engine(place) if isinstance(place, Path) else _server_engine(place)
+            if isinstance(place, str):
+                # Connections that hold or await locks must not use up the connections that a lock's holder needs.
+                self._locks = _server_engine(place, isolation_level="AUTOCOMMIT", max_overflow=-1)
             weakref.finalize(self, self._engine.dispose)
+            weakref.finalize(self, self._locks.dispose)
             try:
                 self._check_schema()
             except BaseException:
@@ -102,15 +109,30 @@ class Database:
         ):
             yield connection
 
+    @contextmanager
+    def lock(self, *, exclusive: bool, seconds: float) -> Iterator[None]:
+        """Holds Postgres's lock of the index that all users of the database share. Raises StoreBusyError. Postgres
+        serves waiting processes in order, so readers cannot starve a writer. A dead process loses its lock."""
+        wait = func.set_config("lock_timeout", f"{max(1, round(1000 * seconds))}ms", True)  # 0 would be no limit
+        lock = func.pg_advisory_lock(_INDEX) if exclusive else func.pg_advisory_lock_shared(_INDEX)
+        with database_errors(self.place), self._connection(self._locks) as connection:
+            try:
+                connection.execute(sql_select(wait, lock))
+                yield
+            finally:
+                if not connection.invalidated:  # otherwise the lock is gone
+                    connection.execute(sql_select(func.pg_advisory_unlock_all()))
+
     def close(self) -> None:
         """Closes all connections that no thread uses at the moment. The others are closed after their use."""
         self._closed = True
         self._engine.dispose()
+        self._locks.dispose()
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
+    def _connection(self, engine: Engine | None = None) -> Iterator[Connection]:
         before = getattr(self._local, "open", None)
-        with self._connect(self._engine) as connection:
+        with self._connect(engine or self._engine) as connection:
             self._local.open = connection
             try:
                 yield connection
@@ -222,12 +244,13 @@ def _busy_timeout(connection: Connection, seconds: int | None) -> Iterator[None]
         connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * BUSY_SECONDS}")
 
 
-def _server_engine(address: str) -> Engine:
+def _server_engine(address: str, **more: Any) -> Engine:
     try:
         url = make_url(address)
         options = {"connect_timeout": _CONNECT_SECONDS, "client_encoding": "utf8", **url.query}
-        options["options"] = f"{url.query.get('options', '')} -c lock_timeout={BUSY_SECONDS}s"
-        return create_engine(url, connect_args=options, pool_pre_ping=True, pool_use_lifo=True, hide_parameters=True)
+        options["options"] = f"{url.query.get('options', '')} -c lock_timeout={BUSY_SECONDS}s {_LOST}"
+        more |= {"pool_pre_ping": True, "pool_use_lifo": True, "hide_parameters": True}
+        return create_engine(url, connect_args=options, **more)
     except (sql.ArgumentError, ValueError) as exc:  # its text may hold the password
         raise address_error() from exc
     except ModuleNotFoundError as exc:

@@ -1,12 +1,13 @@
 """The dense index on a Chroma server.
 
-Only processes with the same data directory write this store's collections. A lock file lets one of them write at a
-time. Other data directories have other namespaces. A collection's metadata stores the number of the last change. So an
-emptied or replaced server is detected and filled again.
+The processes of one store share the index, and a lock lets one of them write at a time. With a store in Postgres they
+may run on several machines, and the lock is in Postgres; with an SQLite file, the lock is a file. Other stores have
+other namespaces. A collection's metadata stores the number of the last change. So an emptied or replaced server is
+detected and filled again. The next process continues the work of a killed writer.
 
-The operator must ensure two things. First, all processes of a data directory use the same server, or none uses a
-server; otherwise each process rebuilds its index after the others. Second, two copies of a data directory have the same
-id, so they must never use one server at once. After restoring a backup, run `python -m agent rebuild`.
+The operator must ensure two things. First, all processes of a store that use a server use the same one; otherwise each
+rebuilds the index after the others. Second, copies of a store have the same id, so they must never use one server at
+once. After restoring a backup, run `python -m agent rebuild`.
 """
 
 import re
@@ -41,7 +42,7 @@ class DenseServer(ChromaIndex):
     unreadable vector files.
     """
 
-    survives = True
+    served = True
 
     def __init__(self, url: str, namespace: str, token: str = "", seconds: float = CHROMA_SECONDS) -> None:
         super().__init__(f"steelman-{namespace}")

@@ -149,6 +149,7 @@ class HybridSearch:
             self._store.replace_vectors(dict(zip((p.id for _, p in batch), vectors, strict=True)))
             reached = batch[-1][1].id
             progress("vectors", len(batch))
+        self._store.changes.forget(self.dense.name)  # other data folders' indexes still have the old vectors
         self._store.set_encoder(self.encoder.name)
 
 

@@ -4,6 +4,7 @@ Passage ids only grow, and each removed passage leaves a log entry.
 """
 
 import shutil
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import BigInteger, Connection, ScalarSelect, cast, column, delete, func, insert, select, table
 
-from tools.disk import disk_errors, full_error
+from tools.disk import disk_errors, full_error, keep_folder_private
 from tools.errors import IndexDamagedError, SteelmanError, StoreError
 from tools.passages import Passage
 from tools.store.database import Database, upsert
@@ -28,6 +29,7 @@ _DISK_FULL_WORDS = ("No space left", "disk is full", "Disk quota")
 _SPARE_BYTES = 5_000_000
 PANICS = ("out of bounds", "out of range", "assertion failed", "mid > len", "too small", "a `None` value", "overflow")
 """Words of Rust panics over damaged data. Errors of the operating system do not contain them."""
+_MOST_BEHIND = 100_000  # removals; a data folder that is gone keeps no more
 ALL_PASSAGES = 0
 """Stands for all passages of a removed collection, because an entry for each passage would take minutes."""
 
@@ -37,8 +39,8 @@ class Index(ABC):
     methods raise IndexDamagedError if the index may be damaged."""
 
     name: str
-    survives = False
-    """Whether the index stays usable if a process dies while opening or writing it."""
+    served = False
+    """Whether a server keeps the index, for all data folders of a database. It stays usable if its writer dies."""
 
     @abstractmethod
     def number(self) -> str:
@@ -167,16 +169,30 @@ class IndexPosition:
         """The last removal before this build."""
         return int(self.making.partition("-")[2] or self.removal)
 
+    def reached_by(self, number: str) -> bool:
+        """Whether an index with this number is of the same build and at least as far, as after a writer's kill."""
+        making, *last = number.split()
+        return making == self.making and tuple(map(int, last)) >= self.last
+
 
 LAST_IDS = table("sqlite_sequence", column("name"), column("seq"))
 """SQLite's last ids of tables. Postgres counts ids of unfinished transactions, so notes in `meta` replace it there."""
 
 
 class ChangeLog:
-    """The tables with the removals and with each index's position."""
+    """The removals, and each index's position. In Postgres each data folder has positions of its embedded indexes."""
 
     def __init__(self, database: Database) -> None:
-        self._db = database
+        self._db, self.shared, self.lock = database, database.shared, database.lock
+
+    def row(self, index: str, folder: Path, *, served: bool = False) -> str:
+        """The name of an index's position. folder: with the data folder's indexes."""
+        return f"{index}-{'server' if served else _folder_id(folder)}" if self.shared else index
+
+    def forget(self, index: str) -> None:
+        """Deletes the positions of this index in all data folders, so that each rebuilds it."""
+        with self._db.write() as db:
+            db.execute(delete(indexes).where(indexes.c.name.startswith(index)))
 
     def size(self) -> tuple[int, int, int]:
         """The number of passages, the last passage id and the last removal, in one query."""
@@ -197,10 +213,11 @@ class ChangeLog:
         query = select(removals).where(removals.c.number > after).order_by(removals.c.number).limit(limit)
         return [(row.number, row.collection_id, row.passage_id) for row in self._db.rows(query)]
 
-    def unfinished(self) -> bool:
-        """Whether an index may still contain removed passages, as after a killed command."""
+    def unfinished(self, folder: Path) -> bool:
+        """Whether an index of this folder may still contain removed passages, as after a killed command."""
+        names = self.row("dense", folder, served=True), self.row("dense", folder), self.row("lexical", folder)
         late = removals.join(indexes, removals.c.number > indexes.c.removal)
-        return bool(self._db.rows(select(removals.c.number).select_from(late).limit(1)))
+        return bool(self._db.rows(select(indexes).select_from(late).where(indexes.c.name.in_(names)).limit(1)))
 
     def position(self, index: str) -> IndexPosition | None:
         """The index's position; None before the index's first build."""
@@ -208,11 +225,23 @@ class ChangeLog:
         return next((IndexPosition(row.making, row.passage, row.removal) for row in rows), None)
 
     def set_position(self, index: str, position: IndexPosition) -> None:
-        """Stores the index's position and deletes removals that all indexes have applied."""
+        """Stores the index's position. Deletes removals that all indexes have applied, and positions far behind."""
+        behind = indexes.c.removal < position.removal - _MOST_BEHIND
         with self._db.write() as db:
             upsert(db, indexes, [{"name": index, **asdict(position)}], replace=True)
+            db.execute(delete(indexes).where(indexes.c.name.startswith(index.partition("-")[0]), behind))
             applied = select(func.min(indexes.c.removal)).scalar_subquery()
             db.execute(delete(removals).where(removals.c.number <= applied))
+
+
+def _folder_id(folder: Path) -> str:
+    """Identifies this folder's indexes. A copied folder has another id, because its file has another inode."""
+    with disk_errors(folder):
+        keep_folder_private(folder)
+        with (file := folder / "COPY").open("a", encoding="utf-8") as text:
+            if not text.tell():
+                text.write(f"{uuid.uuid4().hex}\n")  # of several processes' lines the first counts
+        return f"{file.read_text(encoding='utf-8').split()[0]}-{file.stat().st_ino:x}"
 
 
 def _last_ids(db: Connection) -> list[ScalarSelect[int]]:

@@ -43,6 +43,7 @@ class IndexSync:
         self._store = store
         self._changes = store.changes
         self._index = index
+        self._row = store.changes.row(index.name, folder, served=index.served)
         self._lock = folder / f"{index.name}.lock"
         self._mark = folder / f"{index.name}.opening"
         self._opened: IndexPosition | None = None  # the position that this process has opened
@@ -62,17 +63,20 @@ class IndexSync:
                             raise
                         failed = self._opened, exc
             with self.locked(until):
-                if failed and self._changes.position(self.name) == failed[0]:
+                if failed and self._changes.position(self._row) == failed[0]:
                     self._rebuild(failed[1])
                 self.update()
 
     def locked(self, until: float, *, exclusive: bool = True) -> AbstractContextManager[None]:
-        """Holds the index's lock, by default exclusively."""
-        return index_lock(self._lock, exclusive=exclusive, timeout=max(0.0, until - time.monotonic()))
+        """Holds the index's lock, by default exclusively. Other machines see it only in Postgres."""
+        seconds = max(0.0, until - time.monotonic())
+        if self._index.served and self._changes.shared:
+            return self._changes.lock(exclusive=exclusive, seconds=seconds)
+        return index_lock(self._lock, exclusive=exclusive, timeout=seconds)
 
     def update(self, progress: Progress = lambda *_: None) -> None:
         """Brings the index up to date. The caller holds the lock. A damaged index is rebuilt once."""
-        if self._changes.position(self.name) is None:
+        if self._changes.position(self._row) is None:
             self.empty()
         try:
             self._apply_changes(progress)
@@ -96,14 +100,14 @@ class IndexSync:
     def condition(self) -> str:
         """The index's problem, in words. Does not open the index and waits for no lock."""
         with suppress(StoreBusyError), self.locked(0.0, exclusive=False):
-            if self._changes.position(self.name) and (why := self._reason_for_doubt()):
+            if self._changes.position(self._row) and (why := self._reason_for_doubt()):
                 return f"The {self.name} index is in doubt ({why}); the next search makes it again."
         return ""
 
     def _is_current(self) -> bool:
         """Whether this process has opened the current index, and the index contains the whole store."""
         at = self._opened
-        return at == self._changes.position(self.name) and at is not None and at.last == self._changes.last()
+        return at == self._changes.position(self._row) and at is not None and at.last == self._changes.last()
 
     def _reason_for_doubt(self) -> str:
         """Why the index must not be used; empty if no reason is visible without opening the index."""
@@ -111,12 +115,14 @@ class IndexSync:
             return "a process ended while it opened it or wrote to it"
         if not (number := self._index.number()):
             return "it is missing"
-        return "" if number == str(self._changes.position(self.name)) else "it is not the one that the store knows"
+        position = self._changes.position(self._row)
+        known = number == str(position) or (self._index.served and position and position.reached_by(number))
+        return "" if known else "it is not the one that the store knows"
 
     @contextmanager
     def _marked(self) -> Iterator[None]:
         """Keeps the mark file until the block ends. The mark file remains if the process dies."""
-        if self._index.survives:
+        if self._index.served:
             yield
             return
         with disk_errors(self._mark):
@@ -135,7 +141,7 @@ class IndexSync:
         if self._is_current():
             return
         with self._marked():
-            position = self._changes.position(self.name)
+            position = self._changes.position(self._row)
             assert position is not None  # otherwise the index was in doubt
             if position != self._opened:
                 self._index.reopen()
@@ -170,7 +176,7 @@ class IndexSync:
         before = self._index.number()
         self._index.set_number(str(position))
         try:
-            self._changes.set_position(self.name, position)
+            self._changes.set_position(self._row, position)
         except BaseException:
             self._index.set_number(before)  # changes are idempotent; a different number would be a doubt
             raise

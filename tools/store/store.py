@@ -34,11 +34,13 @@ class KnownDocument:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document cut into passages, with their vectors, shape (passages, dimensions)."""
+    """A document cut into passages, with their vectors, shape (passages, dimensions). replaces: whether an older
+    version is stored."""
 
     source: SourceDocument
     passages: tuple[PassageText, ...]
     vectors: NDArray[np.float32]
+    replaces: bool = False
 
 
 def content_hash(source: SourceDocument) -> str:
