@@ -31,7 +31,7 @@ operating system caches the file's pages for all connections."""
 _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _TURN = 0x5EE1  # the Postgres lock of transactions that take turns
-_INDEX = 0x5EE2  # the Postgres lock of the shared index
+_INDEX = 0x5EE3  # the Postgres lock of the shared index
 # After a minute Postgres ends the sessions of a machine that has vanished, with their locks.
 _LOST = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
 _CONNECT_SECONDS = 10
