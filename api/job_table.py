@@ -106,9 +106,8 @@ class JobTable:
     def end(self, job_id: str, owner: str, state: JobDetails, left: bool) -> None:
         """Releases the job: for another process if it is left, otherwise with its end."""
         done = state.model_copy(update={"finished_at": utc_now()})
-        values = {"owner": None, "heartbeat": None, "status": done.status, "state": done.model_dump_json()}
-        if left:
-            values = {"owner": None, "heartbeat": None, "tries": jobs.c.tries - 1}
+        ending = {"status": done.status, "state": done.model_dump_json()}
+        values = {"owner": None, "heartbeat": None} | ({"tries": jobs.c.tries - 1} if left else ending)
         with self._db.write() as db:
             ended = db.execute(update(jobs).where(_owned(job_id, owner)).values(values)).rowcount
             if ended and not left:

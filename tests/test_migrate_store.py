@@ -23,10 +23,12 @@ from agent.answer.ballots import Ballots
 from agent.answer.corrections import ALSO, Corrections
 from agent.options import RunOptions
 from agent.runs.service import Runs
-from agent.runs.store import RunStore
+from agent.runs.store import RunStore, utc_now
 from agent.runs.threads import ThreadStore
 from agent.settings import Settings
 from api.callers import CallerRuns, Keys
+from api.job_table import JobTable, Sent
+from api.schemas import JobDetails
 from tools.errors import StoreError
 from tools.passages import PassageText, SourceDocument
 from tools.store import schema
@@ -75,7 +77,11 @@ async def fill(folder: Path) -> tuple[str, str]:
         store.web.put(done, [WebPage(page, (PassageText("On the web."),), np.ones((1, 4), np.float32))])
     Corrections(database).add(done, ALSO, "ann", text=answer.perspectives[0].claims[0].text)
     key, _ = Keys(database).make("ann")
-    CallerRuns(database).record(done, key.id, "once")
+    with database.write() as db:
+        CallerRuns(database).record(key.id, "once", db, done)
+    (body := folder / "body").write_text("{}")
+    state = JobDetails(id="j0123456789ab", collection="mine", created_at=utc_now())
+    JobTable(database).add(key.id, state, Sent(), [body])
     ThreadStore(database, "ann").name_thread(done, "Bridges")
     ballots = Ballots(database)
     ballots.add(QUESTION, answer, [], 1)
