@@ -1,5 +1,6 @@
 """A real Postgres server instead of the SQLite files: runs, races of processes, and a server that does not answer."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from instant_providers import instant_providers
 from postgres_places import PostgresServer
 from sqlalchemy import select, update
 
+from agent.runs.checkpoints import open_checkpointer
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
@@ -110,7 +112,7 @@ def test_a_run_ends_once(address: str, database: Database) -> None:
             return store.mark_cancelled(run) if who % 2 else store.finish(run, "me", "done", {}, answer="{}")
 
         assert race(address, end, 4).count(True) == 1
-        [last] = RunStore(database).events(run, 0)
+        [_, last] = RunStore(database).events(run, 0)
         assert last.kind == RunStore(database).get(run).status
         with pytest.raises(RunBusyError):
             RunStore(database).add_event(run, "me", "late", {})
@@ -230,3 +232,13 @@ def test_a_server_that_went_away_and_came_back(address: str, postgres: PostgresS
     assert database.rows(select(schema.runs)) == []
     postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     assert database.rows(select(schema.runs)) == []
+
+
+async def test_many_processes_make_the_tables_of_checkpoints_once(address: str, tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, database_url=address)
+
+    async def opened() -> int:
+        async with open_checkpointer(settings) as saver:
+            return len([found async for found in saver.alist(None)])
+
+    assert await asyncio.gather(*(opened() for _ in range(6))) == [0] * 6

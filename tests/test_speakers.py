@@ -508,6 +508,22 @@ def test_an_author_who_also_quotes_is_the_speaker_of_both_parts() -> None:
     assert reported_speaker(f"{reply} … {own}", passage) == ""
 
 
+@pytest.mark.parametrize(
+    ("sentence", "who"),
+    [
+        ("They promised us a library in 1998 as well.", ""),
+        ("It could, but the corner adds six minutes on foot to the ride.", ""),
+        (
+            "But Dr Mira Stam, a GP in the street, said the noise was “worse than the fumes of the lorries”.",
+            "Dr Mira Stam",
+        ),
+        ("The council added that the road would close.", "The council"),
+    ],
+)
+def test_what_adds_and_promises_is_no_speaker_and_a_name_begins_with_no_but(sentence: str, who: str) -> None:
+    assert reported_speaker(sentence, sentence) == who
+
+
 def test_a_promise_in_a_relative_clause_is_not_reported() -> None:
     sentence = "With the second crew that the Trust promises there would be always one vehicle in the valley."
     assert reported_speaker(sentence, f"{sentence} I think so.") == ""

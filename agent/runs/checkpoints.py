@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
 T = TypeVar("T")
+_SETUP, _LOOK_AGAIN = 0x5EE4, 0.2  # the Postgres lock of the process that makes the tables; seconds
 
 
 class FileSaver(AsyncSqliteSaver):
@@ -157,10 +158,14 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
     try:
         async with AsyncExitStack() as stack:
             saver = await stack.enter_async_context(AsyncPostgresSaver.from_conn_string(url))
-            # Processes that start together on an empty database would make the same tables.
-            await saver.conn.execute("SELECT pg_advisory_lock(hashtext('steelman checkpoints'))")
+            # Processes that start together on an empty database would make the same tables. They wait without an open
+            # statement, for which the making of indexes would wait.
+            connection: Any = saver.conn
+            lock = f"SELECT 1 FROM pg_try_advisory_lock({_SETUP}) AS mine WHERE mine"
+            while not await (await connection.execute(lock)).fetchone():
+                await asyncio.sleep(_LOOK_AGAIN)
             await saver.setup()
-            await saver.conn.execute("SELECT pg_advisory_unlock(hashtext('steelman checkpoints'))")
+            await connection.execute(f"SELECT pg_advisory_unlock({_SETUP})")
 
             def patient(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
                 """A run repeats the call until the server answers: the calls write nothing twice."""

@@ -76,7 +76,8 @@ def _subject_at_end(left: str) -> str:
     if left.endswith(","):
         *chunks, last = [chunk.strip(" “”\"'") for chunk in left[:-1].split(",")]
         last = re.sub(r"^the ", "", last)
-        named = [name for name in chunks[-1:] if pattern("PERSON").fullmatch(name) and is_surely_person(name)]
+        ending = map(without_leading_words, chunks[-1:])
+        named = [name for name in ending if pattern("PERSON").fullmatch(name) and is_surely_person(name)]
         named += [last] if chunks and pattern("PERSON").fullmatch(last) else []
         named += [without_leading_words(m[0]) for chunk in chunks if (m := pattern("PERSON").match(chunk))]
         named += [m["who"] for chunk in chunks if (m := pattern("BY_TRADE").match(chunk[:1].lower() + chunk[1:]))]
