@@ -4,6 +4,7 @@
 import os
 import re
 import textwrap
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -330,54 +331,36 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _whole(self) -> "Settings":
         """Checks settings that depend on each other. The first word of the message is the variable."""
-        for is_wrong, message in (*self._wrong_models, *self._wrong_retrieval):
-            if is_wrong:
-                raise ValueError(message)
+        for fault in (*self._model_faults(), *self._retrieval_faults()):
+            raise ValueError(fault)
         return self
 
-    @property
-    def _wrong_models(self) -> "tuple[tuple[object, str], ...]":
-        """Returns conditions of invalid chat model and judge settings, with messages."""
-        chat_judge = self.judge in ("batch", "chat") and self.chat_is_set
-        return (
-            (
-                self.provider == "chat" and not self.chat_is_set,
+    def _model_faults(self) -> Iterator[str]:
+        if self.provider == "chat" and not self.chat_is_set:
+            yield (
                 "STEELMAN_PROVIDER is 'chat': set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, or "
-                "STEELMAN_MODEL to a vendor's model, such as anthropic:NAME",
-            ),
-            (
-                self.openai_base_url
-                and "api.openai.com" not in self.openai_base_url
-                and not (self.model or all(self._stages)),
-                "STEELMAN_MODEL is needed beside OPENAI_BASE_URL: name one of that server's models",
-            ),
-            (
-                self.judge in ("batch", "chat", "score") and not self.judge_url and not chat_judge,
-                f"STEELMAN_JUDGE is '{self.judge}': set STEELMAN_JUDGE_URL",
-            ),
-            (self.judge_url and not self.judge_model, "STEELMAN_JUDGE_MODEL is needed beside STEELMAN_JUDGE_URL"),
-        )
+                "STEELMAN_MODEL to a vendor's model, such as anthropic:NAME"
+            )
+        own_server = self.openai_base_url and "api.openai.com" not in self.openai_base_url
+        if own_server and not (self.model or all(self._stages)):
+            yield "STEELMAN_MODEL is needed beside OPENAI_BASE_URL: name one of that server's models"
+        chat_judge = self.judge in ("batch", "chat") and self.chat_is_set
+        if self.judge in ("batch", "chat", "score") and not self.judge_url and not chat_judge:
+            yield f"STEELMAN_JUDGE is '{self.judge}': set STEELMAN_JUDGE_URL"
+        if self.judge_url and not self.judge_model:
+            yield "STEELMAN_JUDGE_MODEL is needed beside STEELMAN_JUDGE_URL"
 
-    @property
-    def _wrong_retrieval(self) -> "tuple[tuple[object, str], ...]":
-        """Returns the same for the web search and the encoder."""
+    def _retrieval_faults(self) -> Iterator[str]:
         keys = {"tavily": self.tavily_api_key, "serper": self.serper_api_key}
         keyless = self.web not in keys or (self.web == "tavily" and self.tavily_base_url)
-        return (
-            (
-                not keyless and not keys[self.web].get_secret_value(),
-                f"STEELMAN_WEB is '{self.web}': set {self.web.upper()}_API_KEY",
-            ),
-            (self.web == "searxng" and not self.searxng_url, "STEELMAN_WEB is 'searxng': set SEARXNG_URL"),
-            (
-                bool(self.embeddings_url) != bool(self.embeddings_model),
-                "STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL are needed together",
-            ),
-            (
-                self.embeddings_url and self.encoder,
-                "STEELMAN_ENCODER and STEELMAN_EMBEDDINGS_URL cannot both be the encoder: unset one",
-            ),
-        )
+        if not keyless and not keys[self.web].get_secret_value():
+            yield f"STEELMAN_WEB is '{self.web}': set {self.web.upper()}_API_KEY"
+        if self.web == "searxng" and not self.searxng_url:
+            yield "STEELMAN_WEB is 'searxng': set SEARXNG_URL"
+        if bool(self.embeddings_url) != bool(self.embeddings_model):
+            yield "STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL are needed together"
+        if self.embeddings_url and self.encoder:
+            yield "STEELMAN_ENCODER and STEELMAN_EMBEDDINGS_URL cannot both be the encoder: unset one"
 
     @property
     def chat_is_set(self) -> bool:

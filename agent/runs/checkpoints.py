@@ -21,8 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiosqlite
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.settings import Settings
@@ -46,59 +44,49 @@ T = TypeVar("T")
 _SETUP, _LOOK_AGAIN = 0x5EE4, 0.2  # the Postgres lock of the process that makes the tables; seconds
 
 
-class FileSaver(AsyncSqliteSaver):
-    """LangGraph's saver with Steelman's errors.
+def _wrap(saver: "BaseCheckpointSaver[Any]", around: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]) -> None:
+    """Lets a run's calls go through `around`, which gets each call without its arguments."""
+    for name in ("aget_tuple", "aput", "aput_writes", "adelete_thread"):
+        call = getattr(saver, name)
+        setattr(saver, name, lambda *given, call=call, **named: around(partial(call, *given, **named)))
+
+
+async def _whole(saver: AsyncSqliteSaver, path: Path, call: Callable[[], Awaitable[T]]) -> T:
+    """Makes a call with Steelman's errors.
 
     A cancelled run first finishes its write. LangGraph's own saver leaves the transaction open and the file locked.
     """
+    writing = asyncio.ensure_future(_or_nothing(saver, path, call))
+    try:
+        return await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        while not writing.done():  # a run may be cancelled repeatedly
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([writing])
+        if not writing.cancelled():
+            writing.exception()  # retrieves the exception: the run is ending
+        raise
 
-    def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
-        super().__init__(connection)
-        self._path = path
 
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        with checkpoint_errors(self._path):
-            return await super().aget_tuple(config)
-
-    async def aput(self, *given: Any) -> RunnableConfig:
-        return await self._whole(super().aput(*given))
-
-    async def aput_writes(self, *given: Any) -> None:
-        await self._whole(super().aput_writes(*given))
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        await self._whole(super().adelete_thread(thread_id))
-
-    async def _whole(self, work: Awaitable[T]) -> T:
-        writing = asyncio.ensure_future(self._or_nothing(work))
+async def _or_nothing(saver: AsyncSqliteSaver, path: Path, call: Callable[[], Awaitable[T]]) -> T:
+    with checkpoint_errors(path):
         try:
-            return await asyncio.shield(writing)
-        except asyncio.CancelledError:
-            while not writing.done():  # a run may be cancelled repeatedly
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait([writing])
-            if not writing.cancelled():
-                writing.exception()  # retrieves the exception: the run is ending
+            return await call()
+        except sqlite3.Error:
+            with suppress(sqlite3.Error):
+                await saver.conn.rollback()  # a full disk leaves the transaction open
             raise
-
-    async def _or_nothing(self, work: Awaitable[T]) -> T:
-        with checkpoint_errors(self._path):
-            try:
-                return await work
-            except sqlite3.Error:
-                with suppress(sqlite3.Error):
-                    await self.conn.rollback()  # a full disk leaves the transaction open
-                raise
 
 
 @asynccontextmanager
-async def open_file(path: Path) -> AsyncIterator[FileSaver]:
+async def open_file(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
     """Opens the file. Raises StoreError."""
     # This connection keeps other processes from being the last to close the file, which locks it for a moment.
     with closing(await asyncio.to_thread(_prepared, path)) as first:
         with checkpoint_errors(path):
             connection = await aiosqlite.connect(path, timeout=BUSY_SECONDS)
-        saver = FileSaver(connection, path)
+        saver = AsyncSqliteSaver(connection)
+        _wrap(saver, partial(_whole, saver, path))
         try:
             with checkpoint_errors(path):
                 await saver.setup()
@@ -167,23 +155,18 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
             await saver.setup()
             await connection.execute(f"SELECT pg_advisory_unlock({_SETUP})")
 
-            def patient(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-                """A run repeats the call until the server answers: the calls write nothing twice."""
+            async def once(call: Callable[[], Awaitable[T]]) -> T:
+                try:
+                    async with saver.lock:
+                        if saver.conn.closed:
+                            again = AsyncPostgresSaver.from_conn_string(url)
+                            saver.conn = (await stack.enter_async_context(again)).conn
+                    return await call()
+                except psycopg.OperationalError as exc:
+                    raise server_error(exc) from exc
 
-                async def once(*given: Any, **named: Any) -> Any:
-                    try:
-                        async with saver.lock:
-                            if saver.conn.closed:
-                                again = AsyncPostgresSaver.from_conn_string(url)
-                                saver.conn = (await stack.enter_async_context(again)).conn
-                        return await call(*given, **named)
-                    except psycopg.OperationalError as exc:
-                        raise server_error(exc) from exc
-
-                return lambda *given, **named: outlast(partial(once, *given, **named), PATIENCE.get())
-
-            for name in ("aget_tuple", "aput", "aput_writes", "adelete_thread"):
-                setattr(saver, name, patient(getattr(saver, name)))
+            # A run repeats a call until the server answers: the calls write nothing twice.
+            _wrap(saver, lambda call: outlast(partial(once, call), PATIENCE.get()))
             yield saver
     except psycopg.ProgrammingError as exc:  # its text may hold the password
         raise address_error() from exc

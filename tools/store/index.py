@@ -255,14 +255,9 @@ def _last_ids(db: Connection) -> list[ScalarSelect[int]]:
 
 
 def log_last(db: Connection, name: str, ids: Sequence[int]) -> None:
-    """Notes the last id of a table on Postgres."""
+    """Notes the last id of a table for the indexes, on Postgres. The transaction takes turns (`Database.write`)."""
     if ids and db.dialect.name != "sqlite":
         upsert(db, meta, [{"key": f"last of {name}", "value": str(max(ids))}], replace=True)
-
-
-def log_added(db: Connection, ids: Sequence[int]) -> None:
-    """Logs added passages for the indexes. The transaction takes turns (`Database.write`)."""
-    log_last(db, passages.name, ids)
 
 
 def log_removals(db: Connection, collection_id: int, ids: Sequence[int]) -> None:

@@ -28,31 +28,9 @@ _COMPARED = 20_000  # characters of a page, stored to detect copies
 _ORIGINAL = web_documents.alias("original")
 _p, _d, _o = web_passages.c, web_documents.c, _ORIGINAL.c
 _ROW = select(
-    *(
-        (-_p.id).label("id"),
-        _d.url,
-        literal(WEB),
-        _p.text,
-        _d.title,
-        _d.url,
-        _d.publisher,
-        _d.kind,
-        _d.date,
-        _p.position,
-    ),
-    *(
-        _d.original,
-        _p.section,
-        _p.form,
-        _p.page,
-        _p.last_page,
-        _d.language,
-        literal(""),
-        _d.owner,
-        _p.speaker,
-        _d.author,
-    ),
-    *(func.coalesce(func.nullif(_o.owner, ""), _o.publisher, "").label("first"), _p.vector),
+    *((-_p.id).label("id"), _d.url, literal(WEB), _p.text, _d.title, _d.url, _d.publisher, _d.kind, _d.date),
+    *(_p.position, _d.original, _p.section, _p.form, _p.page, _p.last_page, _d.language, literal(""), _d.owner),
+    *(_p.speaker, _d.author, func.coalesce(func.nullif(_o.owner, ""), _o.publisher, "").label("first"), _p.vector),
 ).select_from(
     web_passages.join(web_documents).outerjoin(_ORIGINAL, and_(_o.run_id == _d.run_id, _o.url == _d.original))
 )

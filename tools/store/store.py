@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, li
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, InputError, UnknownCollectionError, command
 from tools.passages import PROBABLY, Passage, PassageText, SourceDocument
 from tools.store.database import AnyRow, Database, from_float16, to_float16, upsert
-from tools.store.index import ALL_PASSAGES, ChangeLog, log_added, log_removals
+from tools.store.index import ALL_PASSAGES, ChangeLog, log_last, log_removals
 from tools.store.run_passages import RunPassages, WebPassages, insert_passages
 from tools.store.schema import collections, documents, meta, passages, sentence_vectors, vectors
 
@@ -375,7 +375,7 @@ def insert_document(db: Connection, collection_id: int, document: PreparedDocume
     number = db.scalars(insert(documents).values(values).returning(_d.id)).one()
     rows = [{"document_id": number, "position": n, **asdict(p)} for n, p in enumerate(document.passages)]
     ids = insert_passages(db, passages, rows)
-    log_added(db, ids)
+    log_last(db, passages.name, ids)
     blobs = [{"passage_id": i, "vector": to_float16(v)} for i, v in zip(ids, document.vectors, strict=True)]
     if blobs:
         db.execute(insert(vectors), blobs)
