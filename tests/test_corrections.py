@@ -291,7 +291,8 @@ def test_a_store_of_the_version_before_opens(tmp_path: Path) -> None:
         store(database, quoting())
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TABLE corrections")
-        db.execute("DROP TABLE alembic_version")
+        for table in ("alembic_version", "job_files", "jobs"):
+            db.execute(f"DROP TABLE {table}")
         db.execute("PRAGMA user_version = 4")
     with contextlib.closing(Database(path)) as database:
         Corrections(database).add("a" * 12, "p1", text=MILK)

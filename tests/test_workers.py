@@ -194,7 +194,7 @@ async def test_a_run_that_ended_five_workers_fails(settings: Settings) -> None:
         runs = RunStore(database)
         runs.create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), WORKERS)
         for n in range(6):
-            row = runs.claim_next(f"{WORKERS}{n}")
+            row = runs.claim_next(f"{WORKERS}{n}", [])
             assert row is not None
             runs.add_event(row.id, f"{WORKERS}{n}", "resumed", {"workers": n})
             with database.write() as db:
