@@ -130,8 +130,8 @@ class JobTable:
             if row.owner is None or abs((row.heartbeat or 0) - time.time()) > STALE_SECONDS:
                 state.finished_at = utc_now()
                 db.execute(delete(job_files).where(job_files.c.job_id == job_id))
-            stopped = {"status": "cancelled", "state": state.model_dump_json()}
-            stopped |= {"owner": None} if state.finished_at else {}
+            owner = None if state.finished_at else row.owner
+            stopped = {"status": "cancelled", "state": state.model_dump_json(), "owner": owner}
             db.execute(update(jobs).where(jobs.c.id == job_id).values(stopped))
         return True
 
