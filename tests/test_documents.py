@@ -154,6 +154,25 @@ def test_no_text_answers_a_later_one(own: str, met: str, answered: bool, monkeyp
     assert yes.claims[0].answered_by == [no.claims[0].text] * answered
 
 
+@pytest.mark.parametrize(
+    ("own", "met", "answered"),
+    [
+        ("toll.eml, Ann Lee, 2025-03-01", "toll.eml", True),  # forwarded
+        ("toll.eml, Ann Lee, 2025-03-01", "toll.eml, Bo Lind, 2025-03-02", True),
+        ("survey.csv#1", "survey.csv#2", True),
+        ("toll.eml", "bridge.eml", False),
+        ("https://ford.example/toll", "https://ford.example/bridge", False),
+    ],
+)
+def test_the_parts_of_a_file_answer_each_other_whatever_their_dates(
+    own: str, met: str, answered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PASSAGES, 1, replace(PASSAGES[1], key=met, date="2025-03-02"))
+    monkeypatch.setitem(PASSAGES, 3, replace(PASSAGES[3], key=own, date="2025-03-01"))
+    yes, no, _ = toll_answer().perspectives
+    assert bool(no.claims[0].answers) is bool(yes.claims[0].answered_by) is answered
+
+
 def test_the_latest_text_of_a_claim_decides_what_it_answers() -> None:
     early = written("p2", "Passes are dear.", 1, 3, answers=6)
     both = written("p2", "Passes failed.", 1, 7, answers=6)
