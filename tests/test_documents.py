@@ -12,7 +12,7 @@ from agent.answer.document_list import documents_headline, stance_label
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer, Countered
 from agent.answer.outline import to_terminal
-from agent.answer.summary import documents_and_rows, repeat_notes
+from agent.answer.summary import documents_and_rows, repeat_notes, stage_notes
 from agent.answer.wording import side_heading, side_label
 from agent.state import DroppedClaim, FramingState, RunState
 
@@ -48,7 +48,7 @@ def test_each_document_is_listed_once_with_its_stance() -> None:
         ("15", ("", [], "unread")),
     ]
     assert answer.summary == (
-        "Of 11 documents on this, 2 argue yes, 5 no, 1 for another way and 1 against another way and for none; "
+        "Of 11 documents on this, 2 argue yes, 5 no, 1 for another way and 1 only against another way; "
         "for 2 Steelman could not tell."
     )
     assert answer.documents[0].model_dump(exclude={"stances", "quoted", "not_quoted", "id", "file"}) == {
@@ -94,6 +94,15 @@ def test_the_note_on_repeated_passages_names_their_texts(copies: list[int], told
     notes = repeat_notes(read_once, {5: 5, 3: 3, **dict.fromkeys(copies, 5)}, PASSAGES)
     start = "Passages that repeat others nearly word for word, and were read once: "
     assert [note.text for note in notes] == [start + where for where in told]
+
+
+def test_sentences_that_serve_no_side_are_counted_on_their_own() -> None:
+    failed = [("a", "source"), ("b", "side"), ("c", "side"), ("d", "unchecked")]
+    state = toll_run(dropped=[{"perspective": "p1", "text": text, "check": check} for text, check in failed])
+    assert [note.text for note in stage_notes(state) if note.kind == "dropped"] == [
+        "1 sentence did not stand up to the check against the sources and was left out.",
+        "2 sentences were left out for serving no side.",
+    ]
 
 
 # Objections, reasons, replies
