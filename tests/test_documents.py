@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from toll_run import CLAIMS, PASSAGES, QUESTION, TEXTS, toll_answer, toll_run, written
 
+from agent.answer.attribution import answered_by_line, repliers
 from agent.answer.document_list import documents_headline, stance_label
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer, Countered
@@ -106,6 +107,15 @@ def test_sentences_that_serve_no_side_are_counted_on_their_own() -> None:
 
 
 # Objections, reasons, replies
+
+
+def test_a_source_that_answers_a_claim_twice_is_named_once() -> None:
+    answer = toll_answer()
+    school, visits = (c for c in answer.perspectives[1].claims if c.reason in ("school", "loneliness"))
+    claim = answer.perspectives[0].claims[0].model_copy(update={"answered_by": [school.text, visits.text]})
+    assert school.citations[0] == visits.citations[0]
+    assert answered_by_line(answer, claim) == f"answered by Parish Notes [{school.citations[0]}]"
+    assert [reply for _, reply in repliers(answer, claim).values()] == [school]
 
 
 def test_objections_are_apart_from_the_case() -> None:
