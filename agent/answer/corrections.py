@@ -170,8 +170,7 @@ def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     lines = [overlay.line(next(s for s in answer.coverage if s.perspective == side.id), side) for side in sides]
     sides = [s.model_copy(update={"status": line.status}) for s, line in zip(sides, lines, strict=True)]
     message = f"A reader changed {count(len({m.claim.text for m in moved}), 'quotation')}."
-    untrue = PEOPLE_SPEAK if cased else ""
-    kept = (n for n in answer.notes if n.kind != "balance" and n.text != untrue)
+    kept = (n for n in answer.notes if n.kind != "balance" and not (cased and n.text == PEOPLE_SPEAK))
     notes = [Note(kind="corrected", text=message), *kept]
     update = {
         "outcome": "answered" if cased else "no_sides" if also else "nothing_found",
