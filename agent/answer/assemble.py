@@ -119,8 +119,7 @@ def _reason_and_text(claim: Claim) -> str:
 def _file(passage: Passage) -> tuple[str, str]:
     """Returns collection and file. A mail and the mails that it quotes are of one file."""
     collection, key = passage.document
-    file = _FILE.match(key)
-    return collection, file[0] if file else key
+    return collection, (_FILE.match(key) or [key])[0]
 
 
 def _place(claim: Claim) -> tuple[str, bool]:
