@@ -51,21 +51,26 @@ class CallerRuns:
         """Stores the caller of a run that is being created. Raises ProblemError (429) if there are too many runs,
         KeyUsedError."""
         take_turn(db, LIMITS_TURN)
-        self.check_room(key_id, db)
         row = {"run_id": run_id, "key_id": key_id, "idempotency_key": idempotency_key}
         if upsert(db, api_runs, [row]) != 1:
             raise KeyUsedError
+        self.check_room(key_id, db, own=1)
 
-    def check_room(self, key_id: str, db: Connection | None = None) -> None:
-        """Raises ProblemError (429) if too many runs are active or queued, in total or for the key."""
-        own = func.sum(case((api_runs.c.key_id == key_id, 1), else_=0))
-        query = select(func.count(), func.coalesce(own, 0)).select_from(api_runs.join(runs)).where(is_active())
+    def check_room(self, key_id: str, db: Connection | None = None, own: int = 0) -> None:
+        """Raises ProblemError (429) if too many runs are active or queued, in total or for the key. own: 1 if the run
+        is stored already."""
+        of_key = func.sum(case((api_runs.c.key_id == key_id, 1), else_=0))
+        query = (
+            select(func.count() - own, func.coalesce(of_key, 0) - own)
+            .select_from(api_runs.join(runs))
+            .where(is_active())
+        )
         with self._db.read() as reading:
-            everybody, of_key = (db or reading).execute(query).one()
+            everybody, mine = (db or reading).execute(query).one()
         if everybody >= self._most:
             raise _too_many(f"There are {everybody} active and queued runs, the maximum is {self._most}.")
-        if of_key >= self._most_of_key:
-            raise _too_many(f"This key has {of_key} active and queued runs, the maximum is {self._most_of_key}.")
+        if mine >= self._most_of_key:
+            raise _too_many(f"This key has {mine} active and queued runs, the maximum is {self._most_of_key}.")
 
     def started_with(self, key_id: str, idempotency_key: str) -> str | None:
         """Returns the id of the run that the caller with the API key `key_id` started under this idempotency key."""

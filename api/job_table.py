@@ -74,7 +74,9 @@ class JobTable:
     def take(self, owner: str) -> JobRow | None:
         """Makes `owner` the process of the oldest job without one."""
         free = jobs.c.heartbeat.is_(None) | (func.abs(jobs.c.heartbeat - time.time()) > STALE_SECONDS)
-        oldest = select(jobs).where(_OPEN, free).order_by(jobs.c.created_at, jobs.c.id).limit(1)
+        oldest = select(jobs).where(_OPEN, free).order_by(jobs.c.tries, jobs.c.created_at, jobs.c.id).limit(1)
+        if not self._db.rows(oldest):  # a look takes no lock
+            return None
         with self._db.write() as db:
             row = db.execute(oldest.with_for_update(skip_locked=True)).first()
             if row is None:
@@ -103,15 +105,17 @@ class JobTable:
             beat = {"heartbeat": time.time(), "state": state.model_dump_json()}
             return db.execute(update(jobs).where(_owned(job_id, owner), _OPEN).values(beat)).rowcount == 1
 
-    def end(self, job_id: str, owner: str, state: JobDetails, left: bool) -> None:
-        """Releases the job: for another process if it is left, otherwise with its end."""
+    def end(self, job_id: str, owner: str, state: JobDetails, left: bool, counts: bool) -> None:
+        """Releases the job: for another process if it is left, otherwise with its end. counts: whether the try
+        counts."""
         done = state.model_copy(update={"finished_at": utc_now()})
         ending = {"status": done.status, "state": done.model_dump_json()}
-        values = {"owner": None, "heartbeat": None} | ({"tries": jobs.c.tries - 1} if left else ending)
+        values = {"owner": None, "heartbeat": None} | ({"tries": jobs.c.tries - (not counts)} if left else ending)
         with self._db.write() as db:
             ended = db.execute(update(jobs).where(_owned(job_id, owner)).values(values)).rowcount
-            if ended and not left:
-                db.execute(delete(job_files).where(job_files.c.job_id == job_id))
+            if ended:
+                closed = select(jobs.c.id).where(jobs.c.id == job_id, ~_OPEN)
+                db.execute(delete(job_files).where(job_files.c.job_id.in_(closed)))
                 newest = select(jobs.c.id).where(~_OPEN).order_by(jobs.c.created_at.desc()).offset(_MOST_ENDED)
                 old = [row.id for row in db.execute(newest.limit(_MOST_ENDED))]
                 db.execute(delete(jobs).where(jobs.c.id.in_(old)))
@@ -123,10 +127,11 @@ class JobTable:
             if row is None:
                 return False
             state = _job(row).state.model_copy(update={"status": "cancelled"})
-            if row.owner is None:
+            if row.owner is None or abs((row.heartbeat or 0) - time.time()) > STALE_SECONDS:
                 state.finished_at = utc_now()
                 db.execute(delete(job_files).where(job_files.c.job_id == job_id))
-            stopped = {"status": "cancelled", "state": state.model_dump_json()}
+            owner = None if state.finished_at else row.owner
+            stopped = {"status": "cancelled", "state": state.model_dump_json(), "owner": owner}
             db.execute(update(jobs).where(jobs.c.id == job_id).values(stopped))
         return True
 

@@ -7,6 +7,7 @@ another process begins the job again: stored documents count as unchanged.
 import asyncio
 import contextlib
 import logging
+import math
 import shutil
 import tempfile
 import threading
@@ -28,7 +29,7 @@ from api.uploads import documents_in
 from tools.disk import disk_errors, keep_folder_private
 from tools.documents.ingest import Ingester, IngestReport
 from tools.documents.sandbox import ReadingCancelledError
-from tools.errors import InputError, SteelmanError, StoreError
+from tools.errors import InputError, SteelmanError, StoreBusyError, StoreDownError, StoreError
 from tools.models.worker import lower_priority
 from tools.passages import SourceDocument
 
@@ -45,12 +46,10 @@ class Job:
     writing.
     """
 
-    future: Future[None]
-
     def __init__(self, caller: Caller, collection: str, documents: "Documents", count: int | None = None) -> None:
         self.caller, self._documents = caller, documents
         self.failure: Exception | None = None
-        self.report, self.stopped = IngestReport(), threading.Event()
+        self.report, self.stopped, self.future = IngestReport(), threading.Event(), Future[None]()
         job_id = f"j{uuid.uuid4().hex[:12]}"
         self.state = JobDetails(id=job_id, collection=collection, created_at=utc_now(), documents=count)
 
@@ -107,8 +106,9 @@ class Jobs:
     """The uploads of all callers. A process executes one job at a time, because each uses the processor and the indexes
     fully."""
 
-    def __init__(self, runs: Runs, folder: Path, in_thread: TableThread) -> None:
-        self._runs, self._folder, self._in_thread = runs, folder, in_thread
+    def __init__(self, runs: Runs, folder: Path) -> None:
+        self._runs, self._folder = runs, folder
+        self._in_thread = TableThread(ThreadPoolExecutor(1, "steelman-jobs"))
         self._table, self._at_work = JobTable(runs.database), dict[str, Job]()
         self._begun = asyncio.Event()
         self._turn = ThreadPoolExecutor(1, "steelman-job", lower_priority)
@@ -119,9 +119,12 @@ class Jobs:
                 if time.time() - left.stat().st_mtime > _LEFT_SECONDS:
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
 
-    def open(self) -> int:
-        """Returns the number of active and queued jobs of all processes."""
-        return self._table.open()
+    def open(self) -> float:
+        """Returns the number of active and queued jobs of all processes; NaN without a database."""
+        try:
+            return self._table.open()
+        except StoreError:
+            return math.nan
 
     @contextlib.asynccontextmanager
     async def folder(self) -> AsyncIterator[Path]:
@@ -172,16 +175,14 @@ class Jobs:
         """Executes jobs until it is cancelled."""
         while True:
             self._begun.clear()
-            row = None
-            with contextlib.suppress(StoreError):  # the database may answer again
-                row = await self._in_thread(self._table.take, self._runs.executor.owner)
-            if row is not None:
-                try:
+            try:
+                if (row := await self._in_thread(self._table.take, self._runs.executor.owner)) is not None:
                     await self._carry_out(row)
-                except Exception:  # noqa: BLE001  # logged; the next job may succeed
-                    _LOG.exception("job %s could not be executed", row.id)
-                    await asyncio.sleep(_BEAT_SECONDS)
-                continue
+                    continue
+            except StoreError:  # the database may answer again
+                pass
+            except Exception:  # noqa: BLE001  # logged; the next job may succeed
+                _LOG.exception("a job could not be executed")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_BEAT_SECONDS):
                     await self._begun.wait()
@@ -195,25 +196,31 @@ class Jobs:
 
     async def _carry_out(self, row: JobRow) -> None:
         """Executes a job. If this task is cancelled, the job waits for another process."""
-        limits, files = reading_limits(self._runs.settings), list[Path]()
+        limits, places = reading_limits(self._runs.settings), list[Path]()
 
         def documents(job: Job) -> Iterator[SourceDocument]:
             if row.tries > MOST_TRIES:
                 cause = f"{MOST_TRIES} processes ended while they worked on this upload."
                 raise InputError(cause, hint="Send fewer documents at a time.")
+            with disk_errors(places[0]):
+                files = self._table.unpack(row, places[0])
             return documents_in(files, row.sent, limits, job.report, job.stopped.is_set)
 
-        job, owner, left = Job(row.key_id, row.state.collection, documents), self._runs.executor.owner, True
+        job, owner = Job(row.key_id, row.state.collection, documents), self._runs.executor.owner
         job.state = row.state.model_copy(update={"read": 0})
         self._at_work[row.id] = job
+        left, counts = True, True
         try:
             async with self.folder() as folder:
-                files += await self._in_thread(self._table.unpack, row, folder)
+                places.append(folder)
                 await self._follow(job, owner)
-                left = False
+                left = isinstance(job.failure, StoreDownError | StoreBusyError)
+        except asyncio.CancelledError:
+            counts = False
+            raise
         finally:
             self._at_work.pop(row.id, None)
-            await asyncio.shield(self._in_thread(self._table.end, row.id, owner, job.details(), left))
+            await asyncio.shield(self._in_thread(self._table.end, row.id, owner, job.details(), left, counts))
         _log(job)
 
     async def _follow(self, job: Job, owner: str) -> None:

@@ -40,7 +40,7 @@ class ApiService:
     def __init__(self, runs: Runs, settings: Settings, in_thread: TableThread) -> None:
         """`in_thread` runs a function in the thread that uses the table of callers' runs."""
         self.runs, self.settings = runs, settings
-        self.jobs = Jobs(runs, settings.data_dir / "uploads", in_thread)
+        self.jobs = Jobs(runs, settings.data_dir / "uploads")
         most = settings.api_runs + settings.api_waiting
         self._in_thread, self._caller_runs = in_thread, CallerRuns(runs.database, most, settings.api_key_runs)
         self.left: set[str] = set()  # runs of an earlier server that are still to be resumed

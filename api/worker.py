@@ -3,12 +3,10 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, start_http_server
 
-from agent.runs.executor import TableThread
 from agent.runs.service import Runs, open_runs
 from agent.settings import Settings
 from api.jobs import Jobs
@@ -41,7 +39,8 @@ async def _work(settings: Settings, port: int | None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     opened = open_runs(settings, max_concurrent=settings.api_runs, warm=True, role="worker")
-    async with regular_trims(), opened as runs, _open_jobs(runs, settings) as jobs:
+    async with regular_trims(), opened as runs:
+        jobs = Jobs(runs, settings.data_dir / "uploads")
         registry = CollectorRegistry()
         observe_runs(registry, runs, jobs)
         with _metrics(registry, settings.api_host, port):
@@ -70,12 +69,6 @@ async def take_runs(runs: Runs) -> None:
                 await asyncio.sleep(_PAUSE_SECONDS)
         if not took:
             await runs.notices.wait(change)
-
-
-@contextlib.asynccontextmanager
-async def _open_jobs(runs: Runs, settings: Settings) -> AsyncIterator[Jobs]:
-    with ThreadPoolExecutor(1, "steelman-jobs") as pool:
-        yield Jobs(runs, settings.data_dir / "uploads", TableThread(pool))
 
 
 @contextlib.contextmanager

@@ -14,10 +14,11 @@ _STARTING_SECONDS = 300.0
 
 
 @contextmanager
-def server_process(arguments: Sequence[str], data: str) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
-    """A server process on a free port: its address, once it listens. What it logs goes into a file beside the data."""
+def server_process(arguments: Sequence[str], data: str, **more: str) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    """A server process on a free port: its address, once it listens. more: environment variables. What it logs goes
+    into a file beside the data."""
     environment = {name: os.environ[name] for name in ("PATH", "LANG", "TZ", "HOME") if name in os.environ}
-    environment |= {"STEELMAN_DATA_DIR": data, "STEELMAN_API_RATE": "100000/minute"}
+    environment |= {"STEELMAN_DATA_DIR": data, "STEELMAN_API_RATE": "100000/minute"} | more
     log = Path(data) / "server.log"
     with log.open("wb") as out:
         process = subprocess.Popen([sys.executable, *arguments], cwd=_ROOT, env=environment, stderr=out)

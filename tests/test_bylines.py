@@ -33,7 +33,10 @@ TEXT = "The council has let the ferry drift into its last summer, and nobody has
         ("Minutes of the meeting held in the hall on Friday 3 May 2024 at 7 pm", "", "2024-05-03"),
         ("Minutes, held on 3 May 2024 commencing at 7.30pm", "", "2024-05-03"),
         ("Date: 3 May 2024 Time: 17:30", "", "2024-05-03"),
+        ("Meeting of the harbour board of 3 May 2024", "", "2024-05-03"),
+        ("Minutes\n\nHeld on 3 May 2024 at the inn, San Remo. Minutes taken by Ann Lee, clerk.", "", "2024-05-03"),
         # In doubt
+        ("Held on 3 May 2024 at the inn. It was a feast for all of us.", "", ""),
         *((line, "", "") for line in ("By 2030 we must have a bridge", "By the river", "By Staff Reporter")),
         *((line, "", "") for line in ("Next meeting: 3 May 2025", "3 May – 5 June 2024", "© 3 May 2024", "03/04/2025")),
         ("To be reviewed 3 May 2025", "", ""),
@@ -79,6 +82,13 @@ def test_publishers_and_signers(tmp_path: Path, text: str, author: str, publishe
         written = next((kind for word, kind in kinds.items() if word in text), "unknown")
         assert found.kind == ("FAQ" if name == "a.md" else written)
         assert "Ferries" in found.title or name == "a.md" or found.title == "Minutes of 3 May 2024"
+
+
+@pytest.mark.parametrize("place", ["San Remo", "Upper Marsh"])
+def test_a_letter_ends_with_its_place_and_day(tmp_path: Path, place: str) -> None:
+    (tmp_path / "a.txt").write_text(f"Sir,\n\n{TEXT}\n\nYours faithfully,\n\nAnn Lee\n{place}, 9 May 2025\n")
+    found = one(tmp_path / "a.txt")
+    assert (found.author, found.date) == ("Ann Lee", "2025-05-09")
 
 
 def test_a_faq_names_its_publisher_in_its_title_and_its_day_at_its_end(tmp_path: Path) -> None:

@@ -24,12 +24,14 @@ from agent.answer.model import (
     CoverageLine,
     DocumentResponse,
     DocumentStance,
+    Note,
     ResponseGroup,
     ResponseSentence,
 )
 from agent.answer.outline import to_terminal
 from agent.answer.summary import summary_of
 from agent.answer.wording import evidence_counts
+from agent.evidence.sentences import PEOPLE_SPEAK
 from agent.options import RunOptions
 from agent.runs.store import RunStore
 from agent.settings import Settings
@@ -46,10 +48,14 @@ pytestmark = pytest.mark.both_stores
 MILK = TEXTS[12]
 
 
+def quoting_claims() -> list[Claim]:
+    claims = [c for c in CLAIMS if not c["text"].startswith("Reason ")]
+    return [Claim(**{**c, "text": TEXTS[c["passages"][0]], "written": False, "role": "case"}) for c in claims]
+
+
 def quoting() -> Answer:
     """The toll's answer in the sources' own words, without claims that share a passage."""
-    claims = [c for c in CLAIMS if not c["text"].startswith("Reason ")]
-    own = [Claim(**{**c, "text": TEXTS[c["passages"][0]], "written": False, "role": "case"}) for c in claims]
+    own = quoting_claims()
     return toll_answer(toll_run(claims=own, drafts=own))
 
 
@@ -192,6 +198,15 @@ def test_a_side_named_by_a_quotation_is_named_by_the_next_or_goes() -> None:
     assert (after.perspectives[0].statement, [c.perspective for c in after.coverage]) == (TEXTS[2], ["p1", "p2"])
 
 
+def test_a_judge_that_quotes_nothing_is_not_told_of_where_a_reader_quotes() -> None:
+    notes = [Note(kind="skipped", text=text) for text in (PEOPLE_SPEAK, "The web was not searched.")]
+    before = toll_answer(toll_run(claims=[c | {"role": "also", "perspective": ""} for c in quoting_claims()]))
+    before = before.model_copy(update={"notes": notes})
+    text = before.also[0].text
+    told = [[n.text for n in moving(before, (text, to)).notes][1:] for to in ("p1", OFF_QUESTION)]
+    assert told == [["The web was not searched."], [n.text for n in notes]]
+
+
 def test_without_a_change_the_answer_is_the_same() -> None:
     for answer in (quoting(), toll_answer()):
         assert apply_corrections(answer, {}) is answer
@@ -291,7 +306,8 @@ def test_a_store_of_the_version_before_opens(tmp_path: Path) -> None:
         store(database, quoting())
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TABLE corrections")
-        db.execute("DROP TABLE alembic_version")
+        for table in ("alembic_version", "job_files", "jobs"):
+            db.execute(f"DROP TABLE {table}")
         db.execute("PRAGMA user_version = 4")
     with contextlib.closing(Database(path)) as database:
         Corrections(database).add("a" * 12, "p1", text=MILK)

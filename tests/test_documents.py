@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from toll_run import CLAIMS, PASSAGES, QUESTION, TEXTS, toll_answer, toll_run, written
 
+from agent.answer.attribution import answered_by_line, repliers
 from agent.answer.document_list import documents_headline, stance_label
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer, Countered
 from agent.answer.outline import to_terminal
-from agent.answer.summary import documents_and_rows, repeat_notes
+from agent.answer.summary import documents_and_rows, repeat_notes, stage_notes
 from agent.answer.wording import side_heading, side_label
 from agent.state import DroppedClaim, FramingState, RunState
 
@@ -48,7 +49,7 @@ def test_each_document_is_listed_once_with_its_stance() -> None:
         ("15", ("", [], "unread")),
     ]
     assert answer.summary == (
-        "Of 11 documents on this, 2 argue yes, 5 no, 1 for another way and 1 against another way and for none; "
+        "Of 11 documents on this, 2 argue yes, 5 no, 1 for another way and 1 only against another way; "
         "for 2 Steelman could not tell."
     )
     assert answer.documents[0].model_dump(exclude={"stances", "quoted", "not_quoted", "id", "file"}) == {
@@ -96,7 +97,25 @@ def test_the_note_on_repeated_passages_names_their_texts(copies: list[int], told
     assert [note.text for note in notes] == [start + where for where in told]
 
 
+def test_sentences_that_serve_no_side_are_counted_on_their_own() -> None:
+    failed = [("a", "source"), ("b", "side"), ("c", "side"), ("d", "unchecked")]
+    state = toll_run(dropped=[{"perspective": "p1", "text": text, "check": check} for text, check in failed])
+    assert [note.text for note in stage_notes(state) if note.kind == "dropped"] == [
+        "1 sentence did not stand up to the check against the sources and was left out.",
+        "2 sentences were left out for serving no side.",
+    ]
+
+
 # Objections, reasons, replies
+
+
+def test_a_source_that_answers_a_claim_twice_is_named_once() -> None:
+    answer = toll_answer()
+    school, visits = (c for c in answer.perspectives[1].claims if c.reason in ("school", "loneliness"))
+    claim = answer.perspectives[0].claims[0].model_copy(update={"answered_by": [school.text, visits.text]})
+    assert school.citations[0] == visits.citations[0]
+    assert answered_by_line(answer, claim) == f"answered by Parish Notes [{school.citations[0]}]"
+    assert [reply for _, reply in repliers(answer, claim).values()] == [school]
 
 
 def test_objections_are_apart_from_the_case() -> None:
@@ -152,6 +171,25 @@ def test_no_text_answers_a_later_one(own: str, met: str, answered: bool, monkeyp
     yes, no, _ = toll_answer().perspectives
     assert no.claims[0].answers == [1] * answered
     assert yes.claims[0].answered_by == [no.claims[0].text] * answered
+
+
+@pytest.mark.parametrize(
+    ("own", "met", "answered"),
+    [
+        ("toll.eml, Ann Lee, 2025-03-01", "toll.eml", True),  # forwarded
+        ("toll.eml, Ann Lee, 2025-03-01", "toll.eml, Bo Lind, 2025-03-02", True),
+        ("survey.csv#1", "survey.csv#2", True),
+        ("toll.eml", "bridge.eml", False),
+        ("https://ford.example/toll", "https://ford.example/bridge", False),
+    ],
+)
+def test_the_parts_of_a_file_answer_each_other_whatever_their_dates(
+    own: str, met: str, answered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PASSAGES, 1, replace(PASSAGES[1], key=met, date="2025-03-02"))
+    monkeypatch.setitem(PASSAGES, 3, replace(PASSAGES[3], key=own, date="2025-03-01"))
+    yes, no, _ = toll_answer().perspectives
+    assert bool(no.claims[0].answers) is bool(yes.claims[0].answered_by) is answered
 
 
 def test_the_latest_text_of_a_claim_decides_what_it_answers() -> None:

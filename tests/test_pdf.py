@@ -139,6 +139,14 @@ def test_author_and_day_of_the_file(tmp_path: Path, above: str, size: int, read_
     assert read(tmp_path / "b.pdf", pdf_of([drawn(*BODY)], info=program)).author == ""
 
 
+def test_each_line_of_a_head_is_read(tmp_path: Path) -> None:
+    head = "County Office for Roads and Bridges", "Published 30 July 2025", "Prepared by R. Lee and T. Lind"
+    placed = [(72, 742 - 14 * i, line, 10) for i, line in enumerate(head)]
+    found = read(tmp_path / "a.pdf", pdf_of([drawn((72, 765, "The ferry in 2025", 20), *placed, *BODY)]))
+    assert (found.publisher, found.date, found.author) == (head[0], "2025-07-30", "R. Lee, T. Lind")
+    assert [block.text for block in found.blocks[1:4]] == [*head]
+
+
 def test_the_signers_of_a_letter_stand_below_each_other(tmp_path: Path) -> None:
     lines = ("Yours sincerely,", "Ann Lee", "Secretary, Hill branch", "Bo Lind, pilot, Hill School")
     placed = [(72, 300 - 14 * i, line, 10) for i, line in enumerate(lines)]

@@ -126,7 +126,7 @@ def test_the_api_knows_nothing_of_people(settings: Settings) -> None:
 def test_only_the_person_who_began_a_run_stops_or_resumes_it(settings: Settings) -> None:
     service = PageService(settings)
     try:
-        RunStore(service.rows._db).create("c1", "c1", "Why?", RunOptions.of().to_dict(), "somebody", "")
+        RunStore(service.rows.database).create("c1", "c1", "Why?", RunOptions.of().to_dict(), "somebody", "")
         for work in (service.of(ANN).cancel, service.of(ANN).resume, service.of(ANN).corrections):
             with pytest.raises(InputError, match="not yours"):
                 work("c1")

@@ -593,6 +593,19 @@ def test_nobody_wrote_what_several_people_say() -> None:
         ("Coach Ida Roe agreed with Ann but added that it was late.", "Coach Ida Roe"),
         ('"I was late," said mother of three Ida Roe.', "Ida Roe"),
         ('The operator says that it is "late".', "The operator"),
+        ("Despite what the ministry writes, Ida Roe said it was late.", "Ida Roe"),
+        *(
+            (f"A lock on this bank cannot hold{clause}.", "")
+            for clause in (
+                ", whatever the ministry writes",
+                ", no matter what the ministry says",
+                ", despite what Mr. Pell claims",
+                ", contrary to what Cllr Pell argues about mud",
+                ", unlike what the ministry has promised",
+                ", even if Ida Roe says so",
+            )
+        ),
+        ("The lock is not, as the ministry claims, a bargain.", ""),
         *(
             (claim, "")
             for claim in ("A fine says that the harm was slight.", "The law warns them.", "She says nothing.")

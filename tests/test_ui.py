@@ -219,6 +219,9 @@ def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(page: Callable[...,
     again = page(run="7" * 12)
     assert changed in html(again)
     assert html(page(run="7" * 12, view="compare")).count(changed) == 1
+    keys = [str(b.key) for b in app.button]
+    assert "Wrong side?" in app.button(key="move-p2-p1-0").label
+    assert keys.index("move-p2-p1-0") < keys.index("undo-move") < keys.index("move-p1-p2-1")  # in its row
     assert "undo-move" not in {b.key for b in again.button}  # it is shown where the quotation was moved
     assert unscripted(click(again, UNDO_LAST)) == before
     again.button(key="move-p2-p1-1").click().run()

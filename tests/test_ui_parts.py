@@ -18,6 +18,7 @@ from agent.answer.model import (
     Quotation,
     Usage,
 )
+from agent.answer.wording import in_quotes
 from tools.passages import Passage
 from ui import escaping, focus, guard, settings_view, source_view
 from ui.escaping import escaped
@@ -189,3 +190,10 @@ def test_a_fragments_id_that_would_be_logged_is_no_message_that_the_page_needs()
         message = BackMsg()
         message.rerun_script.fragment_id = sent
         assert guard._is_needed(message.SerializeToString()) is needed
+
+
+def test_a_row_is_named_by_its_table_and_quotations_in_a_quotation_have_single_marks() -> None:
+    row = replace(passage(1), document_id="9", key="/a/survey.csv#9", title="")
+    assert [p.name for p in (row, replace(row, title="Dogs"), passage(1))] == ["survey.csv, row 9", "Dogs", "Title 1"]
+    assert in_quotes('He said: "Buy dogs."') == "“He said: ‘Buy dogs.’”"
+    assert in_quotes('"Buy dogs."') == "“Buy dogs.”"

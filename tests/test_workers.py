@@ -15,6 +15,7 @@ from agent_fixtures import QUESTION
 from api_on_loopback import sent_events
 from conftest import ROOT
 from postgres_places import PostgresServer
+from providers import build
 from raw_http import problem_of, wait_until
 from sqlalchemy import update
 from test_api_serving import COMMAND
@@ -23,6 +24,7 @@ from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.runs.store import WORKERS, RunStore
 from agent.settings import Settings
+from tools.errors import RunBusyError
 from tools.store import schema
 from tools.store.database import Database
 
@@ -194,13 +196,11 @@ async def test_a_run_that_ended_five_workers_fails(settings: Settings) -> None:
         runs = RunStore(database)
         runs.create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), WORKERS)
         for n in range(6):
-            row = runs.claim_next(f"{WORKERS}{n}")
+            row = runs.claim_next(f"{WORKERS}{n}", [])
             assert row is not None
             runs.add_event(row.id, f"{WORKERS}{n}", "resumed", {"workers": n})
             with database.write() as db:
                 db.execute(update(schema.runs).values(heartbeat=0))
-    from providers import build
-
     async with Runs(settings, build(), role="worker") as service:
         assert await service.take()
         assert [event.kind async for event in service.events("a" * 12)][-1] == "failed"
@@ -225,3 +225,28 @@ def test_a_worker_serves_metrics(start: Start) -> None:
         text = httpx.get(f"http://{address}").text
         assert 'steelman_runs_ended_total{outcome="answered"} 1.0' in text
         assert "steelman_runs_waiting 0.0" in text
+
+
+async def test_a_worker_does_not_take_its_own_run_again_after_a_pause(settings: Settings) -> None:
+    async with Runs(settings, build(), role="door") as door_, Runs(settings, build(), role="worker") as worker:
+        run = await door_.start(QUESTION)
+        assert await worker.take()
+        with door_.database.write() as db:
+            db.execute(update(schema.runs).values(heartbeat=0))
+        assert not await worker.take()
+        assert (await door_.answer(run)).outcome == "answered"
+        kinds = [event.kind for event in await door_.recent_events(run)]
+        assert (kinds.count("resumed"), kinds.count("done")) == (0, 1)
+
+
+async def test_one_review_is_answered_once_and_a_waiting_run_is_not_deleted(settings: Settings) -> None:
+    sides = [{"name": "Mine", "statement": "Towns should build bridges of stone."}]
+    async with Runs(settings, build(), role="door") as door_, Runs(settings, build(), role="worker") as worker:
+        run = await door_.start(QUESTION, RunOptions.of(review=True))
+        with pytest.raises(RunBusyError):
+            await door_.delete(run)
+        assert await worker.take()
+        assert [event.kind async for event in door_.events(run)][-1] == "waiting"
+        await door_.resume(run, sides)
+        with pytest.raises(RunBusyError):
+            door_.run_store.claim(run, WORKERS, {"sides": sides})

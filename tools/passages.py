@@ -145,6 +145,11 @@ class Passage:
         return "" if table in ("", self.key) else PurePath(table).name
 
     @property
+    def name(self) -> str:
+        """The document's title, 'survey.csv, row 9', or the document's id."""
+        return self.title or (f"{self.file}, row {self.document_id}" if self.file else self.document_id)
+
+    @property
     def source(self) -> str:
         """The passage's source, by which independent sources are counted. It is the first of these that is known: the
         text's first publisher, the web page's owner, the publisher, the document. Each speaker of a document is a

@@ -91,8 +91,7 @@ def _thread(service: PageService, run: RunRow) -> None:
     with st.container(horizontal=True, key="thread"):
         for row in rows:
             asked, key, here = escaped(label(row.question)), f"thread-{row.id}", row.id == run.id
-            opened = {"run": row.id}
-            st.button(asked, key=key, type="tertiary", disabled=here, on_click=ask_view.go, kwargs=opened)
+            st.button(asked, key, None, ask_view.go, kwargs={"run": row.id}, type="tertiary", disabled=here)
 
 
 # The sides
@@ -123,8 +122,9 @@ def _row(by: claims_view.Corrector, sides: Sequence[AnswerPerspective], row: Rea
         for side, cell in zip(sides, row.cells, strict=True):
             with st.container(key=f"card-{side.stance}-{side.id}-{place}", gap="small"):
                 html.small(f"{wording.side_label(by.answer, side)}{'' if cell else ' —'}")
+                by.undo(stood := f"{side.id}-row-{place}")
                 for number in cell:
-                    claims_view.one(by, wording.claims_below_heading(side)[number], f"{side.id}-{number}", named=False)
+                    claims_view.one(by, wording.claims_below_heading(side)[number], f"{side.id}-{number}", stood)
 
 
 def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspective) -> None:
@@ -153,7 +153,8 @@ def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *,
     if said := wording.side_heading(answer, side):
         head = f'<p class="sm-thesis">{text(said)}</p>'
         claims_view.sourced(by, head, own or AnswerClaim(text="", citations=[]), f"{side.id}-head")
-    claims_view.claims(by, wording.claims_below_heading(side) if claims else [], side.id)
+    if claims:
+        claims_view.claims(by, wording.claims_below_heading(side), side.id)
     if not side.claims and (tried := wording.queries_tried(answer, side, wording.coverage_line(answer, side))):
         html.small(tried)
     if side.objections:
@@ -224,7 +225,7 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
         with st.popover("Link", type="tertiary"):
             who = "you alone" if run.person else "who can open this page"
             html.small(f"The answer's permanent address; {who} can open it.")
-            st.code(f"{(st.context.url or '').partition('?')[0]}?run={answer.run_id}", language=None, wrap_lines=True)
+            st.code(f"{(st.context.url or '').split('?')[0].rstrip('/')}/?run={answer.run_id}", None, wrap_lines=True)
 
 
 _FORMATS = {".docx": "Word", ".html": "Web page", ".md": "Plain text (Markdown)", ".json": "For programs (JSON)"}

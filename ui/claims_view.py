@@ -1,14 +1,15 @@
 """Shows claims with their sources and the button 'Wrong side?'. Citation numbers open a source beside the answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import streamlit as st
 
 from agent.answer import followups
-from agent.answer.attribution import quotes_behind, replier_name, replying_claims, source_lines
+from agent.answer.attribution import quotes_behind, repliers, source_lines
 from agent.answer.corrections import ALSO, OFF_QUESTION
+from agent.answer.document_list import document_title
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.wording import citation_numbers, claim_text, claims_below_heading, reason_label, side_name
 from agent.runs.store import RunRow
@@ -28,12 +29,13 @@ class Corrector:
     service: PageService
     run: RunRow
     answer: Answer
+    told: list[str] = field(default_factory=list)  # the place that shows the last move
 
-    def buttons(self, claim: AnswerClaim, stands: str, key: str) -> None:
+    def buttons(self, claim: AnswerClaim, stands: str, key: str, stood: str) -> None:
         """Shows a button for each place that the claim can move to. From a side, the target is the other side, or
         `ALSO` if there are several. From `ALSO`, the targets are the sides and off the question. Other ways are no
         target if there is a Yes or No. stands: the list with the claim, a side's id or `ALSO`. key: key of the claim's
-        line."""
+        line. stood: the line or row that shows the way back."""
         if not self._is_owner:
             return
         sides = [side for side in self.answer.perspectives if side.id != stands]
@@ -44,23 +46,23 @@ class Corrector:
         else:
             targets = {"Wrong side?": against if against != stands else facing[0] if len(facing) == 1 else ALSO}
         for words, to in targets.items():
-            told, moved = f"Moves it to {self._places[to]}. You can take it back.", (claim.text, against, to)
+            told, moved = f"Moves it to {self._places[to]}. You can take it back.", (claim.text, against, to, stood)
             st.button(f":small[{words}]", f"move-{to}-{key}", told, self._move, moved, type="tertiary")
 
     def undo(self, stands: str = "") -> None:
-        """Shows the new place of a moved claim, with Undo and the other places. The message stands in the list that the
-        claim left. If that list is gone, the message stands below all lists. Earlier changes can be undone there."""
+        """Shows the new place of a moved claim, with Undo and the other places, once: where the claim stood, else in
+        its list, else below all lists. Earlier changes can be undone there. stands: a list, row or claim's key."""
         if not self._is_owner or not any(note.kind == "corrected" for note in self.answer.notes):
             return
-        run_id, words, left, at = st.session_state.get("moved", ("", "", "", ""))
-        listed = left if left in (ALSO, *(side.id for side in self.answer.perspectives)) else ""
-        if (run_id, listed) == (self.run.id, stands):
+        run_id, words, left, at, stood = st.session_state.get("moved", ("", "", "", "", ""))
+        if run_id == self.run.id and stands in ("", left, stood) and not self.told:
+            self.told.append(stands)
             with st.container(horizontal=True, vertical_alignment="center", key="undo-places"):
                 html.small(f"Moved to {self._places[at]}.")
                 st.button("Undo", "undo-move", on_click=self._undo, type="tertiary")
                 for to, name in self._places.items():
                     if to not in (at, left):
-                        moved = words, left, to
+                        moved = words, left, to, stood
                         st.button(f"Move it to {name}", f"undo-to-{to}", None, self._move, moved, type="tertiary")
         elif not stands and self.service.corrections(self.run.id).own_moves(self.run.id):
             st.button("Undo the last change of a quotation", "undo-last", on_click=self._undo, type="tertiary")
@@ -75,20 +77,18 @@ class Corrector:
         sides = {side.id: f"‘{escaped(label(side_name(self.answer, side)))}’" for side in self.answer.perspectives}
         return sides | {ALSO: "‘Also on this question’", OFF_QUESTION: "‘Off the question’"}
 
-    def _move(self, words: str, left: str, to: str) -> None:
+    def _move(self, words: str, left: str, to: str, stood: str) -> None:
         with permissions.told():
-            corrections = self.service.corrections(self.run.id)
             # Set before the change, because Streamlit may restart the script whenever its state is used.
-            st.session_state["moved"] = self.run.id, words, left, to
+            st.session_state["moved"] = self.run.id, words, left, to, stood
             focus.then(focus=".st-key-undo-move button", clear=".st-key-undo-places")
-            corrections.add(self.run.id, to, self.service.person, text=words)
+            self.service.corrections(self.run.id).add(self.run.id, to, self.service.person, text=words)
 
     def _undo(self) -> None:
         with permissions.told():
-            corrections = self.service.corrections(self.run.id)
             st.session_state.pop("moved", None)
             focus.then(focus="h1")
-            corrections.undo(self.run.id)
+            self.service.corrections(self.run.id).undo(self.run.id)
 
 
 def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
@@ -110,15 +110,17 @@ def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OP
     by.undo(key)
 
 
-def one(by: Corrector, claim: AnswerClaim, key: str, *, named: bool = True) -> None:
-    """Shows a claim. named: whether the claim shows its reason. Otherwise the row above shows the reason."""
-    reason = f'<span class="sm-reason why">{text(reason_label(claim))}</span> ' if claim.reason and named else ""
+def one(by: Corrector, claim: AnswerClaim, key: str, row: str = "") -> None:
+    """Shows a claim. row: the key of the claim's row, which shows the reason; empty for a claim in a list."""
+    reason = f'<span class="sm-reason why">{text(reason_label(claim))}</span> ' if claim.reason and not row else ""
     met = f' <span class="sm-reason">(answers&nbsp;{citation_numbers(claim.answers)})</span>' if claim.answers else ""
-    said, role = text(claim_text(claim, speaker="")), claim.role if named else ""
-    sourced(by, f'<p class="sm-claim {role}">{reason}{said}{met}</p>', claim, key)
+    said, role = text(claim_text(claim, speaker="")), "" if row else claim.role
+    if not row:
+        by.undo(key)
+    sourced(by, f'<p class="sm-claim {role}">{reason}{said}{met}</p>', claim, key, row)
 
 
-def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
+def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str, row: str = "") -> None:
     """Shows a claim with one line for each source below: number, speaker, publisher, kind, date and page."""
     with st.container(gap=None, key=f"claim-{key}"):
         st.html(words)
@@ -127,27 +129,22 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str) -> None:
                 _number(by.answer, claim, number, f"cite-{key}-{number}")
                 st.html(f'<p class="sm-small">{text(told)}</p>')
                 if number == claim.citations[-1] and claim.role != "also":
-                    by.buttons(claim, key.rpartition("-")[0], key)
+                    by.buttons(claim, key.rpartition("-")[0], key, row or key)
         if claim.role == "also":
             with st.container(horizontal=True, gap="small"):
-                by.buttons(claim, ALSO, key)
+                by.buttons(claim, ALSO, key, key)
         if claim.answered_by:
             with st.container(horizontal=True, gap="xsmall"):
-                names = set[str]()
-                for place, (side, reply) in enumerate(replying_claims(by.answer, claim)):
-                    name = f"{replier_name(by.answer, reply)} {citation_numbers(reply.citations[:1])}"
-                    told = f"{name}: {label(reply.text, 40)}" if name in names else name
-                    names.add(name)
-                    said, there = escaped(f"Answered by {told}"), f".st-key-{_key(side, reply)}"
-                    to = {"focus": there, "clear": there}
+                for place, (name, (side, reply)) in enumerate(repliers(by.answer, claim).items()):
+                    said, to = escaped(f"Answered by {name}"), dict.fromkeys(("focus", "clear"), _selector(side, reply))
                     st.button(said, f"answered-{key}-{place}", None, focus.then, kwargs=to, type="tertiary")
 
 
-def _key(side: AnswerPerspective, claim: AnswerClaim) -> str:
-    """Returns the key of a claim's place on the page."""
+def _selector(side: AnswerPerspective, claim: AnswerClaim) -> str:
+    """Returns the CSS selector of a claim's place on the page."""
     lists = {side.id: claims_below_heading(side), f"{side.id}-against": side.objections}
     found = (f"{name}-{listed.index(claim)}" for name, listed in lists.items() if claim in listed)
-    return f"claim-{next(found, f'{side.id}-head')}"
+    return f".st-key-claim-{next(found, f'{side.id}-head')}"
 
 
 def _number(answer: Answer, claim: AnswerClaim, number: int, key: str) -> None:
@@ -174,13 +171,12 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
     passages = service.passages([q.passage_id for q in citation.quotations])
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(f"<b>[{citation.number}]</b>")
-        key, back = "close-source", (_NONE, opener)
-        st.button("Close", key=key, type="tertiary", shortcut="Esc", on_click=_open, args=back)
+        st.button("Close", "close-source", type="tertiary", shortcut="Esc", on_click=_open, args=(_NONE, opener))
     st.html(source_view.card(citation, passages, words))
     with st.container(horizontal=True):
         if st.button("Whole document", key="whole-document", type="tertiary"):
             whole = service.store.document_passages(citation.passage_id)
-            source_view.open_document(citation.title or citation.document_id, whole, words)
+            source_view.open_document(document_title(citation, citation.document_id), whole, words)
         cited = [c for s in answer.perspectives for c in s.claims if citation.number in c.citations]
         if cited and st.button("What speaks against this", key="challenge", type="tertiary"):
             opened = next((c for c in cited if c.text in words or {*words} & {*c.evidence}), cited[0])

@@ -60,7 +60,7 @@ def _column(service: PageService, run: RunRow, answer: Answer) -> None:
     made = wording.closing_line(answer, asked=run.created_at).removeprefix(wording.REMINDER)
     for said in (f"{answer_view.searched(service, run, answer)}{made}", *corrected_lines(answer)):
         html.small(said)
-    st.container(border=True).html(html_of(answer_page(answer)))
+    st.container(border=True).html(html_of(answer_page(answer, explain=True)))
 
 
 def _choose(service: PageService, run: RunRow, answer: Answer) -> None:

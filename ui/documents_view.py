@@ -47,8 +47,7 @@ def _add(service: PageService) -> None:
                 service.uploads.begin(sent, re.findall(r"https?://\S+", pasted), into)
             guard.show_field(taken=True)
     if (upload := service.uploads.latest) is not None:
-        going = st.fragment(_progress, run_every=None if upload.ended else _EVERY)
-        going(service, upload)
+        st.fragment(_progress, run_every=None if upload.ended else _EVERY)(service, upload)
 
 
 def _progress(service: PageService, upload: Upload) -> None:
@@ -65,7 +64,9 @@ def _progress(service: PageService, upload: Upload) -> None:
             st.session_state["collection"] = upload.collection
         st.rerun()
     told = f"{count(report.stored, 'document')} stored in '{service.called(upload.collection)}'"
-    html.line(f"{told} ({count(report.passages, 'passage')}), {max(0, report.unchanged):,} unchanged.")
+    unread = len(report.broken) + sum(problem.startswith("http") for problem in report.problems)
+    told += f" ({count(report.passages, 'passage')}), {max(0, report.unchanged):,} unchanged"
+    html.line(f"{told}, from {upload.total - unread:,} of {count(upload.total, 'upload')}.")
     if upload.error:
         html.error(permissions.cause(upload.error))
     for problem in report.problems[:_PROBLEMS]:
@@ -111,8 +112,7 @@ def _collections(service: PageService) -> None:
     for row in service.store.documents(here.name, most):
         _line(service, here.name, row, own)
     if here.documents > most:
-        more = {"documents": most + _SHOWN}
-        st.button("More", key="more-documents", on_click=st.session_state.update, kwargs=more)
+        st.button("More", "more-documents", None, st.session_state.update, kwargs={"documents": most + _SHOWN})
     if own:
         delete = partial(service.store.delete_collection, here.name)
         told = "All its documents go. Answers that quote them stay as they are."

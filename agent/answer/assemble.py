@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -38,6 +39,8 @@ from tools.language.reported_speech import speaker_of
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
+_FILE = re.compile(r".*?\.\w+(?=, |#|$)")  # of 'news.eml, Ann Lee, 2025-03-01' or 'survey.csv#3'
+
 
 @dataclass
 class CitationNumbering:
@@ -64,10 +67,10 @@ class CitationNumbering:
         return [n for n in self.cite(met, claim["answers"]) if n not in own]
 
     def _precedes(self, claim: Claim, passage: int) -> bool:
-        """Whether all dates of the claim's sources are known and before the passage's date. A year precedes only later
-        years, not a day in it."""
-        met = self.passages[passage].date
-        return all(own < met[: len(own)] for own in (self.passages[i].date for i in claim["passages"]))
+        """Whether the claim's sources are of other files, and all their dates are known and before the passage's date.
+        A year precedes only later years, not a day in it."""
+        met, own = self.passages[passage], [self.passages[i] for i in claim["passages"]]
+        return all(p.date < met.date[: len(p.date)] and _file(p) != _file(met) for p in own)
 
     def answered_by(self, claim: Claim) -> list[str]:
         replying = [c for c in self.claims if "answers" in c and self._answered(c) is claim]
@@ -111,6 +114,12 @@ def _dropped(state: RunState) -> list[Claim]:
 
 def _reason_and_text(claim: Claim) -> str:
     return f"{claim.get('reason', '')} {claim['text']}"
+
+
+def _file(passage: Passage) -> tuple[str, str]:
+    """Returns collection and file. A mail and the mails that it quotes are of one file."""
+    collection, key = passage.document
+    return collection, (_FILE.match(key) or [key])[0]
 
 
 def _place(claim: Claim) -> tuple[str, bool]:

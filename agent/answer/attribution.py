@@ -33,18 +33,18 @@ def numbered_source_lines(answer: Answer, claim: AnswerClaim) -> list[str]:
     return [f"{wording.citation_numbers([number])} {line}" if len(parts) > 1 else line for number, line in parts]
 
 
-def replying_claims(answer: Answer, claim: AnswerClaim) -> list[tuple[AnswerPerspective, AnswerClaim]]:
-    """Returns the claims that answer the given claim, with their sides."""
-    return [(side, c) for side in answer.perspectives for c in side.all_claims if c.text in claim.answered_by]
+def repliers(answer: Answer, claim: AnswerClaim) -> dict[str, tuple[AnswerPerspective, AnswerClaim]]:
+    """Maps each source that answers the claim ('Cllr Faulds [8]') to its first reply, with the reply's side."""
+    found = dict[str, tuple[AnswerPerspective, AnswerClaim]]()
+    replies = ((s, c) for s in answer.perspectives for c in s.all_claims if c.text in claim.answered_by)
+    for side, c in replies:
+        found.setdefault(f"{replier_name(answer, c)} {wording.citation_numbers(c.citations[:1])}", (side, c))
+    return found
 
 
 def answered_by_line(answer: Answer, claim: AnswerClaim) -> str:
     """Returns 'answered by Cllr Faulds [8], Sample Gazette [2]'; empty without a reply."""
-    parts = [
-        f"{replier_name(answer, reply)} {wording.citation_numbers(reply.citations[:1])}"
-        for _, reply in replying_claims(answer, claim)
-    ]
-    return f"answered by {', '.join(dict.fromkeys(parts))}" if parts else ""
+    return f"answered by {', '.join(found)}" if (found := repliers(answer, claim)) else ""
 
 
 def replier_name(answer: Answer, reply: AnswerClaim) -> str:

@@ -75,8 +75,9 @@ class Vote:
         return 0.5 if chosen == "same" else float((chosen == "left") == self.answer_left)
 
 
-def answer_page(answer: Answer) -> Page:
-    blocks = [*lead_blocks(answer), *body_blocks(answer)]
+def answer_page(answer: Answer, explain: bool = False) -> Page:
+    """explain: with all sentences of no side, not only the first few."""
+    blocks = [*lead_blocks(answer), *body_blocks(answer, explain)]
     sources = {c.number: source_line(c) for c in answer.citations}
     return [
         (b.kind, b.labelled_text, [sources[n] for n in b.citations or ()]) for b in blocks if b.kind not in _NOT_SHOWN

@@ -28,6 +28,7 @@ from agent.answer.model import (
     sort_documents,
 )
 from agent.answer.summary import balance_notes, summary_of
+from agent.evidence.sentences import PEOPLE_SPEAK
 from agent.limits import ENOUGH_PASSAGES, ENOUGH_SOURCES
 from tools.errors import InputError
 from tools.language.lexicon import count
@@ -169,7 +170,8 @@ def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     lines = [overlay.line(next(s for s in answer.coverage if s.perspective == side.id), side) for side in sides]
     sides = [s.model_copy(update={"status": line.status}) for s, line in zip(sides, lines, strict=True)]
     message = f"A reader changed {count(len({m.claim.text for m in moved}), 'quotation')}."
-    notes = [Note(kind="corrected", text=message), *(n for n in answer.notes if n.kind != "balance")]
+    kept = (n for n in answer.notes if n.kind != "balance" and not (cased and n.text == PEOPLE_SPEAK))
+    notes = [Note(kind="corrected", text=message), *kept]
     update = {
         "outcome": "answered" if cased else "no_sides" if also else "nothing_found",
         "perspectives": sides,

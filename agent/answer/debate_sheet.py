@@ -106,7 +106,7 @@ def _gaps(answer: Answer, side: AnswerPerspective) -> list[str]:
     if side.claims and line.sources != 1:
         return []
     none = "found" if answer.outcome == "nothing_found" else "sure enough to quote"
-    rests = f"‘{name}’ rests on {wording.evidence_counts(answer, side)}."
+    rests = as_sentence(f"‘{name}’ rests on {wording.evidence_counts(answer, side)}")
     tried = wording.queries_tried(answer, side, line)
     lack = rests if side.claims else f"For ‘{name}’ nothing was {none}."
     return [lack, *([as_sentence(tried)] if tried else [])]

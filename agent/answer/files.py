@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
+from agent.answer import wording
 from agent.answer.model import Answer
 from agent.answer.outline import OutlineBlock, body_blocks, document_blocks, lead_blocks, note_blocks, source_blocks
 from agent.answer.wording import DOCUMENTS, HOW_MADE, closing_line, strip_control_characters, supporting_quotes
@@ -85,8 +86,8 @@ def _markdown_lines(answer: Answer, block: OutlineBlock, linked: bool) -> list[s
         first, url = f"{block.source.number}. ", block.source.url
         if linked and _ADDRESS.fullmatch(url):
             text = f"<{url}>".join(text.rsplit(escape_markdown(url), 1))
-        quotes = map(escape_markdown, supporting_quotes(answer, block.source))
-        return [first + text, *(f"{' ' * len(first)}- “{quote}”" for quote in quotes)]
+        quotes = map(wording.in_quotes, supporting_quotes(answer, block.source))
+        return [first + text, *(f"{' ' * len(first)}- {escape_markdown(quote)}" for quote in quotes)]
     line = _FORMS.get(block.kind, "{}").format(f"{text} {block.cited}".rstrip())
     said_by = map(escape_markdown, block.below)
     if block.kind in _LISTS:
@@ -155,7 +156,7 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: S
                 paragraph = document.add_paragraph(style="List Continue")
                 paragraph.add_run(_xml(line)).font.size = Pt(9)
             for words in supporting_quotes(answer, block.source) if block.source else ():
-                document.add_paragraph(_xml(f"“{words}”"), style="List Bullet")
+                document.add_paragraph(_xml(wording.in_quotes(words)), style="List Bullet")
     document.add_paragraph(_xml(closing_line(answer, asked=asked)))
     buffer = io.BytesIO()
     document.save(buffer)

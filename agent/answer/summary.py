@@ -8,7 +8,7 @@ from typing import cast
 
 from agent.answer.model import Answer, AnswerDocument, AnswerPerspective, Note, Outcome
 from agent.limits import FEW_UNJUDGED, UNBALANCED
-from agent.state import CounterTarget, RunState
+from agent.state import CounterTarget, FailedCheck, RunState
 from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
 from tools.language.lexicon import count
@@ -113,7 +113,7 @@ def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:
     mine = [(place, p) for place, p in enumerate(sides) if p["id"] in supported]
     faced = len({p["stance"] for p in sides} - {"other"}) == 2
     if not mine:
-        return len(sides) + 2, f"against {'another way' if faced else 'an answer'} and for none"
+        return len(sides) + 2, f"only against {'another way' if faced else 'an answer'}"
     if faced:
         facing = {p["stance"] for _, p in mine} - {"other"}
         polar = any(p["name"] in ANSWERS["polar"] for p in sides) or asks_yes_or_no(state["framing"]["question"])
@@ -122,7 +122,7 @@ def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:
             return next((place, words[p["stance"]]) for place, p in enumerate(sides) if p["stance"] in facing)
         return len(sides) + (not facing), "both" if facing else "for another way"
     if len(mine) > 1:
-        return len(sides), "for more than one"
+        return len(sides), "for more than one answer"
     place, only = mine[0]
     named = len(sides) <= _NAMED
     return (place, f"for ‘{shorten(only['name'], 60, placeholder=' …')}’") if named else (0, "for one of the answers")
@@ -136,6 +136,10 @@ def _counter_summary(outcome: Outcome, against: CounterTarget) -> str:
 
 
 _UNREAD_SHOWN = 3
+_WHY_DROPPED: dict[FailedCheck, str] = {
+    "source": "did not stand up to the check against the sources and {} left out",
+    "side": "{} left out for serving no side",
+}
 
 
 def repeat_notes(state: RunState, originals: Mapping[int, int], passages: Mapping[int, Passage]) -> list[Note]:
@@ -151,7 +155,7 @@ def repeat_notes(state: RunState, originals: Mapping[int, int], passages: Mappin
 
 
 def _titles(passages: Iterable[Passage]) -> dict[str, None]:
-    return dict.fromkeys(f"“{shorten(p.title or p.document_id, 90, placeholder=' …')}”" for p in passages)
+    return dict.fromkeys(f"“{shorten(p.name, 90, placeholder=' …')}”" for p in passages)
 
 
 def replaced_source_notes(passages: Sequence[Passage]) -> list[Note]:
@@ -201,10 +205,11 @@ def stage_notes(state: RunState) -> list[Note]:
     ]:
         text = f"Left out of this English answer, being in another language: {_shortened(foreign)}."
         notes.append(Note(kind="scope", text=text))
-    if dropped := sum(d["check"] != "unchecked" for d in state.get("dropped", [])):
-        was = "was" if dropped == 1 else "were"
-        text = f"{count(dropped, 'sentence')} did not stand up to the check against the sources and {was} left out."
-        notes.append(Note(kind="dropped", text=text))
+    dropped = Counter(d["check"] for d in state.get("dropped", []))
+    for check, why in _WHY_DROPPED.items():
+        was = "was" if dropped[check] == 1 else "were"
+        text = f"{count(dropped[check], 'sentence')} {why.format(was)}."
+        notes += [Note(kind="dropped", text=text)] if dropped[check] else []
     return notes
 
 

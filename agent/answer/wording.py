@@ -33,7 +33,7 @@ AGAINST_IT = "Against it:"
 WHERE_MORE = "on the page, or with --explain."
 HOW_TO_GET_SIDES = (
     "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
-    "model from Hugging Face as the judge (from 0.7 GB). The file docs/providers.md of Steelman says how."
+    "model from Hugging Face as the judge (from 0.7 GB). Steelman's documentation explains how: docs/providers.md."
 )
 CRUX_LABEL = "What it turns on"
 DOCUMENTS = "Documents"
@@ -152,10 +152,11 @@ def claim_text(claim: AnswerClaim, speaker: str | None = None) -> str:
 
 
 def in_quotes(text: str) -> str:
-    """Returns the text in quotation marks, without doubling them."""
+    """Returns the text in quotation marks, without doubling them. Quotations within it get single marks."""
     text = balanced_marks(text)
     whole = _QUOTED.fullmatch(text)
-    return f"“{whole[1] if whole else text}”"
+    inner = whole[1] if whole else _QUOTED.sub(r"‘\1’", text)
+    return f"“{inner}”"
 
 
 def balanced_marks(text: str) -> str:

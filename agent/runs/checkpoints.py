@@ -28,6 +28,7 @@ from tools.disk import disk_errors, keep_private
 from tools.errors import StoreDamagedError
 from tools.limits import BUSY_SECONDS
 from tools.store.database import (
+    CONNECTING,
     PATIENCE,
     address_error,
     database_errors,
@@ -141,7 +142,10 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
         from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
     except ImportError as exc:
         raise no_client_error() from exc
-    url = address.replace("+psycopg", "", 1)
+    try:
+        url = psycopg.conninfo.make_conninfo(address.replace("+psycopg", "", 1), **CONNECTING)
+    except psycopg.ProgrammingError as exc:
+        raise address_error() from exc
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of a lost connection, too
     try:
         async with AsyncExitStack() as stack:

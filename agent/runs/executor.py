@@ -126,7 +126,7 @@ class RunExecutor:
         self.unrecorded.pop(run_id, None)
         task = asyncio.create_task(self._work(run_id, begin, options), name=f"run-{run_id}")
         self.tasks[run_id] = task
-        task.add_done_callback(lambda _: self.tasks.pop(run_id, None))
+        task.add_done_callback(lambda _: self.tasks.pop(run_id, None) if self.tasks.get(run_id) is task else None)
 
     async def cancel(self, run_id: str) -> None:
         """Ends the task of a cancelled run, if this process has it."""
@@ -137,8 +137,14 @@ class RunExecutor:
 
     async def suspend(self) -> None:
         """Stops all tasks and leaves the runs resumable. Records no event."""
+        self._run_store.database.patient = False
+        with contextlib.suppress(StoreError):  # the runs are free once their heartbeats are stale
+            await self._in_thread(self._run_store.release, self.owner)
+        await self.stop()
+
+    async def stop(self) -> None:
+        """Cancels all tasks."""
         tasks = list(self.tasks.values())
-        await self._in_thread(self._run_store.release, self.owner)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -100,12 +100,16 @@ class Runs:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        for run_id in list(self.executor.tasks):
-            await self.cancel(run_id)
-        with contextlib.suppress(StoreError):  # a run that is not released is free once its heartbeat is stale
-            # Includes runs whose start was interrupted.
-            await self._in_thread(self.run_store.cancel_owned, self.executor.owner)
-        await self._stack.aclose()
+        self.database.patient = False
+        try:
+            with contextlib.suppress(StoreError):  # a run that is not released is free once its heartbeat is stale
+                for run_id in list(self.executor.tasks):
+                    await self.cancel(run_id)
+                # Includes runs whose start was interrupted.
+                await self._in_thread(self.run_store.cancel_owned, self.executor.owner)
+        finally:
+            await self.executor.stop()
+            await self._stack.aclose()
 
     async def start(
         self,
@@ -130,7 +134,7 @@ class Runs:
         state = await prepare_run(
             question, options, self.providers, options.earlier, answers, in_thread=in_thread, person=person
         )
-        given = run_id, thread, state["question"], options.to_dict(), self._owner, person, record
+        given = run_id, thread, state["question"], options.to_dict(), self._owner, person, by, record
         await self._in_thread(self.run_store.create, *given)
 
         async def begin() -> tuple[Any, Any]:
@@ -148,7 +152,7 @@ class Runs:
     async def take(self) -> bool:
         """Executes the oldest run that waits for a worker, from where its last worker stopped. Returns False if no run
         waits. A run that ended several workers fails."""
-        run = await self._in_thread(self.run_store.claim_next, self.executor.owner)
+        run = await self._in_thread(self.run_store.claim_next, self.executor.owner, list(self.executor.tasks))
         if run is None:
             return False
         resumed = (await self._in_thread(self.run_store.last_data, "resumed", [run.id])).get(run.id, {})
@@ -313,7 +317,9 @@ class Runs:
         if state.values.get("version") != STATE_VERSION:
             # No stage has ended, the checkpoints are gone, or an older version wrote them.
             await cast("BaseCheckpointSaver[Any]", self._graph.checkpointer).adelete_thread(run.id)
-            answers = await self._in_thread(self._answers_before, run.thread, run.person, run.created_at)
+            started = (await self._in_thread(self.run_store.last_data, "started", [run.id])).get(run.id, {})
+            by = started.get("by") or run.created_at
+            answers = await self._in_thread(self._answers_before, run.thread, run.person, by)
             earlier = RunOptions.from_dict(run.options).earlier
             return await first_state(run.question, earlier, answers, self.providers), graph_config(run.id)
         if not state.next and any(task.error for task in state.tasks):

@@ -109,7 +109,7 @@ RecordRun = Callable[[Connection, str], None]
 class RunStore:
     def __init__(self, database: Database, person: str | None = None) -> None:
         """person: who reads here; see `visible_runs`."""
-        self._db, self._person, self._corrections = database, person, Corrections(database)
+        self.database, self._person, self._corrections = database, person, Corrections(database)
 
     def create(
         self,
@@ -119,15 +119,16 @@ class RunStore:
         options: dict[str, Any],
         owner: str,
         person: str = "",
+        by: str = "",
         record: RecordRun = lambda *_: None,
     ) -> None:
-        """Stores a new run and its first event. record: stores more in the same transaction; if it raises, there is no
-        run."""
+        """Stores a new run and its first event. by: see `Runs.start`. record: stores more in the same transaction; if
+        it raises, there is no run."""
         row = {"id": run_id, "thread": thread, "question": question, "options": json.dumps(options), "person": person}
         row |= {"status": "running", "created_at": utc_now()}
-        with self._db.write() as db:
+        with self.database.write() as db:
             db.execute(insert(runs).values(row | _worked_on(owner)))
-            _append(db, run_id, "started", {"question": question})
+            _append(db, run_id, "started", {"question": question} | ({"by": by} if by else {}))
             if owner == WORKERS and (ahead := _waiting(db) - 1):
                 _append(db, run_id, "queued", {"ahead": ahead})
             record(db, run_id)
@@ -136,7 +137,7 @@ class RunStore:
         """Returns the run with corrections, by its id or an unambiguous prefix. Raises UnknownRunError."""
         seen = select(runs).where(visible_runs(self._person)).limit(2)
         begins = func.substr(runs.c.id, 1, len(run_id)) == run_id
-        rows = self._db.rows(seen.where(runs.c.id == run_id)) or self._db.rows(seen.where(begins))
+        rows = self.database.rows(seen.where(runs.c.id == run_id)) or self.database.rows(seen.where(begins))
         if len(rows) != 1 or not run_id:
             what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
             raise UnknownRunError(f"{what} with '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
@@ -147,29 +148,30 @@ class RunStore:
 
     def latest(self, limit: int) -> list[RunRow]:
         query = RUNS_WITHOUT_ANSWER.order_by(*(c.desc() for c in _OLDEST_FIRST)).limit(limit)
-        return [run_row(r) for r in self._db.rows(query)]
+        return [run_row(r) for r in self.database.rows(query)]
 
     def thread(self, thread: str) -> list[RunRow]:
         """Returns the thread's runs without answers, oldest first."""
         query = RUNS_WITHOUT_ANSWER.where(runs.c.thread == thread, visible_runs(self._person)).order_by(*_OLDEST_FIRST)
-        return [run_row(r) for r in self._db.rows(query)]
+        return [run_row(r) for r in self.database.rows(query)]
 
     def thread_answers(self, thread: str, by: str = "") -> list[Answer]:
         """Returns the thread's answers with corrections, oldest first. by: only those until then (ISO, UTC)."""
         query = select(runs).where(runs.c.thread == thread, runs.c.answer.is_not(None), visible_runs(self._person))
         in_time = query.where(runs.c.finished_at <= by) if by else query
-        rows = self._db.rows(in_time.order_by(*_OLDEST_FIRST))
+        rows = self.database.rows(in_time.order_by(*_OLDEST_FIRST))
         return [answer for row in rows if (answer := self._corrected(row).answer)]
 
     def claim(self, run_id: str, owner: str, data: dict[str, Any] | None = None) -> bool:
         """Makes `owner` the run's worker, and records the event 'resumed' with the data. Returns False if the run is
         done. Raises RunBusyError, UnknownRunError."""
-        with self._db.write() as db:
+        with self.database.write() as db:
             db.execute(select(runs.c.id).where(runs.c.id == run_id).with_for_update())
             run = self.get(run_id)
             if run.status == "done":
                 return False
-            if run.held:
+            queued = owner == run.owner == WORKERS and run.status == "running"
+            if run.held or queued:
                 raise RunBusyError(
                     f"somebody is working on run {run_id} already. Wait for it, or cancel the run first; if its "
                     f"process was killed, try again in {STALE_SECONDS:.0f} seconds."
@@ -179,23 +181,25 @@ class RunStore:
             _append(db, run_id, "resumed", data or {})
         return True
 
-    def claim_next(self, owner: str) -> RunRow | None:
+    def claim_next(self, owner: str, at_work: Sequence[str]) -> RunRow | None:
         """Makes `owner` the worker of the oldest run that waits for one, or whose worker is gone. Returns the run as it
-        was before."""
-        with self._db.write() as db:
-            waiting = select(runs).where(_for_workers()).order_by(*_OLDEST_FIRST).limit(1)
+        was before. at_work: the owner's runs; after a long pause of the process they look left."""
+        waiting = select(runs).where(_for_workers(), runs.c.id.not_in(at_work)).order_by(*_OLDEST_FIRST).limit(1)
+        if not self.database.rows(waiting):  # a look takes no lock
+            return None
+        with self.database.write() as db:
             if (row := db.execute(waiting.with_for_update(skip_locked=True)).first()) is not None:
                 db.execute(update(runs).where(runs.c.id == row.id).values(_worked_on(owner)))
         return run_row(row) if row is not None else None
 
     def waiting(self, before: str = "9999") -> int:
         """Returns how many runs wait for a worker. before: only those created before (ISO, UTC)."""
-        with self._db.read() as db:
+        with self.database.read() as db:
             return _waiting(db, before)
 
     def record_heartbeat(self, run_id: str, owner: str) -> bool:
         """Renews the heartbeat. Returns False if the run is no longer the owner's."""
-        with self._db.write() as db:
+        with self.database.write() as db:
             beat = update(runs).where(_owned(run_id, owner)).values(heartbeat=time.time())
             return db.execute(beat).rowcount == 1
 
@@ -213,7 +217,7 @@ class RunStore:
         Returns False if the run was cancelled or taken over meanwhile.
         """
         end = {"status": status, "finished_at": utc_now(), "answer": answer, "error": error}
-        with self._db.write() as db:
+        with self.database.write() as db:
             ended = db.execute(update(runs).where(_owned(run_id, owner)).values(end)).rowcount == 1
             if ended:
                 _append(db, run_id, status, data)
@@ -224,12 +228,12 @@ class RunStore:
 
     def cancel_owned(self, owner: str) -> None:
         """Cancels and releases the owner's runs."""
-        for row in self._db.rows(select(runs.c.id).where(runs.c.owner == owner)):
+        for row in self.database.rows(select(runs.c.id).where(runs.c.owner == owner)):
             self.finish(row.id, owner, "cancelled", {})
 
     def mark_cancelled(self, run_id: str) -> bool:
         """Ends a running or waiting run. Returns False if it had ended. Its owner releases it."""
-        with self._db.write() as db:
+        with self.database.write() as db:
             stop = update(runs).where(runs.c.id == run_id, runs.c.status.in_(("running", "waiting")))
             ended = db.execute(stop.values(status="cancelled", finished_at=utc_now())).rowcount == 1
             if ended:
@@ -239,40 +243,40 @@ class RunStore:
     def check_free(self, run_ids: Sequence[str]) -> None:
         """Raises RunBusyError if a run is held, UnknownRunError if one is missing."""
         for run_id in run_ids:
-            if (row := self.get(run_id)).held:
+            if (row := self.get(run_id)).held or (row.status == "running" and not row.abandoned):
                 raise RunBusyError(f"run {row.id} is still at work. Stop it first, then try again.")
 
     def release(self, owner: str) -> None:
         """Releases the owner's runs without a change. A worker's run then waits for another worker."""
-        with self._db.write() as db:
+        with self.database.write() as db:
             db.execute(_released(owner))
 
     def delete(self, *run_ids: str) -> None:
         """Deletes the runs with their events and passages."""
         for run_id in run_ids:
-            WebPassages(self._db).forget(run_id)
-            RunPassages(self._db).forget(run_id)
-        with self._db.write() as db:
+            WebPassages(self.database).forget(run_id)
+            RunPassages(self.database).forget(run_id)
+        with self.database.write() as db:
             db.execute(delete(runs).where(runs.c.id.in_(run_ids)))
 
     def add_event(self, run_id: str, owner: str, kind: str, data: dict[str, Any], at: float | None = None) -> None:
         """Appends an event. at: its time. An event with the same time and kind is not added again, so that a caller can
         repeat a call whose reply was lost. Raises RunBusyError if the run is not the owner's."""
-        with self._db.write() as db:
+        with self.database.write() as db:
             if db.scalar(select(runs.c.id).where(_owned(run_id, owner)).with_for_update()) is None:
                 raise RunBusyError(f"run {run_id} was cancelled, or another process has taken it over.")
             _append(db, run_id, kind, data, at)
 
     def events(self, run_id: str, after: int) -> list[RunEvent]:
         e = events.c
-        rows = self._db.rows(select(events).where(e.run_id == run_id, e.number > after).order_by(e.number))
+        rows = self.database.rows(select(events).where(e.run_id == run_id, e.number > after).order_by(e.number))
         return [RunEvent(r.number, r.at, r.kind, json.loads(r.data)) for r in rows]
 
     def last_data(self, kind: str, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Returns the data of the last event of this kind by run id."""
         e = events.c
         query = select(e.run_id, e.data).where(e.kind == kind, e.run_id.in_(run_ids)).order_by(e.number)
-        return {run_id: json.loads(data) for run_id, data in self._db.rows(query)}
+        return {run_id: json.loads(data) for run_id, data in self.database.rows(query)}
 
 
 def _released(owner: str) -> Update:

@@ -104,7 +104,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     near_enough = [i for i in ids if i in stored and (elsewhere or float(stored[i] @ vectors[0]) >= TOO_FAR)]
     found = near_enough[: options.pool]
     await asyncio.to_thread(providers.store.kept.put, run_id(), [passages[i] for i in found], stored)
-    titles = list(dict.fromkeys(p.title or p.document_id for p in (passages[i] for i in found)))[:_TITLES]
+    titles = list(dict.fromkeys(p.name for p in (passages[i] for i in found)))[:_TITLES]
     return _BranchResult(found, titles, problems, web, foreign)
 
 

@@ -45,7 +45,8 @@ async def readyz(service: TheService) -> Health:
 )
 async def metrics(request: Request) -> Response:
     """Metrics of requests, runs, jobs and the process in Prometheus' text format."""
-    return Response(generate_latest(request.app.state.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+    text = await asyncio.to_thread(generate_latest, request.app.state.metrics.registry)  # some metrics ask the database
+    return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/openapi.json", include_in_schema=False)

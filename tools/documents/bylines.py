@@ -17,7 +17,7 @@ _NO_HEAD = ("table", "note")
 _BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # most blocks below a closing; most signers that are named
 _DATED = re.compile(
     r"(?i)(?:^\W*|(?<=[|·•,;.(])\s*|\s[–—-]+\s|\b(?:published|posted|written|dated?|issued|release|"
-    r"(?:held|minutes|meeting|hearing)(?: [^.\d]{0,60} on)?):?\s)"
+    r"(?:held|minutes|meeting|hearing)(?: [^.\d]{0,60} o[nf])?):?\s)"
     rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in|at|from|commencing|starting|time:)\s)"
 )
 _OTHER_DATE = re.compile(
@@ -43,6 +43,7 @@ _UPDATED = re.compile(
 )
 _UPDATED_ON = re.compile(rf"(?i)(?<!be )\b(?:updated|reviewed|revised|amended)(?: on)?:? {WRITTEN_DATE}\W*$")
 _LAST = re.compile(rf"(?i)\w\w\. {WRITTEN_DATE}\W*$")  # 'Report of the engineer, Una Roe. 2 March 2026'
+_HELD = re.compile(rf"(?i)^\W*held on {WRITTEN_DATE}")  # may go on: 'at the town hall. Minutes taken by Ann Lee.'
 _ALONE = re.compile(rf"(?i)\W*{WRITTEN_DATE}\W*")
 _FAQ = re.compile(r"(?i)\bFAQs?\b|\bfrequently asked\b|\bquestions and answers\b|\bquestions,? answered\b|\bQ ?& ?A\b")
 _TITLED = re.compile(r"[^\W\d_]\. |(?:Dr|Prof|Professor|Mrs?|Ms|Cllr|Councillor|Rev|Dame)\b")
@@ -76,17 +77,20 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
 
 def _later_date(blocks: Sequence[Block]) -> str:
     """Returns the only day of an update ('Updated 3 May 2024') in the head or foot. Without updates, returns the day
-    that is a letter's last block."""
+    below a letter's closing, or in its last block."""
     ends = [b.text for b in (*blocks[:_TOP], *blocks[-_HEAD:]) if len(b.text) <= _LONGEST]
     found = {date_of_cell(told[1]) for told in map(_UPDATED_ON.search, ends) if told}
-    below = _ALONE.fullmatch(blocks[-1].text) if blocks and not found and _is_letter(blocks) else None
-    return found.pop() if len(found) == 1 else date_of_cell(below[1]) if below else ""
+    below = [b.text for b in below_closing(blocks) if is_dateline(b.text)] if not found else []
+    last = blocks[-1].text if blocks and not found and _is_letter(blocks) else ""
+    days = [_DATED.search(text) for text in below] or [_ALONE.fullmatch(last)]
+    return found.pop() if len(found) == 1 else date_of_cell(days[-1][1]) if days[-1] else ""
 
 
 def read_signature(blocks: Sequence[Block]) -> dict[str, str]:
     """Returns the author or publisher named below the closing of a letter or statement, if there is only one
     closing."""
-    signed = [block.text for block in below_closing(blocks) if not has_sentence(block.text)]
+    below = [block.text for block in below_closing(blocks)]
+    signed = [text for text in below if not (has_sentence(text) or is_dateline(text))]
     if not signed and blocks:
         last = pattern("SIGNED_BY").fullmatch(blocks[-1].text)
         signed = [last["who"]] if last else _lines_below_letter(blocks)
@@ -205,9 +209,11 @@ def _dates_and_authors(blocks: Sequence[Block]) -> tuple[str, list[str]]:
         if b.form not in _NO_HEAD
         for line in _head_lines(b.text)
     ]
+    whole = (_LAST, _HELD) if is_minutes(blocks) else (_LAST,)
     for line, block, heading in told:
         rest = _DATED.sub(" | ", line)
-        running = has_sentence(line) and re.search(r"\w", rest) and not _LAST.search(line)  # prose
+        prose = has_sentence(line) and re.search(r"\w", rest)
+        running = prose and not any(dated.search(line) for dated in whole)
         if not running and not _OTHER_DATE.search(line) and not _LATER.search(heading):
             dates.update(map(date_of_cell, _DATED.findall(line)))
         authors += filter(None, [_author_of_line(rest, block.form == "heading")])

@@ -16,7 +16,8 @@ from tools.errors import SourceError
 from tools.language.person_names import pattern
 from tools.passages import Block, SourceDocument
 
-_SIGNED = 12  # lines below the closing of a letter
+_SIGNED = 12  # lines below the closing of a letter, or in a head
+_LONGEST_BYLINE = 60  # characters
 _EDGE = 0.14  # each margin's share of a page's height
 _LONGEST_MARGIN, _LONGEST_HEADING = 120, 200  # characters
 _PAGE = re.compile(
@@ -151,7 +152,7 @@ def _line_groups(pages: Iterator[tuple[int, list[PdfLine]]], body: float) -> lis
         for i, line in enumerate(lines):
             # A table row has cells, and a neighbouring row has cells, too.
             table = _has_cells(line) and any(map(_has_cells, (*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2])))
-            signed = _is_signature(lines, i)
+            signed = _is_signature(lines, i) or ((not made or page == made[0].page) and _is_byline(lines[: i + 1]))
             parted = line.base < lines[i - 1].base if table else i > 0 and _begins_paragraph(lines, i, body)
             parted |= signed
             if part and part.table == table and not parted:
@@ -173,6 +174,14 @@ def _is_signature(lines: Sequence[PdfLine], i: int) -> bool:
     """Whether a line is below the closing of a letter, near the page's end. Each such line becomes a block."""
     above = (line.text.strip() for line in lines[max(0, i - _SIGNED) : i])
     return len(lines) - i < _SIGNED and any(map(pattern("CLOSING").fullmatch, above))
+
+
+def _is_byline(lines: Sequence[PdfLine]) -> bool:
+    """Whether the last line, or the line above it, is a short line of the first page's head that names an author or a
+    day. Each such line becomes a block."""
+    head = [line.text for line in lines[-2:] if len(lines) <= _SIGNED and lines[-1].text[:1].isupper()]
+    told = [read_byline([Block(text)]) for text in head if len(text) <= _LONGEST_BYLINE and text[:1].isupper()]
+    return any(each["author"] or each["date"] for each in told)
 
 
 def _has_cells(line: PdfLine) -> bool:

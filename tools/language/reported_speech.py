@@ -35,6 +35,7 @@ def people_speak(texts: Sequence[str]) -> bool:
 def speaker_in_clause(clause: str, verbs: str = "VERB") -> str:
     """Returns the person whom a clause outside of quotation marks names as a speaker: 'Cllr Faulds', 'the Clerk',
     'she', 'a spokeswoman'; else ''. verbs: the name of the pattern of verbs; 'VERB_IN_MINUTES' has more verbs."""
+    clause = pattern("NOT_SHARED").sub("", clause)  # 'whatever the ministry writes'
     if told := pattern("ACCORDING").search(clause):
         return told["who"] or told["whose"]
     if (last := pattern("SAID_LAST").search(clause)) and (last["who"] in ("he", "she") or is_person(last["who"])):

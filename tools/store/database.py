@@ -38,7 +38,9 @@ LIMITS_TURN = 0x5EE2  # the one of transactions that count before they insert
 _INDEX = 0x5EE3  # the Postgres lock of the shared index
 # After a minute Postgres ends the sessions of a machine that has vanished, with their locks.
 _LOST = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
-_CONNECT_SECONDS = 10
+CONNECTING = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+CONNECTING |= {"tcp_user_timeout": 30_000}  # milliseconds
+"""How libpq notices in time that a server has vanished without a word."""
 _LOOK_AGAIN = 0.5
 _NOT_ALLOWED = "42501"  # as users of Postgres 15 may not make tables before they are granted the schema
 
@@ -58,7 +60,7 @@ class Database:
         self.place, self.shared = place, isinstance(place, str)  # shared by data folders
         self._revisions = REVISION, revision
         self._local = threading.local()
-        self._closed = False
+        self._closed, self.patient = False, True  # patient: calls wait for a server that is away, as PATIENCE says
         with database_errors(place):
             self._engine = self._locks = _file_engine(place) if isinstance(place, Path) else _server_engine(place)
             if isinstance(place, str):
@@ -148,7 +150,7 @@ class Database:
                 with database_errors(self.place):
                     return engine.connect()
             except StoreDownError:
-                if time.monotonic() > give_up:
+                if time.monotonic() > give_up or not self.patient:
                     raise
             time.sleep(_LOOK_AGAIN)
 
@@ -247,7 +249,7 @@ def _busy_timeout(connection: Connection, seconds: int | None) -> Iterator[None]
 def _server_engine(address: str, **more: Any) -> Engine:
     try:
         url = make_url(address)
-        options = {"connect_timeout": _CONNECT_SECONDS, "client_encoding": "utf8", **url.query}
+        options = {**CONNECTING, "client_encoding": "utf8", **url.query}
         options["options"] = f"{url.query.get('options', '')} -c lock_timeout={BUSY_SECONDS}s {_LOST}"
         more |= {"pool_pre_ping": True, "pool_use_lifo": True, "hide_parameters": True}
         return create_engine(url, connect_args=options, **more)

@@ -4,8 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from sqlalchemy import Connection, func, select
+
+from tools.store.database import CONNECTING
 
 _CHANNEL = "steelman"
 _POLL_SECONDS, _MISSED_SECONDS = 0.2, 2.0  # the second: if a notification is missed
@@ -24,7 +27,7 @@ class Notices:
     """Changes by topic, such as a run's id. Belongs to one event loop."""
 
     def __init__(self) -> None:
-        self._expected: dict[str, asyncio.Event] = {}
+        self._expected = WeakValueDictionary[str, asyncio.Event]()
         self._seconds = _POLL_SECONDS
 
     def expect(self, topic: str) -> asyncio.Event:
@@ -47,6 +50,7 @@ class Notices:
         """Wakes who waits at each notification. Polls while the server cannot be reached."""
         import psycopg
 
+        address = psycopg.conninfo.make_conninfo(address, **CONNECTING)
         while True:
             with suppress(psycopg.Error):
                 async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
@@ -55,7 +59,7 @@ class Notices:
                     async for notice in connection.notifies():
                         self.wake(notice.payload)
             self._seconds = _POLL_SECONDS
-            self.wake(*self._expected)
+            self.wake(*list(self._expected))
             await asyncio.sleep(_RECONNECT_SECONDS)
 
 
