@@ -88,12 +88,15 @@ def meanwhile(work: Callable[[], object]) -> Iterator[threading.Thread]:
 
 
 def unanswered(runs: Sequence[dict[str, Any]]) -> list[Any]:
-    outcomes = [(run["question"], run["status"], (run["answer"] or {}).get("outcome"), run["error"]) for run in runs]
-    return [each for each in outcomes if each[1:3] != ("done", "answered")]
+    return [(run["question"], run["status"], run["error"]) for run in runs if not run["answer"]]
 
 
 def gist(answer: dict[str, Any]) -> dict[str, Any]:
-    """What a reader sees of an answer: perspectives, quotations with their documents, and counts."""
+    """An answer's perspectives, quotations with their sources, counts, and documents with a side.
+
+    Documents and sentences without a side are left out: the dense index is approximate, and two builds of it differ in
+    the last passages that they find.
+    """
     titles = {citation["number"]: (citation["title"], citation["quote"]) for citation in answer["citations"]}
 
     def told(claims: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
@@ -101,9 +104,8 @@ def gist(answer: dict[str, Any]) -> dict[str, Any]:
 
     return {
         "sides": [(p["name"], p["statement"], p["status"], told(p["claims"])) for p in answer["perspectives"]],
-        "also": told(answer["also"]),
         "coverage": [(c["perspective"], c["status"], c["passages"], c["sources"]) for c in answer["coverage"]],
-        "documents": sorted((d["title"], d["not_quoted"], len(d["stances"])) for d in answer["documents"]),
+        "documents": sorted((d["title"], len(d["quoted"])) for d in answer["documents"] if d["stances"]),
     }
 
 
