@@ -282,8 +282,8 @@ def test_a_file_that_cannot_be_read_this_time_keeps_its_documents(cli: Cli, tmp_
 def as_an_older_version_left_it(data: Path) -> None:
     """The store with the schema of before, its documents made by older readers."""
     with closing(sqlite3.connect(data / "steelman.db")) as db, db:
-        db.execute("DROP TABLE corrections")
-        db.execute("DROP TABLE alembic_version")
+        for table in ("corrections", "job_files", "jobs", "alembic_version"):
+            db.execute(f"DROP TABLE {table}")
         db.execute("PRAGMA user_version = 4")
         db.execute("UPDATE documents SET content_hash = 'older', readers = 1")
 

@@ -96,6 +96,17 @@ def test_a_newer_revision_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*before*"))
 
 
+def test_a_file_of_the_first_revision_gets_the_tables_of_uploads(tmp_path: Path) -> None:
+    Database(tmp_path / "steelman.db").close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "steelman.db")) as db, db:
+        db.execute("DROP TABLE job_files")
+        db.execute("DROP TABLE jobs")
+        db.execute("UPDATE alembic_version SET version_num = '0001'")
+    Database(tmp_path / "steelman.db").close()
+    Database(tmp_path / "new.db").close()
+    assert shape(tmp_path / "steelman.db") == shape(tmp_path / "new.db")
+
+
 def test_a_start_with_current_tables_does_not_load_alembic(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tools.store.database import Database\n"

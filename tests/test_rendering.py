@@ -207,8 +207,8 @@ def test_the_sheet_has_the_strongest_quotations_of_each_side() -> None:
         ('"We will lose trade.', "“We will lose trade.”"),
         ("“We will lose trade.", "“We will lose trade.”"),
         ("We will lose the shops' trade.’", "“We will lose the shops' trade.”"),
-        ("Reed said: “We will lose trade.", "“Reed said: “We will lose trade.””"),
-        ("The shops’ trade isn’t “lost”.", "“The shops’ trade isn’t “lost”.”"),
+        ("Reed said: “We will lose trade.", "“Reed said: ‘We will lose trade.’”"),
+        ("The shops’ trade isn’t “lost”.", "“The shops’ trade isn’t ‘lost’.”"),
         ("'Lost' is the word of the '90s.", "“'Lost' is the word of the '90s.”"),
     ],
 )
