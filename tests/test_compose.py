@@ -1,4 +1,4 @@
-"""compose.yaml: what Compose accepts, what is open to others, and what scripts/stack makes of it."""
+"""Checks compose.yaml against Compose's specification, its open ports, and the commands that scripts/stack derives."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Several servers of one model: who gets a request, who waits, and what is sent to whom."""
+"""Several servers of one model: the pool chooses a server, queues requests, and sends keys to listed servers only."""
 
 import asyncio
 import threading
@@ -238,7 +238,7 @@ async def test_a_server_that_is_back_is_asked_again(
     assert len(two[0].requests) > 3
 
 
-# --- what is sent to whom ---------------------------------------------------------------------------------------------
+# --- keys and headers ---
 
 
 async def test_the_key_goes_to_the_listed_servers_only(two: tuple[ModelServer, ModelServer]) -> None:

@@ -1,4 +1,4 @@
-"""Ingest on Ray: what one process ingests, the workers of a real cluster ingest as well, whoever of them is killed."""
+"""Ingest on Ray: a real cluster stores the same as one process, also after a worker or the command is killed."""
 
 import importlib.util
 import json

@@ -30,7 +30,7 @@ _STARTS = 3  # attempts to start a cluster, which may take too long on a busy ma
 _START_SECONDS, _CONNECT_SECONDS = 180.0, 10.0
 _OBJECT_STORE_BYTES = 300 << 20  # of a cluster of this command's own; larger results go to the disk
 _ADDRESS = re.compile(r"auto|local|(?:ray://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})")
-_KEPT = "What was stored is kept; run the same command again, and it goes on."
+_KEPT = "Stored documents are kept. Run the same command again to continue."
 
 _INTERRUPTED = threading.Event()  # set by Ctrl-C, because a library may swallow the exception
 
@@ -115,7 +115,7 @@ def prepare_on(
 
 
 def _works(files: Sequence[InputFile], known: Known) -> Iterator[tuple[list[InputFile], Known]]:
-    """Yields a few files each time, with what is stored of them."""
+    """Yields pieces of work: up to eight files, with the stored documents of these files."""
     of: dict[str, Known] = {}
     for identity, document in known.items():
         of.setdefault(document.origin, {})[identity] = document
