@@ -44,6 +44,8 @@ CHOICES = {
     "Is the customer or the waiter to blame when a steak comes back": ("The customer", "The waiter"),
     "Working from home or in an office, which is better?": ("Working from home", "In an office"),
     "Should Britain keep the monarchy or become a republic?": ("Keep the monarchy", "Become a republic"),
+    "Rent the hall or hang on to it?": ("Rent the hall", "Hang on to it"),
+    "Tea or coffee in the morning?": ("Tea", "Coffee"),
     "private schools: ban them, tax them or leave them alone?": ("Ban them", "Tax them", "Leave them alone"),
     "Vegemite v Marmite": ("Vegemite", "Marmite"),
     "between the bypass and the tram, what does our town need more": ("The bypass", "The tram"),

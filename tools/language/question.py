@@ -147,7 +147,7 @@ def _options_of_clause(parts: list[str]) -> tuple[str, ...]:
             names[-1] = _words_before(
                 last, lambda before, word: pos_tag(before)[:2] == "NN" and pos_tag(word)[:2] != "NN"
             )
-    elif len(head.split()) <= _SHORT and not PREPOSITIONS & set(head.lower().split()):
+    elif not _REFERS.search(last) and len(head.split()) <= _SHORT and not PREPOSITIONS & set(head.lower().split()):
         names[-1] = _words_before(last, lambda _, word: word.lower() in PREPOSITIONS)  # 'Tea or coffee in the morning'
     return _distinct_options(names) if names[0] else ()
 
