@@ -220,7 +220,8 @@ class Jobs:
             raise
         finally:
             self._at_work.pop(row.id, None)
-            await asyncio.shield(self._in_thread(self._table.end, row.id, owner, job.details(), left, counts))
+            with contextlib.suppress(StoreError):  # another process then takes the job once its heartbeat is stale
+                await asyncio.shield(self._in_thread(self._table.end, row.id, owner, job.details(), left, counts))
         _log(job)
 
     async def _follow(self, job: Job, owner: str) -> None:

@@ -1,5 +1,6 @@
 """Uploads that are jobs: large ones, and those whose caller prefers it; seen, cancelled, continued after a restart."""
 
+import asyncio
 import contextlib
 import os
 import threading
@@ -16,12 +17,15 @@ from providers import Build, build
 from raw_http import problem_of, wait_until
 from sqlalchemy import update
 
+from agent.runs.service import Runs
 from agent.runs.store import utc_now
 from agent.settings import Settings
 from agent.stage_interfaces import Providers
 from api.callers import Keys
 from api.job_table import MOST_TRIES, JobTable, Sent
+from api.jobs import Job, Jobs
 from api.schemas import JobDetails
+from tools.errors import StoreDownError
 from tools.store.database import Database
 from tools.store.schema import jobs
 from tools.store.store import Store
@@ -199,3 +203,24 @@ def test_a_job_that_ends_its_process_again_and_again_fails(settings: Settings) -
         job = ended(client, "/v1/jobs/j0123456789ab")
         assert (job["status"], stored(client, "mine")) == ("failed", 0)
         assert "processes ended while they worked" in job["error"]
+
+
+async def test_a_server_stops_without_its_database(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Runs(settings, build()) as runs:
+        (body := settings.data_dir / "body").write_text('{"documents": [{"id": "a", "text": "A bridge."}]}')
+        jobs = Jobs(runs, settings.data_dir / "uploads")
+
+        def away(*_: object) -> None:
+            raise StoreDownError("the database is away.")
+
+        monkeypatch.setattr(JobTable, "end", away)
+        await jobs.begin(Job("", "mine", lambda _: ()), Sent(), [body])
+        hold = threading.Event()
+        monkeypatch.setattr(Job, "work", lambda *_: hold.wait(5))
+        working = asyncio.create_task(jobs.work())
+        while not jobs._at_work:
+            await asyncio.sleep(0.01)
+        working.cancel()
+        hold.set()
+        await asyncio.wait([working], timeout=10)
+        assert working.cancelled()
