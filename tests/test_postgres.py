@@ -15,13 +15,14 @@ from sqlalchemy import select, update
 
 from agent.runs.checkpoints import open_checkpointer
 from agent.runs.service import Runs
-from agent.runs.store import RunStore
+from agent.runs.store import WORKERS, RunRow, RunStore
 from agent.settings import Settings
 from tools.errors import RunBusyError, SettingsError, StoreError
 from tools.passages import PassageText, SourceDocument
 from tools.store import schema
 from tools.store.database import Database
 from tools.store.index import ALL_PASSAGES
+from tools.store.notices import open_notices
 from tools.store.run_passages import WebPage
 from tools.store.store import PreparedDocument, Store
 
@@ -97,6 +98,29 @@ def test_one_of_many_claims_a_run(address: str, database: Database) -> None:
         db.execute(update(schema.runs).values(heartbeat=0))
     told = race(address, lambda own, number: RunStore(own).claim("r", f"owner{number}"))
     assert sorted(str(type(t).__name__) for t in told) == [*["RunBusyError"] * 5, "bool"]
+
+
+def test_each_waiting_run_gets_one_worker(address: str, database: Database) -> None:
+    for number in range(6):
+        RunStore(database).create(f"r{number}", f"r{number}", "Why?", {}, WORKERS)
+    claimed = race(address, lambda own, number: RunStore(own).claim_next(f"{WORKERS}{number}", []))
+    assert {run.id for run in claimed if isinstance(run, RunRow)} == {f"r{number}" for number in range(6)}
+
+
+async def test_a_new_event_wakes_its_followers_before_they_look_again(
+    address: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.store.notices._MISSED_SECONDS", 30.0)
+    RunStore(database).create("r", "r", "Why?", {}, "me")
+    async with open_notices(address) as notices:
+        while notices._seconds != 30.0:  # until it listens
+            await asyncio.sleep(0.05)
+        change = notices.expect("r")
+        began = time.monotonic()
+        await asyncio.to_thread(RunStore(database).add_event, "r", "me", "step", {})
+        await notices.wait(change)
+        assert change.is_set()
+        assert time.monotonic() - began < 10
 
 
 def test_events_have_numbers_without_gaps(address: str, database: Database) -> None:
