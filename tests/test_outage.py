@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import threading
@@ -10,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -180,9 +180,8 @@ def losing_replies(server: PostgresServer, folder: Path) -> Iterator[tuple[str, 
 async def test_an_event_whose_reply_is_lost_is_there_once(server: PostgresServer, tmp_path: Path) -> None:
     server.place_of(tmp_path / "name")
     name = (tmp_path / "name").read_text()
-    folder = Path(f"/tmp/steelman-between-{os.getpid()}")
-    folder.mkdir()
-    with losing_replies(server, folder) as (address, left):
+    # A socket's path has 107 characters at most.
+    with TemporaryDirectory(dir="/tmp") as folder, losing_replies(server, Path(folder)) as (address, left):
         settings = Settings(data_dir=tmp_path, database_url=address.replace("/postgres?", f"/{name}?"))
         async with Runs(settings, instant_providers) as runs:
             runs.run_store.create("r", "r", "Why?", {}, runs.executor.owner)
@@ -191,9 +190,6 @@ async def test_an_event_whose_reply_is_lost_is_there_once(server: PostgresServer
                 await runs.executor.record("r", "step", {"of": number})
                 assert left == [0]
             assert [(e.number, e.data["of"]) for e in await runs.recent_events("r")] == [(n + 1, n) for n in range(4)]
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
 
 
 async def test_only_a_server_that_is_down_is_waited_for(server: PostgresServer, tmp_path: Path) -> None:
