@@ -74,11 +74,11 @@ def _run(service: PageService, run_id: str) -> None:
         run = service.rows.get(run_id)
     except UnknownRunError:
         html.warning(ask_view.GONE)
-        ask_view.form(service)
+        ask_view.form(lambda: service)
         return
     if (answer := run.answer) is None:
         progress_view.show(service, run, on_end=_arrived)
-        ask_view.form(service, shown=run.id)
+        ask_view.form(lambda: service, shown=run.id)
         return
     answer = permissions.seen(answer, service.settings)
     if (view := st.query_params.get("view")) in ("compare", "ranked"):
@@ -92,7 +92,7 @@ def _run(service: PageService, run_id: str) -> None:
         sheet_view.show(run, answer)
         return
     answer_view.show(service, run, answer)
-    ask_view.form(service, run.id, run.id)
+    ask_view.form(lambda: service, run.id, run.id)
 
 
 def _arrived() -> None:

@@ -26,8 +26,8 @@ _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing"
 def home(open_service: Callable[[], PageService]) -> None:
     """Shows the empty page: an introduction, the field, a small real answer and all topics of the samples."""
     lead()
-    form(service := open_service())
-    _scope(service)
+    form(open_service)
+    _scope(service := open_service())
     _example()
     _topics(service)
 
@@ -40,10 +40,10 @@ def lead() -> None:
     )
 
 
-def form(service: PageService, thread: str | None = None, shown: str = "") -> None:
-    """Shows the field. thread: a run that the question may follow up on. shown: the run on the screen. The field then
-    stays at the lower edge, and text typed for another run is removed. An address with `?q=` fills the field but does
-    not ask the question."""
+def form(open_service: Callable[[], PageService], thread: str | None = None, shown: str = "") -> None:
+    """Shows the field, before the service is open. thread: a run that the question may follow up on. shown: the run on
+    the screen. The field then stays at the lower edge, and text typed for another run is removed. An address with
+    `?q=` fills the field but does not ask the question."""
     label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
     if asked := st.query_params.get("q"):
         st.session_state.setdefault("question", asked)
@@ -58,7 +58,8 @@ def form(service: PageService, thread: str | None = None, shown: str = "") -> No
                 seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
                 question = st.text_input(label, placeholder=example, key=f"question{shown}", label_visibility=seen)
                 pressed = st.form_submit_button("Ask", type="primary")
-            options = _options(service, thread, shown)  # no part of the form, which keeps no choice before Ask
+            # Options are no part of the form, which keeps no choice before Ask.
+            options = _options(service := open_service(), thread, shown)
         if pressed:
             ask(service, question, thread, options)
     if not shown:
