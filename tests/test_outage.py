@@ -189,7 +189,8 @@ async def test_an_event_whose_reply_is_lost_is_there_once(server: PostgresServer
                 left[0] = 1
                 await runs.executor.record("r", "step", {"of": number})
                 assert left == [0]
-            assert [(e.number, e.data["of"]) for e in await runs.recent_events("r")] == [(n + 1, n) for n in range(4)]
+            steps = [(e.number, e.data["of"]) for e in await runs.recent_events("r") if e.kind == "step"]
+            assert steps == [(2, 0), (3, 1), (4, 2), (5, 3)]
 
 
 async def test_only_a_server_that_is_down_is_waited_for(server: PostgresServer, tmp_path: Path) -> None:
