@@ -147,6 +147,8 @@ FEW_UNJUDGED = 5
 
 # Lookup: questions of fact, and follow-ups without sides
 
+LOOKUP_SEARCH = 0.6
+"""Share of the time of a lookup for searching the internet, if no collection is searched."""
 LOOKUP_POOL, LOOKUP_SECOND_POOL = 60, 180
 """Passages retrieved for each query. If a model finds no answer, the second number is used."""
 LOOKUP_SENTENCES, LOOKUP_SHOWN, LOOKUP_PICKED = 15, 120, 8

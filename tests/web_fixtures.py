@@ -96,7 +96,7 @@ def web_search(
 ) -> WebSearch:
     """The search by a Tavily at the server's address, which gives up soon."""
     made = WebSearch(
-        engine=Tavily("key", engine.url, seconds=engine_seconds),
+        sources=(Tavily("key", engine.url, seconds=engine_seconds),),
         fetcher=open_fetcher(resolver=resolve_here, seconds=page_seconds),
         lists=DomainLists.load(),
         store=store,

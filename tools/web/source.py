@@ -78,7 +78,8 @@ class Source(ABC):
         If a later page fails, the earlier results are returned with a note. Raises ProviderDownError,
         ProviderReplyError, BudgetError, DeadlineError.
         """
-        text, limit = with_sites(query, domains, self.longest_query), max(1, min(limit, self.most_results))
+        sites = domains if self.kind == "web" else ()
+        text, limit = with_sites(query, sites, self.longest_query), max(1, min(limit, self.most_results))
         found: list[SourceResult] = []
         async with self._client() as client:
             for page in range(1, -(-limit // PAGE_RESULTS) + 1):
