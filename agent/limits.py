@@ -83,6 +83,8 @@ UNCLEAR_FACTOR = 0.7
 REPEATS = 0.72
 """Cosine from which two sentences say the same."""
 QUOTES_PER_PASSAGE = 2
+AS_GOOD = 0.1
+"""A quotation whose score is at most this much below the best one's is about as good."""
 SAME_RESPONSE = 0.4
 """Mean cosine from which documents' responses form one group. The question's direction is removed from the vectors
 first."""

@@ -152,7 +152,7 @@ def assemble(
     *,
     by_verdicts: bool = False,
 ) -> Answer:
-    """Returns the public answer. passages: at least the found and quoted ones. same, by_verdicts: `answer_documents`."""
+    """Returns the public answer. passages: at least those found or quoted. same, by_verdicts: `answer_documents`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
     numbering = CitationNumbering(passages, claims, _dropped(state))
