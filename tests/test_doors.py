@@ -183,7 +183,7 @@ def test_every_door_reads_the_given_pages_and_nothing_else(
     (settings.data_dir / "cache").symlink_to(shared_cache)
     sides = (("a", "help"), ("b", "harm"))
     pages = [publish(site, f"{name}.example", f"/{name}", prose(n, w)) for n, (name, w) in enumerate(sides)]
-    [first, *_] = check_doors(settings, monkeypatch, {"urls": pages, "deadline_seconds": 20.0})
+    [first, *_] = check_doors(settings, monkeypatch, {"urls": pages, "deadline_seconds": 60.0})
     assert sorted(document["id"] for document in first["documents"]) == sorted(pages)
     assert not engine.requests
 
