@@ -34,8 +34,9 @@ Extent = Literal["", "abstract", "full text", "extract", "post"]
 class SourceResult:
     """A search result. `date` is ISO (`2026-03-12`, `2026-03`, `2026`) or empty.
 
-    venue: the journal, site or forum. text: what the source itself gives whole, such as an abstract; such a result
-    needs no fetch. extent: what `text` is. open_url: an open-access copy, whose full text may be read.
+    venue: the journal, site or forum; of news, the country. text: what the source itself gives whole, such as an
+    abstract; such a result needs no fetch. extent: what `text` is. open_url: an open-access copy, whose full text may
+    be read.
     """
 
     url: str
