@@ -19,6 +19,7 @@ from pydantic import SecretStr
 
 from agent.answer.wording import provider_name
 from agent.providers import from_settings
+from agent.providers.websearch import search_source
 from agent.runs.bootstrap import build_own_judge
 from agent.settings import Settings
 from agent.stage_interfaces import Providers
@@ -226,7 +227,7 @@ class _Checks:
     def source(self, name: str) -> str:
         """Asks a source without a price one question."""
         source = from_settings.build_source(self.settings, name)
-        found = _wait(source.search("bicycles", 1), source.title)
+        found = _wait(search_source(source, "bicycles", 1), source.title)
         where = f"{source.title} ({source.kind}) at {without_login(source.address)}"
         return f"{where}, {'answers' if found else 'answers, and found nothing for a test'}"
 

@@ -156,7 +156,7 @@ class WebSearch:
         if known is None:
             try:
                 with share_of_time(_ASKING):
-                    results = await in_time(_search(source, query, limit, domains))
+                    results = await in_time(search_source(source, query, limit, domains))
             except DeadlineError as exc:
                 current_log().down.add(source.name)
                 raise DeadlineError(f"{source.title} did not answer in time.") from exc
@@ -287,7 +287,7 @@ def _read_failure(task: "asyncio.Task[SourceDocument]") -> str:
     raise exc
 
 
-async def _search(source: Source, query: str, limit: int, domains: Sequence[str]) -> list[SourceResult]:
+async def search_source(source: Source, query: str, limit: int, domains: Sequence[str] = ()) -> list[SourceResult]:
     """Returns the source's usable results. Raises ProviderError, also for whatever another package's source raises."""
     try:
         found = await source.search(query, limit, domains)

@@ -37,7 +37,7 @@ def open_source(point: EntryPoint, own: Mapping[str, str]) -> Source:
     """
     try:
         made = point.load()(**own if point.name in _OWN else {})
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         raise SettingsError(f"The source '{point.name}' cannot be used ({type(exc).__name__}: {exc}).") from exc
     if not isinstance(made, Source) or made.kind not in EVIDENCE_KINDS[:-1]:
         wrong = "it is no tools.web.source.Source" if not isinstance(made, Source) else f"its kind is {made.kind!r}"
