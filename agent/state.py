@@ -264,7 +264,7 @@ class RunState(TypedDict, total=False):
     threshold: float  # judge: lowest probability with which a passage counts as support
     served_by: Annotated[dict[str, str], operator.or_]  # every node: provider by stage
     kinds: Annotated[list[EvidenceKind], merge_distinct]  # retrieve, lookup: kinds searched, if the internet was
-    unread_pages: Annotated[dict[str, str], operator.or_]  # frame, retrieve, lookup: unreadable web pages, and why
+    unread_pages: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: unreadable web pages, and why
     foreign_documents: Annotated[dict[str, str], operator.or_]  # retrieve, judge, lookup: language by title
     failed_providers: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 

@@ -157,9 +157,7 @@ async def test_a_source_that_fails_costs_one_note(settings: Settings, engine: Se
     toys.down.add("forum")
     async with door(settings, with_web(engine, **SLOWLY, beside=(posts, studies))) as runs:
         answer = await run(runs, max_rounds=1)
-    assert notes(answer, "failed", "degraded", "late", "skipped") == [
-        "The search of discussion failed: Forum failed (status 500)."
-    ]
+    assert notes(answer, "failed", "degraded", "late", "skipped") == ["One source failed: Forum failed (status 500)."]
     assert kinds_cited(answer) == {"studies"}
     assert exit_status(answer) == 0
 
@@ -180,7 +178,7 @@ async def test_a_source_that_hangs_leaves_time_for_the_others(
     assert time.monotonic() - began < 30
     assert kinds_cited(answer) >= {"studies"}
     [note] = notes(answer, "failed", "degraded", "late")
-    assert note == "The search of discussion failed: Forum did not answer in time."
+    assert note == "One source failed: Forum did not answer in time."
 
 
 class Broken(ToySource):
@@ -197,7 +195,7 @@ async def test_a_source_that_answers_nonsense_costs_one_note(
     async with door(settings, with_web(engine, **SLOWLY, beside=(Broken("http://x", "odd", "news"), studies))) as runs:
         answer = await run(runs, sources=("studies", "news"))
     [note] = notes(answer, "failed", "degraded")
-    assert note.startswith("The search of news failed: Odd failed unexpectedly (TypeError: ")
+    assert note.startswith("One source failed: Odd failed unexpectedly (TypeError: ")
     assert kinds_cited(answer) == {"studies"}
 
 
@@ -215,8 +213,10 @@ async def test_a_page_that_cannot_be_read_is_noted(settings: Settings, engine: S
         with pytest.raises(RunError, match=r"the page cannot be read: http\S+ \(status 404\)\. Check the address"):
             await run(runs, urls=(at(site, "a.example", "/none"),))
     assert login
-    [note] = notes(answer, "skipped")
-    assert note.startswith("2 web pages could not be read: ")
+    assert sorted(notes(answer, "skipped")) == [
+        f"Not read: {urls[1]} (a login is asked for).",
+        f"Not read: {urls[2]} (it leads to an address that is not public).",
+    ]
     assert {d.url for d in answer.documents} == {d.url for d in followed.documents} == {good}
     assert (answer.usage.pages, answer.usage.calls, answer.kinds) == (1, 0, [])
 
@@ -297,5 +297,5 @@ async def test_all_sources_of_the_settings_are_searched_in_time(
     assert "ann@example.org" in asked["wikipedia"][0].headers["user-agent"]
     assert set(answer.kinds) == set(EVIDENCE_KINDS)
     assert {d.evidence_kind for d in answer.documents} == set(EVIDENCE_KINDS)
-    slow = "The search of studies failed: OpenAlex did not answer in time."
+    slow = "One source failed: OpenAlex did not answer in time."
     assert notes(answer, "failed", "degraded", "late") == [slow]

@@ -122,7 +122,7 @@ class WebSearch:
             read = await self._read_all(hits, len(hits), (), found)
         pages = await self._encoded([d for _, d in read], [question], found, most)
         if not pages:
-            reasons = "; ".join(f"{url} ({why})" for url, why in found.unread.items())
+            reasons = "; ".join(f"{url} ({found.unread[url]})" for url in urls if url in found.unread)
             what = "the page cannot be read" if len(urls) == 1 else "none of the pages can be read"
             raise SourceError(f"{what}: {reasons}. Check the address, or leave it out to search.")
         stored = await asyncio.to_thread(self.store.web.put, run_id, pages)

@@ -40,7 +40,7 @@ async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         update = RunState(framing=await _as_sample_question(providers, framing) if alone else framing)
     framing = update["framing"]
     report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
-    return RunState(**{**update, "unread_pages": read.unread, "counts": {"pages": read.new}})
+    return RunState(**{**update, "counts": {"pages": read.new}})
 
 
 async def _read_pages(providers: Providers, question: str, options: RunOptions) -> WebResults:
@@ -48,7 +48,10 @@ async def _read_pages(providers: Providers, question: str, options: RunOptions) 
     if providers.web is None:
         raise SettingsError("no pages can be read here: these providers have no reader of web pages.")
     most = max(1, options.max_passages // len(options.urls))
-    return await providers.web.read(run_id(), options.urls, question, most)
+    found = await providers.web.read(run_id(), options.urls, question, most)
+    for url, why in found.unread.items():
+        current_log().note("skipped", f"Not read: {url} ({why}).")
+    return found
 
 
 async def _as_sample_question(providers: Providers, framing: FramingState) -> FramingState:

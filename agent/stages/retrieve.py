@@ -165,11 +165,11 @@ def _web_failures(providers: Providers, web: WebResults, perspective: str) -> li
     known = {s.name: s for s in (providers.web.sources if providers.web else ())}
     failures = dict[str, StageNote]()
     for name, problems in web.problems.items():
-        what = "web search" if known[name].kind == "web" else f"search of {known[name].kind}"
+        engine = known[name].kind == "web"
         kind: NoteKind = "failed" if web.answered.keys() - {name} else "degraded"
-        brief = f"{what[:1].upper()}{what[1:].replace('search', 'searches', 1)} with {known[name].title} failed."
+        brief = f"{'Web searches with ' if engine else ''}{known[name].title} failed."
         for problem in map(str, problems):
-            text = f"The {what} failed: {problem}"
+            text = f"{'The web search' if engine else 'One source'} failed: {problem}"
             failures.setdefault(text, StageNote(stage="web", message=text, kind=kind, brief=brief))
     if web.answered and not (web.problems or web.ids or web.pages or web.unread):
         titles = " and ".join(known[name].title for name in web.answered)
