@@ -52,7 +52,7 @@ class RunOptions:
     uncovered perspectives. max_passages: passages judged. pool: passages kept for each perspective and search.
     deadline_seconds: time after which the run answers from what it has. deadline_at: the same deadline in seconds since
     the epoch, set at each start or resume (0: none). pages: web pages read. domains: limit the web search to these.
-    sources: kinds to search; empty: all that are on. urls: read these pages and search nothing.
+    sources: kinds to search; empty: all that are on. urls: read these pages and search nothing, whatever else is named.
     max_calls, max_tokens, max_cost: budget of calls to models and searches, of model tokens and of US dollars. When a
     budget is used up, embedded providers take over.
     """
@@ -106,10 +106,6 @@ class RunOptions:
             raise SettingsError(f"max_rounds cannot be negative ({self.max_rounds}); 0 never searches again.")
 
     def _check_urls(self) -> None:
-        if self.urls and not self.web:
-            raise SettingsError("pages cannot be read without the web.", hint="Leave out --no-web, or --url.")
-        if self.urls and (self.sources or self.domains):
-            raise SettingsError("only the given pages are read, so leave out what else is to be searched.")
         if len(self.urls) > MOST_URLS:
             raise SettingsError(f"{len(self.urls)} pages are too many for one question; {MOST_URLS} is the most.")
         for url in self.urls:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from agent.options import RunOptions
 from agent.providers.inference import CachedJudge, Models
 from agent.state import Claim, FramingState, Perspective, ScoredQuote, ScoredResponse
-from tools.errors import ProviderError, SettingsError
+from tools.errors import NoSourceError, ProviderError, SettingsError
 from tools.language.quotable import QuotablePart
 from tools.passages import EvidenceKind, Passage, Sentence, interleave
 from tools.store.store import Store
@@ -172,10 +172,10 @@ class Providers:
         return self.web.asked(options.sources, options.domains) if self.web and searches else []
 
     def check_sources(self, options: RunOptions) -> None:
-        """Raises SettingsError if a run can search nothing at all."""
+        """Raises NoSourceError if a run can search nothing at all."""
         if not (options.own_collections or options.urls or self.sources(options)):
             kinds = ", ".join(options.sources)
-            raise SettingsError(
+            raise NoSourceError(
                 f"nothing of these kinds can be searched: {kinds}. STEELMAN_SOURCES turns sources on; `python -m agent "
                 "doctor` lists those that are installed."
             )

@@ -28,7 +28,9 @@ CollectionName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z
 AnyCollection = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=ONE_LINE)]
 """An existing collection. The page and the command line allow more names than CollectionName."""
 Domain = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$", max_length=253)]
-PageAddress = Annotated[str, StringConstraints(pattern=URL, min_length=1, max_length=2000)]
+_LABEL = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
+_PAGE = rf"^https?://{_LABEL}(\.{_LABEL})+(:([1-9][0-9]{{0,3}}|[1-5][0-9]{{4}}))?([/?#][!-~]*)?$"
+PageAddress = Annotated[str, StringConstraints(pattern=_PAGE, max_length=2000)]
 
 
 class _Request(BaseModel):
@@ -62,7 +64,9 @@ class SearchOptions(_Request):
         "collections, and all kinds that the server's settings turn on.",
     )
     urls: list[PageAddress] = Field(
-        default=[], max_length=MOST_URLS, description="Read these web pages and search nothing."
+        default=[],
+        max_length=MOST_URLS,
+        description="Read these web pages and search nothing else, whatever else is named.",
     )
     deadline_seconds: float | None = Field(
         default=None, ge=1, le=3600, description="At the deadline the answer is written from the results so far."

@@ -284,6 +284,8 @@ def as_an_older_version_left_it(data: Path) -> None:
     with closing(sqlite3.connect(data / "steelman.db")) as db, db:
         for table in ("corrections", "job_files", "jobs", "alembic_version"):
             db.execute(f"DROP TABLE {table}")
+        for name in ("venue", "extent"):
+            db.execute(f"ALTER TABLE web_documents DROP COLUMN {name}")
         db.execute("PRAGMA user_version = 4")
         db.execute("UPDATE documents SET content_hash = 'older', readers = 1")
 

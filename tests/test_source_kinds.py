@@ -235,8 +235,6 @@ async def test_a_question_of_fact_is_looked_up_in_the_given_pages(
     ("options", "says"),
     [
         ({"urls": ("example.org",)}, "'example.org' is no address of a page"),
-        ({"urls": ("https://a.example",), "web": False}, "pages cannot be read without the web"),
-        ({"urls": ("https://a.example",), "sources": ("news",)}, "leave out what else is to be searched"),
         ({"urls": tuple(f"https://a.example/{i}" for i in range(21))}, "21 pages are too many"),
         ({"sources": ("papers",)}, "no kind of sources 'papers'. There are: web, studies, news"),
     ],

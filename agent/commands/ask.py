@@ -31,6 +31,8 @@ def options_from_args(args: argparse.Namespace, runs: Runs, depth: Depth | None 
     changes: dict[str, Any] = {"web": not args.no_web, "domains": _domains(args)}
     if args.sources:
         changes["sources"] = tuple(dict.fromkeys(kind for given in args.sources for kind in split_list(given)))
+    if args.url and (args.no_web or args.only or args.sources or args.collection):
+        raise InputError("--url reads only that page: leave out --no-web, --only, --sources and --collection.")
     if args.url:
         changes["urls"] = tuple(dict.fromkeys(args.url))
     if args.collection:

@@ -114,7 +114,8 @@ class WebSearch:
         return found
 
     async def read(self, run_id: str, urls: Sequence[str], question: str, most: int) -> WebResults:
-        """Reads these pages for the run. most: passages of each page. Raises SourceError if no page can be read."""
+        """Reads these pages for the run. most: passages of each page. Raises ProviderDownError if none can be
+        read."""
         found = WebResults()
         await asyncio.to_thread(PAGE_READERS.start)
         hits = [_Hit(SourceResult(url, "", ""), "web") for url in urls]
@@ -124,7 +125,7 @@ class WebSearch:
         if not pages:
             reasons = "; ".join(f"{url} ({found.unread[url]})" for url in urls if url in found.unread)
             what = "the page cannot be read" if len(urls) == 1 else "none of the pages can be read"
-            raise SourceError(f"{what}: {reasons}. Check the address, or leave it out to search.")
+            raise ProviderDownError(f"{what}: {reasons}. Check the address, or leave it out to search.")
         stored = await asyncio.to_thread(self.store.web.put, run_id, pages)
         found.pages, found.new = len(stored.ids), len(stored.new)
         return found

@@ -158,9 +158,7 @@ def default_options(
     """Returns a depth's options with `default_places`, the deadline of the settings or a longer one for servers, and
     the changes."""
     usual = default_places(opened, person, before)
-    if changes.get("urls"):
-        usual |= {"sources": (), "domains": ()}
-    elif changes.get("sources") or changes.get("domains"):
+    if changes.get("sources") or changes.get("domains"):
         usual["urls"] = ()
     if opened.settings.deadline:
         usual["deadline_seconds"] = opened.settings.deadline

@@ -19,7 +19,7 @@ from agent.stage_interfaces import Planner, Providers, WebResults
 from agent.stages.stage import report, run_id, stage
 from agent.state import FramingState, RunState, asked_query
 from tools.budget import current_log, in_time, share_of_time
-from tools.errors import DeadlineError, SettingsError, SteelmanError, StoreDownError
+from tools.errors import DeadlineError, NoSourceError, SteelmanError, StoreDownError
 from tools.language.identification import reads_as_english
 from tools.language.question import ANSWERS, is_standalone_question
 from tools.language.sentences import is_no_prose, passage_sentences
@@ -44,9 +44,9 @@ async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 
 async def _read_pages(providers: Providers, question: str, options: RunOptions) -> WebResults:
-    """Reads the run's given pages. Raises SourceError if none can be read."""
+    """Reads the run's given pages. Raises ProviderDownError if none can be read."""
     if providers.web is None:
-        raise SettingsError("no pages can be read here: these providers have no reader of web pages.")
+        raise NoSourceError("no pages can be read here: these providers have no reader of web pages.")
     most = max(1, options.max_passages // len(options.urls))
     found = await providers.web.read(run_id(), options.urls, question, most)
     for url, why in found.unread.items():
