@@ -174,11 +174,9 @@ class Providers:
     def check_sources(self, options: RunOptions) -> None:
         """Raises NoSourceError if a run can search nothing at all."""
         if not (options.own_collections or options.urls or self.sources(options)):
-            kinds = ", ".join(options.sources)
-            raise NoSourceError(
-                f"nothing of these kinds can be searched: {kinds}. STEELMAN_SOURCES turns sources on; `python -m agent "
-                "doctor` lists those that are installed."
-            )
+            why = " ".join(self.web.unusable if self.web else ())
+            how = "STEELMAN_SOURCES turns sources on; `python -m agent doctor` lists those that are installed."
+            raise NoSourceError(f"nothing of these kinds can be searched: {', '.join(options.sources)}. {why or how}")
 
     def check_offline(self) -> None:
         """Raises SettingsError if a run without network access needs a remote service."""

@@ -85,7 +85,7 @@ async def play(
         source = SOURCES[name](server.root, seconds, contact, key)
         source.pause = 0.0
         if isinstance(source, StackExchange):
-            source.sites = ("politics",)  # type: ignore[misc]
+            source.sites = ("politics",)  # type: ignore[misc,assignment]
         change(source)
         try:
             played.results = await source.search(query, limit, domains, since)

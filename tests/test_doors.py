@@ -132,7 +132,7 @@ def servers(settings: Settings, _: pytest.MonkeyPatch, options: Options) -> None
 
 
 def page(settings: Settings, _: pytest.MonkeyPatch, options: Options) -> None:
-    given = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    given: Options = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
     with contextlib.closing(PageService(settings)) as service:
         run = service.start(QUESTION, "quick", **given)
         while service.rows.get(run).status == "running":

@@ -85,41 +85,29 @@ def _options(service: PageService, thread: str | None, shown: str) -> dict[str, 
         else:
             how = " Settings tell how to turn one on." if permissions.may_set() else ""
             html.small(f"The web is not searched: no search engine is on.{how}")
-        named, urls = _sources(service, places if web else {}, f"{thread}{shown}")
+        picked = _sources(service, places, f"{thread}{shown}") if web else {}
         review = st.checkbox("Let me edit the sides first", chosen.get("review", False), key="review")
     chosen |= {"depth": depth or "normal", "review": review} | ({"web": web} if web != with_web else {})
     chosen |= {"collections": where} if where and set(where) != set(at_first) else {}
     differs = where and set(where) != set(usual["collections"])
-    chosen |= {name: given for name, given in (("sources", named), ("urls", urls)) if given != places.get(name, ())}
-    told = {"sources": () if urls else named, "urls": urls} if web else {}
-    told = {name: given for name, given in told.items() if given or usual.get(name)}
-    told |= {"collections": tuple(where)} if differs else {}
-    return {"depth": chosen["depth"], "web": web, "review": review} | told
+    chosen |= {name: given for name, given in picked.items() if given != places.get(name, ())}
+    named = {name: given for name, given in picked.items() if given or usual.get(name)}
+    named |= {"collections": tuple(where)} if differs else {}
+    return {"depth": chosen["depth"], "web": web, "review": review} | named
 
 
-def _sources(service: PageService, places: dict[str, Any], key: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Returns the chosen kinds of sources (none: all that are on) and the pages to read. places: what is usual; empty
-    if the web is not searched."""
-    kinds, usual = ["mine", *service.kinds], places.get("sources", ())
-    told = {"mine": "my documents", "web": "the web"}
-    picked = kinds
-    if places and len(kinds) > 2:
-        at_first = [kind for kind in kinds if kind in usual] or kinds
-        picked = st.pills(
-            "Kinds of sources",
-            kinds,
-            selection_mode="multi",
-            default=at_first,
-            format_func=lambda kind: told.get(kind, kind),
-            key=f"kinds{key}",
-        )
-    pages = ""
-    if places:
-        how = "One address a line. Nothing else is searched."
-        before = "\n".join(places.get("urls", ()))
-        pages = st.text_area("Read only these pages", before, help=how, key=f"urls{key}", height=68)
-    named = tuple(picked) if picked and set(picked) != set(kinds) else ()
-    return named, tuple(dict.fromkeys(pages.split()))
+def _sources(service: PageService, places: dict[str, Any], key: str) -> dict[str, tuple[str, ...]]:
+    """Returns the chosen kinds of sources (none: all that are on) and the pages to read. places: what is usual."""
+    kinds, told = ["mine", *service.kinds], {"mine": "my documents", "web": "the web"}
+    chosen: list[str] = kinds
+    if len(kinds) > 2:
+        usual = [kind for kind in kinds if kind in places.get("sources", kinds)] or kinds
+        name = "Kinds of sources"
+        called = {kind: told.get(kind, kind) for kind in kinds}.__getitem__
+        chosen = st.pills(name, kinds, selection_mode="multi", default=usual, format_func=called, key=f"kinds{key}")
+    before, how = "\n".join(places.get("urls", ())), "One address a line. Nothing else is searched."
+    pages = st.text_area("Read only these pages", before, help=how, key=f"urls{key}", height=68).split()
+    return {"sources": tuple(chosen) if set(chosen) < set(kinds) and not pages else (), "urls": tuple(pages)}
 
 
 def _scope(service: PageService) -> None:

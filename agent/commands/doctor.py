@@ -29,6 +29,7 @@ from tools.net.http import without_login
 from tools.net.pool import split_addresses
 from tools.store.database import Database
 from tools.store.store import Store
+from tools.web.plugins import installed_sources
 
 if TYPE_CHECKING:
     from tools.models.chat.model import ChatModel
@@ -143,7 +144,7 @@ def _off(settings: Settings) -> Iterator[tuple[str, str]]:
     if not from_settings.build_engine(settings):
         yield "web search", "TAVILY_API_KEY, SERPER_API_KEY, or STEELMAN_WEB=ddgs without a key"
     on = from_settings.sources_on(settings)
-    if off := [name for name in from_settings.installed_sources() if name not in on]:
+    if off := [name for name in installed_sources() if name not in on]:
         yield "other sources", f"STEELMAN_SOURCES ({', '.join(off)}), or SEMANTIC_SCHOLAR_API_KEY"
     if not settings.chroma_url:
         yield "Chroma server", "CHROMA_URL"

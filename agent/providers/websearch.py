@@ -87,8 +87,6 @@ class WebSearch:
         """Returns up to k passages of each kind for one perspective's queries. Up to `pages` pages are fetched; results
         that come with their text need no fetch. domains: limit the search to these."""
         found = WebResults()
-        for message in self.unusable:
-            current_log().note("failed", message, "A source cannot be used.")
         sources = [s for s in self.asked(kinds, domains) if s.name not in current_log().down]  # else a note reports it
         if not sources:
             return found
@@ -106,10 +104,10 @@ class WebSearch:
             encoded = await self._encoded([d for _, d in (*given, *read)], queries, found)
         stored = await asyncio.to_thread(self.store.web.put, run_id, encoded)
         found.pages, found.new = len(fetched.intersection(stored.ids)), len(fetched & stored.new)
-        kinds = {d.external_id: h.kind for h, d in (*given, *read)}
+        kind_of = {d.external_id: h.kind for h, d in (*given, *read)}
         ranked = await self._ranked([i for ids in stored.ids.values() for i in ids], queries)
-        for kind in dict.fromkeys(kinds.values()):
-            own = {i for url, ids in stored.ids.items() if kinds[url] == kind for i in ids}
+        for kind in dict.fromkeys(kind_of.values()):
+            own = {i for url, ids in stored.ids.items() if kind_of[url] == kind for i in ids}
             found.rankings[kind] = [i for i in ranked if i in own][:k]
         return found
 

@@ -151,12 +151,13 @@ def _not_asked(providers: Providers, options: RunOptions, sources: Sequence[Sour
     """Yields what was wanted and cannot be searched."""
     if not options.web:
         yield "The web was not searched: nothing was to leave this machine."
-    elif not options.urls and not (options.sources or (providers.web and providers.web.sources)):
-        yield "The web was not searched: no search engine is set."
-    missing = [k for k in options.sources if k not in ("mine", *(s.kind for s in sources))]
-    if missing and options.web:
-        where = " among the given domains" if options.domains else ""
-        yield f"Not searched{where}, since no source of the kind is on: {', '.join(missing)}."
+    elif not options.urls:
+        yield from providers.web.unusable if providers.web else ()
+        if not (options.sources or sources):
+            yield "The web was not searched: no search engine is set."
+        if missing := [k for k in options.sources if k not in ("mine", *(s.kind for s in sources))]:
+            where = " among the given domains" if options.domains else ""
+            yield f"Not searched{where}, since no source of the kind is on: {', '.join(missing)}."
 
 
 def _web_failures(providers: Providers, web: WebResults, perspective: str) -> list[StageNote]:
