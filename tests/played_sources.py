@@ -85,7 +85,7 @@ async def play(
         source = SOURCES[name](server.root, seconds, contact, key)
         source.pause = 0.0
         if isinstance(source, StackExchange):
-            source.sites = ("politics",)  # type: ignore[misc,assignment]
+            source.sites = ("politics",)
         change(source)
         try:
             played.results = await source.search(query, limit, domains, since)
@@ -111,7 +111,10 @@ def listed(name: str, *items: Any) -> dict[str, Any]:
     if name == "stackexchange":
         return {"items": list(items), "has_more": False, "quota_max": 300, "quota_remaining": 280}
     path = {"openalex": "results", "semanticscholar": "data", "gdelt": "articles", "hackernews": "hits"}[name]
-    more = {"openalex": {"meta": {"count": len(items)}}, "semanticscholar": {"total": len(items), "offset": 0}}
+    more: dict[str, dict[str, Any]] = {
+        "openalex": {"meta": {"count": len(items)}},
+        "semanticscholar": {"total": len(items), "offset": 0},
+    }
     return {**more.get(name, {}), path: list(items)}
 
 
@@ -211,7 +214,7 @@ def hit(**changes: Any) -> dict[str, Any]:
         "title": "Mobile phones in schools",
         "pageid": 71,
         "snippet": 'a <span class="searchmatch">ban</span> of phones &amp; tablets',
-        "timestamp": "2026-02-03T04:05:06Z",
+        "timestamp": "2025-02-03T04:05:06Z",
         "page": changed(page, changes.pop("page", {})),
     }
     return changed(item, changes)
@@ -220,10 +223,10 @@ def hit(**changes: Any) -> dict[str, Any]:
 def news(**changes: Any) -> dict[str, Any]:
     """GDELT."""
     item = {
-        "url": "https://www.news.example/2026/phones",
+        "url": "https://www.news.example/2025/phones",
         "url_mobile": "",
         "title": "Schools ban phones , parents say : why ?",
-        "seendate": "20261112T101500Z",
+        "seendate": "20251112T101500Z",
         "socialimage": "",
         "domain": "news.example",
         "language": "English",

@@ -204,7 +204,7 @@ async def test_an_article_of_wikipedia() -> None:
         url,
         "Mobile phones in schools",
         "a ban of phones & tablets",
-        "2026-02-03",
+        "2025-02-03",
         publisher="Wikipedia",
         text="Phones in schools are debated.\nSome countries ban them.",
         extent="extract",
@@ -215,10 +215,10 @@ async def test_an_article_of_wikipedia() -> None:
 
 async def test_an_article_of_gdelt() -> None:
     assert (await play("gdelt", listed("gdelt", news()))).only() == SourceResult(
-        "https://www.news.example/2026/phones",
+        "https://www.news.example/2025/phones",
         "Schools ban phones, parents say: why?",
         "",
-        "2026-11-12",
+        "2025-11-12",
         publisher="news.example",
         venue="United Kingdom",
     )
@@ -339,7 +339,8 @@ async def test_replies_that_are_none(name: str, raw: str | bytes) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_lists_that_are_none(name: str) -> None:
-    for odd in (["a", 3], [None], [{}], [{"url": 7, "id": ["x"], "link": {}, "objectID": True}]):
+    lists: list[list[Any]] = [["a", 3], [None], [{}], [{"url": 7, "id": ["x"], "link": {}, "objectID": True}]]
+    for odd in lists:
         played = await play(name, listed(name, *odd) if name != "wikipedia" else {"query": {"search": odd}})
         assert isinstance(played.error, ProviderReplyError), odd
 
@@ -447,18 +448,21 @@ async def test_a_refusal_is_waited_for_if_the_deadline_allows_it() -> None:
 
 async def test_a_source_that_limits_requests_is_asked_slowly() -> None:
     def spaced(source: Any) -> None:
-        source.pause = 0.3
+        source.pause = 0.5
 
     refused = await play("gdelt", Reply(status=429), listed("gdelt", news()), change=spaced)
-    assert refused.asked[1].at - refused.asked[0].at >= 0.3
+    assert refused.asked[1].at - refused.asked[0].at >= 0.5
     twice = await play("wikipedia", listed("wikipedia"), query="one two three four five", change=spaced)
-    assert twice.asked[1].at - twice.asked[0].at >= 0.3
+    assert twice.asked[1].at - twice.asked[0].at >= 0.25  # the first one may have taken a while
 
 
 async def test_stack_exchange_may_ask_for_a_pause() -> None:
     first = listed("stackexchange", question()) | {"backoff": 0.4}
     played = await play("stackexchange", first, listed("stackexchange", answer()))
     assert played.asked[1].at - played.asked[0].at >= 0.4
+    for odd in ("1", -1, 1e9, True, [], float("nan")):
+        played = await play("stackexchange", first | {"backoff": odd}, listed("stackexchange", answer()))
+        assert "Reply by Cy" in played.only().text
     long = await play("stackexchange", first | {"backoff": 60}, listed("stackexchange", answer()))
     assert len(long.asked) == 1
     assert "takes no more requests at the moment" in long.notes[0][1]
@@ -474,7 +478,7 @@ async def test_an_offline_run_asks_nobody() -> None:
         assert "stays offline" in str(played.error)
 
 
-ODD = [
+ODD: list[Any] = [
     None,
     True,
     0,
@@ -506,7 +510,7 @@ async def test_no_odd_value_breaks_a_reader(name: str) -> None:
         return [spoilt(item, odds) for item in value] if isinstance(value, list) else value
 
     replies = {"hackernews": comment, "stackexchange": answer}
-    for seed in range(25):
+    for seed in range(12):
         odds = random.Random(seed)
         item, more = ITEMS[name], replies.get(name, ITEMS[name])
         first, second = spoilt(listed(name, item(), item()), odds), spoilt(listed(name, more(), more()), odds)

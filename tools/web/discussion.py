@@ -6,7 +6,7 @@ whole text is by one person.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from itertools import chain, zip_longest
 from typing import Any, ClassVar
@@ -38,8 +38,9 @@ class _Posts(KeywordSource):
             if posts:
                 current_budget().begin_call()
                 for reply in self._list(await ask()):
+                    name = value_at(reply, author) or "an unnamed user"
                     if said := value_at(reply, text):
-                        replies[value_at(reply, of)].append(f"Reply by {value_at(reply, author) or '?'}:\n{said}")
+                        replies[value_at(reply, of)].append(f"Reply by {name}:\n{said}")
         except ProviderError as exc:
             current_log().note("skipped", f"{self.title} gave posts without replies: {exc}")
         threads: list[Row] = []
@@ -91,7 +92,7 @@ class StackExchange(_Posts):
     name, title = "stackexchange", "Stack Exchange"
     home, endpoint, items = "https://api.stackexchange.com/2.3", "/search/advanced", "items"
     most_results, most_words = 30, 5
-    sites: ClassVar = ("politics", "skeptics", "economics")  # they argue questions of public interest
+    sites: tuple[str, ...] = ("politics", "skeptics", "economics")  # they argue questions of public interest
     post, reply = ("question_id", "owner.display_name", "body"), ("question_id", "owner.display_name", "body")
     fields: ClassVar = {
         "url": "link",
@@ -118,8 +119,3 @@ class StackExchange(_Posts):
         answers = f"/questions/{';'.join(value_at(post, 'question_id') for post in posts)}/answers"
         best = {"sort": "votes", "pagesize": _MOST_READ, **common}
         return await self._threads(posts, lambda: self._get(client, answers, best))
-
-    async def _get(self, client: Any, path: str, parameters: Mapping[str, object]) -> Row:
-        reply = await super()._get(client, path, parameters)
-        self._hold(reply.get("backoff"))
-        return reply

@@ -100,7 +100,9 @@ class KeywordSource(Source):
         """The request's parameters. Those that are '' or None are not sent."""
         raise NotImplementedError
 
-    def _parse(self, response: "httpx.Response") -> Any:
+    @staticmethod
+    def parse(response: "httpx.Response") -> Any:
+        """The reply's data. May raise ValueError."""
         return response.json()
 
     async def _get(self, client: Any, path: str, parameters: Mapping[str, object]) -> dict[str, Any]:
@@ -110,11 +112,15 @@ class KeywordSource(Source):
         await self._turn()
         try:
             url = f"{self.address}{path}?{asked}"
-            reply = await fetch_json(client, "GET", url, name=self.title, parse=self._parse)
+            reply = await fetch_json(client, "GET", url, name=self.title, parse=self.parse)
         except ProviderDownError as exc:
             raise self._refusal(exc) from exc
         if not isinstance(reply, dict):
             raise ProviderReplyError(f"{self.title} answered with unexpected data.")
+        # Stack Exchange asks for so many seconds without a request.
+        if isinstance(backoff := reply.get("backoff"), int | float) and 0 < backoff < 1e6:
+            with _lock:
+                _turns[self.address] = max(_turns[self.address], time.monotonic() + backoff)
         return reply
 
     def _refusal(self, exc: ProviderDownError) -> ProviderError:
@@ -134,12 +140,6 @@ class KeywordSource(Source):
                 raise ProviderReplyError(f"{self.title} takes no more requests at the moment. Ask again in a minute.")
             _turns[self.address] = at + self.pause
         await asyncio.sleep(at - now)
-
-    def _hold(self, seconds: object) -> None:
-        """No further request for some seconds, because the service asks for that."""
-        if isinstance(seconds, int | float) and 0 < seconds < 1e6:
-            with _lock:
-                _turns[self.address] = max(_turns.get(self.address, 0.0), time.monotonic() + seconds)
 
     def _list(self, reply: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The objects of the reply's list. Raises ProviderReplyError, or ProviderDownError if the service is busy."""

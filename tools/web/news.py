@@ -49,7 +49,8 @@ class Gdelt(KeywordSource):
             "startdatetime": begin and f"{begin.replace('-', '')}000000",
         }
 
-    def _parse(self, response: "httpx.Response") -> Any:
+    @staticmethod
+    def parse(response: "httpx.Response") -> Any:
         text = response.text.strip()
         if text and text[0] not in "{[<":
             raise ProviderReplyError(f"the server refused the query: {' '.join(text.split())[:200]}")

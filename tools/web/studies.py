@@ -10,35 +10,32 @@ from typing import Any, ClassVar
 from tools.web.keyword_source import KeywordSource, Wanted, dig, first_day, objects, plain_html, value_at
 
 _RETRACTED = re.compile(r"\W*(?:retracted|withdrawn|retraction)(?: (?:article|paper|note))?\W*[:\]]", re.IGNORECASE)
-_RETRACTED_KINDS = re.compile(r"retracted|^retraction", re.IGNORECASE)
+_RETRACTED_KIND = re.compile(r"retracted|^retraction", re.IGNORECASE)
 _DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:)?\s*(10\.\S+)", re.IGNORECASE)
-_MOST_POSITIONS = 20_000
 
 
 class _Studies(KeywordSource):
-    kind = "studies"
-    extent = "abstract"
-    doi: str
+    """doi: the path of a study's DOI."""
+
+    kind, extent = "studies", "abstract"
+    doi = "doi"
 
     def _row(self, item: dict[str, Any]) -> dict[str, str] | None:
-        row = super()._row(item)
-        if row is None or _RETRACTED.match(row["title"]):
+        row, kinds = super()._row(item), dig(item, "pubTypeList.pubType")
+        marked = item.get("is_retracted") is True or any(
+            _RETRACTED_KIND.search(kind) for kind in (kinds if isinstance(kinds, list) else ()) if isinstance(kind, str)
+        )
+        if row is None or marked or _RETRACTED.match(row["title"]):
             return None
-        known = _DOI.fullmatch(value_at(item, self.doi).strip())
+        known = _DOI.fullmatch(value_at(item, self.doi))
         return row | {"publisher": row["venue"]} | ({"url": f"https://doi.org/{known[1].lower()}"} if known else {})
 
 
 def abstract_of_index(work: dict[str, Any]) -> str:
     """The abstract in OpenAlex's form: an object of words, each with a list of its positions in the text."""
     index = work.get("abstract_inverted_index")
-    places = [
-        (p, word)
-        for word, ps in (index if isinstance(index, dict) else {}).items()
-        if isinstance(ps, list)
-        for p in ps
-        if isinstance(p, int) and 0 <= p < _MOST_POSITIONS
-    ]
-    return plain_html(" ".join(word for _, word in sorted(places)))
+    words = [(word, ps) for word, ps in index.items() if isinstance(ps, list)] if isinstance(index, dict) else []
+    return plain_html(" ".join(w for _, w in sorted((p, w) for w, ps in words for p in ps if isinstance(p, int))))
 
 
 def _day_of_work(work: dict[str, Any]) -> str:
@@ -52,7 +49,6 @@ class OpenAlex(_Studies):
 
     name, title = "openalex", "OpenAlex"
     home, endpoint, items = "https://api.openalex.org", "/works", "results"
-    doi = "doi"
     fields: ClassVar = {
         "url": ("primary_location.landing_page_url", "id"),
         "title": "display_name",
@@ -75,8 +71,10 @@ class OpenAlex(_Studies):
             "api_key": self._key,
         }
 
-    def _row(self, item: dict[str, Any]) -> dict[str, str] | None:
-        return None if item.get("is_retracted") is True else super()._row(item)
+
+def _own_page(article: dict[str, Any]) -> str:
+    database, number = value_at(article, "source"), value_at(article, "id")
+    return f"https://europepmc.org/article/{database}/{number}" if database and number else ""
 
 
 def _open_copy(article: dict[str, Any]) -> str:
@@ -93,11 +91,8 @@ class EuropePmc(_Studies):
     name, title = "europepmc", "Europe PMC"
     home, endpoint, items = "https://www.ebi.ac.uk/europepmc/webservices/rest", "/search", "resultList.result"
     most_words = 5
-    doi = "doi"
     fields: ClassVar = {
-        "url": lambda a: (
-            f"https://europepmc.org/article/{a['source']}/{a['id']}" if {"source", "id"} <= a.keys() else ""
-        ),
+        "url": _own_page,
         "date": ("firstPublicationDate", "pubYear"),
         "author": ("authorList.author.fullName", "authorString"),
         "venue": ("journalInfo.journal.title", "journalTitle"),
@@ -110,11 +105,6 @@ class EuropePmc(_Studies):
         after = [f"FIRST_PDATE:[{first_day(query.since)} TO 3000-12-31]"] if query.since else []
         asked = " AND ".join([*terms, *after, "HAS_ABSTRACT:Y"])
         return {"query": asked, "resultType": "core", "format": "json", "pageSize": query.limit}
-
-    def _row(self, item: dict[str, Any]) -> dict[str, str] | None:
-        kinds = dig(item, "pubTypeList.pubType")
-        listed = kinds if isinstance(kinds, list) else [kinds]
-        return None if any(_RETRACTED_KINDS.search(str(k)) for k in listed) else super()._row(item)
 
 
 class SemanticScholar(_Studies):
