@@ -460,7 +460,8 @@ async def test_stack_exchange_may_ask_for_a_pause() -> None:
     first = listed("stackexchange", question()) | {"backoff": 0.4}
     played = await play("stackexchange", first, listed("stackexchange", answer()))
     assert played.asked[1].at - played.asked[0].at >= 0.4
-    for odd in ("1", -1, 1e9, True, [], float("nan")):
+    backoffs: list[Any] = ["1", -1, 1e9, True, [], float("nan")]
+    for odd in backoffs:
         played = await play("stackexchange", first | {"backoff": odd}, listed("stackexchange", answer()))
         assert "Reply by Cy" in played.only().text
     long = await play("stackexchange", first | {"backoff": 60}, listed("stackexchange", answer()))
