@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from agent_fixtures import QUESTION, door
 from model_server import ModelServer
@@ -23,11 +24,14 @@ from agent.answer.outline import to_terminal
 from agent.answer.summary import summary_of
 from agent.answer.wording import evidence_counts
 from agent.commands.ask import exit_status
+from agent.evidence.cases import _pick
 from agent.options import RunOptions
 from agent.providers.from_settings import build_sources
 from agent.runs.service import Runs
 from agent.settings import Settings
+from agent.stage_interfaces import SentenceScores
 from tools.errors import RunError, SettingsError
+from tools.language.quotable import QuotablePart
 from tools.passages import EVIDENCE_KINDS, Passage
 from tools.selection import independent_first
 from tools.web import keyword_source
@@ -256,6 +260,18 @@ def test_publishers_count_first_and_then_kinds() -> None:
     assert independent_first(found) == [-1, -4, -3, -2]
     one_kind = [replace(p, kind="news") for p in found]
     assert independent_first(one_kind) == [-1, -3, -4, -2]
+
+
+@pytest.mark.parametrize(("quality", "chosen"), [(0.82, [0, 2]), (0.7, [0, 1])])
+def test_a_new_kind_is_quoted_first_if_it_is_about_as_good(quality: float, chosen: list[int]) -> None:
+    said = [passage(1, "news", "A"), passage(2, "news", "B"), passage(3, "study", "C")]
+    units, all_of, none = [QuotablePart(p, "…", "…", (0,)) for p in said], np.ones(3, bool), np.zeros(3)
+    rows, scores = np.zeros((3, 3)), np.array([0.9, 0.85, quality])
+    vectors = np.eye(3, dtype=np.float32)
+    reading = SentenceScores(
+        units, rows, rows, scores, all_of, all_of, all_of, scores, vectors, none.astype(np.float32)
+    )
+    assert _pick(reading, [None] * 3, 2) == chosen
 
 
 # All of Steelman's own sources, from the settings
