@@ -97,6 +97,7 @@ _KINDS: dict[type[Exception], tuple[int, str, str]] = {
     errors.UnknownCollectionError: (404, "unknown-collection", "GET /v1/collections lists them."),
     errors.UnknownRunError: (404, "unknown-run", _LOCATED),
     errors.QuestionError: (422, "unanswerable-question", ""),
+    errors.NoSourceError: (409, "no-source", ""),
     errors.SettingsError: (422, "impossible-option", ""),
     errors.InputError: (422, "invalid-request", ""),
     errors.SourceError: (422, "unreadable-document", ""),

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 from conftest import ROOT
-from providers import ScriptedJudge, build
+from providers import Build, ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
 
 from agent.runs import service as session
@@ -56,8 +56,8 @@ class Pages:
 
 
 @contextmanager
-def open_pages(settings: Settings, patch: pytest.MonkeyPatch) -> Iterator[Pages]:
-    """Pages over one service, whose judge takes a moment."""
+def open_pages(settings: Settings, patch: pytest.MonkeyPatch, made: Build | None = None) -> Iterator[Pages]:
+    """Pages over one service, whose judge takes a moment. made: other providers."""
     import streamlit as st
     from streamlit import config
     from streamlit.runtime.secrets import Secrets
@@ -68,7 +68,7 @@ def open_pages(settings: Settings, patch: pytest.MonkeyPatch) -> Iterator[Pages]
 
     pages = Pages()
     permissions._admins.cache_clear()
-    patch.setattr(session, "Runs", partial(Runs, build=build(judge=ScriptedJudge(score))))
+    patch.setattr(session, "Runs", partial(Runs, build=made or build(judge=ScriptedJudge(score))))
     patch.setattr("agent.runs.bootstrap.index_samples", lambda *_: None)
     patch.setattr(st, "secrets", Secrets())
     patch.setattr("streamlit.runtime.context._get_client_context", lambda: pages.client)

@@ -284,6 +284,8 @@ def as_an_older_version_left_it(data: Path) -> None:
     with closing(sqlite3.connect(data / "steelman.db")) as db, db:
         for table in ("corrections", "job_files", "jobs", "alembic_version"):
             db.execute(f"DROP TABLE {table}")
+        for name in ("venue", "extent"):
+            db.execute(f"ALTER TABLE web_documents DROP COLUMN {name}")
         db.execute("PRAGMA user_version = 4")
         db.execute("UPDATE documents SET content_hash = 'older', readers = 1")
 
@@ -363,3 +365,12 @@ def test_a_mistake_and_a_refusal_of_the_system_are_one_line(cli: Cli, monkeypatc
         assert (status, out) == (FAILED, "")
         assert one_line(err)
         assert says in err
+
+
+@pytest.mark.parametrize("beside", ["--no-web", "--sources=news", "--only=a.example", "--collection=mine"])
+def test_given_pages_and_other_places_exclude_each_other(cli: Cli, beside: str) -> None:
+    status, _, said = cli("ask", QUESTION, "--url", "https://a.example/1", beside)
+    assert (status, said) == (
+        BAD_INPUT,
+        "steelman: --url reads only that page: leave out --no-web, --only, --sources and --collection.\n",
+    )

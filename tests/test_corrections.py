@@ -308,6 +308,8 @@ def test_a_store_of_the_version_before_opens(tmp_path: Path) -> None:
         db.execute("DROP TABLE corrections")
         for table in ("alembic_version", "job_files", "jobs"):
             db.execute(f"DROP TABLE {table}")
+        for name in ("venue", "extent"):
+            db.execute(f"ALTER TABLE web_documents DROP COLUMN {name}")
         db.execute("PRAGMA user_version = 4")
     with contextlib.closing(Database(path)) as database:
         Corrections(database).add("a" * 12, "p1", text=MILK)

@@ -14,12 +14,16 @@ from agent_fixtures import QUESTION
 from conftest import ROOT
 from page_app import Pages, click, html, open_pages, until
 from providers import ScriptedJudge, build
+from search_servers import SearchServer
 from sqlalchemy import update
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import TextInput
 from test_rendering import embedded
 from toll_run import CLAIMS, toll_answer, toll_run
+from toy_sources import ToyServer
+from web_fixtures import prose, publish, with_web
+from web_server import WebServer
 from written_answers import answer, cited, stands
 
 from agent.answer.corrections import Corrections
@@ -332,7 +336,10 @@ def test_what_cannot_be_asked_is_said_and_nothing_is_lost(page: Callable[..., Ap
 def test_the_sides_can_be_edited_first(page: Callable[..., AppTest]) -> None:
     app = ask(page(), QUESTION, review=True)
     until(app, lambda a: "Search for these" in labels(a))
-    assert [t.value for t in app.text_area] == ["Towns should build bridges.", "Towns should not build bridges."]
+    assert [t.value for t in app.text_area if t.label != "Read only these pages"] == [
+        "Towns should build bridges.",
+        "Towns should not build bridges.",
+    ]
     click(app, "Add a side")
     app.text_area[1].set_value("Towns should dig tunnels.")
     app.text_area[2].set_value("Towns should row.")
@@ -808,3 +815,34 @@ def test_what_was_typed_is_the_title_and_more_like_a_quotation_is_told(page: Cal
     first = shown_run(app)
     until(ask(app, "/against 1"), lambda a: shown_run(a) != first and "Searched: " in html(a))
     assert "<h1>/against 1</h1>" in html(app)
+
+
+def test_kinds_of_sources_and_pages_are_chosen(
+    settings: Settings, shared_cache: Path, engine: SearchServer, site: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (settings.data_dir / "cache").symlink_to(shared_cache)
+    with ToyServer() as toys, closing(Database(settings.database)) as database:
+        studies = toys.source("papers", "studies", {"url": "https://doi.example/1", "title": "One", "text": prose(1)})
+        made = with_web(engine, engine_seconds=5.0, page_seconds=20.0, beside=(studies,))
+        with open_pages(settings, monkeypatch, made) as page:
+            app, runs = page(), RunStore(database)
+            kinds = app.button_group(key="kindsNone")
+            assert (kinds.options, kinds.value) == (["my documents", "the web", "studies"], ["mine", "web", "studies"])
+            kinds.set_value(["studies"]).run()
+            first = shown_run(until(ask(app, QUESTION), lambda a: "document on this" in html(a)))
+            app = click(app, "New question")
+            assert app.button_group(key="kindsNone").value == ["studies"]  # the next question keeps them
+            address = publish(site, "a.example", "/a", prose(2))
+            app.text_area(key="urlsNone").set_value(f"{address}\n").run()
+            app = until(ask(app, "Should towns dig tunnels?"), lambda a: "document on this" in html(a))
+            second = shown_run(app)
+            assert app.text_area(key=f"urls{second}{second}").value == address  # a follow-up reads them again
+            assert click(app, "New question").text_area(key="urlsNone").value == ""
+        asked = [(o["sources"], o["urls"]) for o in (runs.get(run).options for run in (first, second))]
+        assert asked == [(["studies"], []), ([], [address])]
+        assert [d.url for d in (runs.get(second).answer or fail()).documents] == [address]
+    assert not engine.requests
+
+
+def fail() -> Any:
+    raise AssertionError("there is no answer")

@@ -14,7 +14,7 @@ from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.models.judges.judge import Pair
-from tools.store.run_passages import WEB
+from tools.passages import WEB
 from tools.store.store import SAMPLES
 
 

@@ -59,6 +59,10 @@ class SettingsError(InputError):
     """A setting or an option has an invalid value."""
 
 
+class NoSourceError(SettingsError):
+    """No source of the wanted kinds is on."""
+
+
 class UnknownCollectionError(InputError):
     """No collection has this name."""
 
