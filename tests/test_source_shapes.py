@@ -21,7 +21,8 @@ from tools.errors import ProviderDownError, ProviderError, ProviderReplyError
 from tools.web.source import SourceResult
 
 Json = dict[str, Any]
-Expected = dict[str, "str | re.Pattern[str] | Callable[[str], bool]"]
+Wanted = str | re.Pattern[str] | Callable[[str], bool]
+Expected = dict[str, Wanted]
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,10 @@ def spoilt(good: Answer, found: Sequence[Expected], before: Sequence[Answer] = (
     yield Shape("500 once", [*before, Reply("oops", 500, again), good], found)
     yield Shape("503 for good", [Reply("oops", 503, again)], error="failed.*503", kind=ProviderDownError)
     yield Shape("slow", [Reply(raw=body, delay=1.0)], error="in time", kind=ProviderDownError, seconds=0.2)
-    yield Shape("cut", [Reply(raw=body, cut=True)], error="no JSON|cannot be reached", kind=ProviderError)
+    if before:
+        yield Shape("cut", [*before, Reply(raw=body, cut=True)], [{"title": found[0]["title"]}], note="without replies")
+    else:
+        yield Shape("cut", [Reply(raw=body, cut=True)], error="no JSON|cannot be reached")
     yield Shape("a page of maintenance", [MAINTENANCE], error="no JSON", kind=ProviderReplyError)
 
 
@@ -154,7 +158,7 @@ OPENALEX = [
         [
             works(
                 work(1, display_name="Effects of <i>smartphone</i> bans &amp; rules on CO<sub>2</sub>"),
-                work(2, display_name="Marks rise (p < 0.05) in n > 30 schools"),
+                work(2, display_name="Marks &lt;i&gt;rise&lt;/i&gt; (p < 0.05) in n > 30 schools"),
                 work(3, display_name="学校におけるスマートフォン禁止の効果"),
                 work(4, display_name="أثر حظر الهواتف"),
             )
@@ -169,7 +173,12 @@ OPENALEX = [
     Shape(
         "very long",
         [works(work(display_name=LONG_TITLE, abstract_inverted_index=index(LONG_TEXT)))],
-        [{"title": at_most(300, "How rules"), "text": at_most(300_000, "The ban raised the marks of weak pupils. The")}],
+        [
+            {
+                "title": at_most(300, "How rules"),
+                "text": at_most(300_000, "The ban raised the marks of weak pupils. The"),
+            }
+        ],
     ),
     Shape(
         "authors",
@@ -280,7 +289,10 @@ ARTICLE: Expected = {
     "extent": "abstract",
     "open_url": "",
 }
-COPIES = [copy_at("OA", "html", "https://europepmc.org/articles/PMC7"), copy_at("OA", "pdf", "https://pmc.example/7.pdf")]
+COPIES = [
+    copy_at("OA", "html", "https://europepmc.org/articles/PMC7"),
+    copy_at("OA", "pdf", "https://pmc.example/7.pdf"),
+]
 EUROPEPMC = [
     Shape("empty", [{"version": "6.9", "hitCount": 0, "resultList": {"result": []}}]),
     Shape(
@@ -348,8 +360,14 @@ EUROPEPMC = [
         [
             articles(
                 article(1, authorString=None, authorList=None),
-                article(2, authorString=", ".join(OTHERS) + ".", authorList={"author": [{"fullName": o} for o in OTHERS]}),
-                article(3, authorString="Phone Study Group.", authorList={"author": [{"collectiveName": "Phone Study Group"}]}),
+                article(
+                    2, authorString=", ".join(OTHERS) + ".", authorList={"author": [{"fullName": o} for o in OTHERS]}
+                ),
+                article(
+                    3,
+                    authorString="Phone Study Group.",
+                    authorList={"author": [{"collectiveName": "Phone Study Group"}]},
+                ),
             )
         ],
         [{"author": ""}, {"author": at_most(300, "Author Number0")}, {"author": says(r"^Phone Study Group\.?$")}],
@@ -379,7 +397,9 @@ EUROPEPMC = [
                 article(1, doi=None),
                 article(2, doi=None, id=None, source=None, pmid=None, fullTextUrlList=None),
                 article(3, doi="10.1002/(SICI)1(1996)52:1<1::AID>3.0.CO;2-#"),
-                article(4, fullTextUrlList={"fullTextUrl": [copy_at("OA", "html", "ftp://x"), copy_at("OA", "html", "")]}),
+                article(
+                    4, fullTextUrlList={"fullTextUrl": [copy_at("OA", "html", "ftp://x"), copy_at("OA", "html", "")]}
+                ),
             )
         ],
         [
@@ -449,7 +469,9 @@ SEMANTICSCHOLAR = [
         [papers(paper(openAccessPdf={"url": "https://repo.example/s.pdf", "status": "GREEN"}, tldr=None, new={}))],
         [PAPER | {"open_url": "https://repo.example/s.pdf"}],
     ),
-    Shape("more than asked", [papers(*(paper(n) for n in range(1, 31)))], [{"title": f"Paper {n}"} for n in range(1, 11)]),
+    Shape(
+        "more than asked", [papers(*(paper(n) for n in range(1, 31)))], [{"title": f"Paper {n}"} for n in range(1, 11)]
+    ),
     Shape(
         "no abstract",
         [papers(paper(1, abstract=None), {k: v for k, v in paper(2).items() if k != "abstract"})],
@@ -465,14 +487,14 @@ SEMANTICSCHOLAR = [
         [
             papers(
                 paper(1, title="Phones &amp; schools: H<sub>2</sub>O"),
-                paper(2, title="When a < b and c > d"),
+                paper(2, title="When a<b and c>d, <T> is <x>"),
                 paper(3, title="Влияние запрета телефонов"),
                 paper(4, abstract="Pupils  talked.\nMarks\u00a0rose.\x00"),
             )
         ],
         [
             {"title": "Phones & schools: H2O"},
-            {"title": "When a < b and c > d"},
+            {"title": "When a<b and c>d, <T> is <x>"},
             {"title": "Влияние запрета телефонов"},
             {"text": says(r"^Pupils talked\.\sMarks rose\.$")},
         ],
@@ -590,7 +612,14 @@ GDELT = [
     Shape("an empty list", [press()]),
     Shape(
         "dates",
-        [press(news(1, seendate=""), news(2, seendate=None), news(3, seendate="20260230T000000Z"), news(4, seendate="2026"))],
+        [
+            press(
+                news(1, seendate=""),
+                news(2, seendate=None),
+                news(3, seendate="20260230T000000Z"),
+                news(4, seendate="2026"),
+            )
+        ],
         [{"date": ""}, {"date": ""}, {"date": ""}, {"date": says("^(2026)?$")}],
     ),
     Shape(
@@ -607,7 +636,7 @@ GDELT = [
             {"title": says("^Phones & schools ?: minister says ' ?no ?'$")},
             {"title": "Prohíben teléfonos en escuelas"},
             {"title": "禁止手机"},
-            {"title": says("^Debt < 3 % ?, growth > 2 %$")},
+            {"title": says("^Debt < 3 ?% ?, growth > 2 ?%$")},
         ],
     ),
     Shape("a very long title", [press(news(title=LONG_TITLE))], [{"title": at_most(300, "How rules")}]),
@@ -624,7 +653,15 @@ GDELT = [
     Shape("the same twice", [press(news(1), news(2), news(1))], [{"title": "News 1"}, {"title": "News 2"}]),
     Shape(
         "addresses",
-        [press(news(1, url=""), news(2, url="ftp://x.example/1"), news(3, url="https://[bad"), news(4), news(5, url=None))],
+        [
+            press(
+                news(1, url=""),
+                news(2, url="ftp://x.example/1"),
+                news(3, url="https://[bad"),
+                news(4),
+                news(5, url=None),
+            )
+        ],
         [{"title": "News 4"}],
     ),
     Shape(
@@ -639,9 +676,11 @@ GDELT = [
     ),
     *spoilt(press(news()), [NEWS]),
 ]
-GDELT[-1] = Shape("JSON with bad escapes and control characters", [
-    b'{"articles": [{"url": "https://www.paper.example/2026/1", "title": "It\\\'s a \x01 ban \\d", "domain": "paper.example"}]}'
-], [{"title": says(r"^It\\?'s a ban \\?d$")}])
+GDELT[-1] = Shape(
+    "JSON with bad escapes and control characters",
+    [b'{"articles": [{"url": "https://www.paper.example/2026/1", "title": "It\\\'s a \x01 ban \\d"}]}'],
+    [{"title": says(r"^It\\?'s a ban \\?d$")}],
+)
 
 # Hacker News: https://hn.algolia.com/api
 
@@ -701,8 +740,11 @@ HACKERNEWS = [
     Shape("no text and no comments", [hits(story()), hits()], [{"title": "Story 1", "text": "", "extent": ""}]),
     Shape(
         "dates",
-        [hits(story(1, created_at=None, created_at_i=None), story(2, created_at=None), story(3, created_at="soon")), hits()],
-        [{"date": ""}, {"date": "2024-01-02"}, {"date": says("^(2024-01-02)?$")}],
+        [
+            hits(story(1, created_at=None, created_at_i=None), story(2, created_at=None), story(3, created_at="soon")),
+            hits(),
+        ],
+        [{"date": ""}, {"date": says("^(2024-01-02)?$")}, {"date": says("^(2024-01-02)?$")}],
     ),
     Shape(
         "titles and a text with markup",
@@ -711,7 +753,7 @@ HACKERNEWS = [
                 story(1, title="Ask HN: Is C&amp;A &quot;open&quot;?"),
                 story(2, title="学校でスマホ禁止"),
                 story(3, title="Vec<T> vs. List<T> in schools"),
-                story(4, story_text="It&#x27;s banned.<p>See <a href=\"https:&#x2F;&#x2F;x.example\">x.example</a>"),
+                story(4, story_text='It&#x27;s banned.<p>See <a href="https:&#x2F;&#x2F;x.example">x.example</a>'),
             ),
             hits(),
         ],
@@ -742,12 +784,15 @@ HACKERNEWS = [
     ),
     Shape(
         "the same twice",
-        [hits(story(1), story(2), story(1)), hits(comment(5), comment(5))],
-        [STORY | {"text": lambda text: text.count("Comment 5") == 1}, {"title": "Story 2"}],
+        [hits(story(1), story(2), story(1)), hits(comment(5))],
+        [STORY, {"title": "Story 2", "text": ""}],
     ),
     Shape(
         "addresses, and a comment of another story",
-        [hits(story(1, url=None), story(2, objectID=None, story_id=None), story(3, url="x")), hits(comment(5), comment(6, to=9))],
+        [
+            hits(story(1, url=None), story(2, objectID=None, story_id=None), story(3, url="x")),
+            hits(comment(5), comment(6, to=9)),
+        ],
         [
             STORY | {"text": without("Comment 6")},
             {"url": "https://news.ycombinator.com/item?id=3", "text": "", "open_url": ""},
@@ -756,10 +801,16 @@ HACKERNEWS = [
     Shape(
         "wrong types",
         [
-            hits(story(1, title=7, author=[], story_text={}), story(2, objectID=2, created_at=1704164645), "x", story(3)),
+            hits(
+                story(1, title=7, author=[], story_text={}), story(2, objectID=2, created_at=1704164645), "x", story(3)
+            ),
             hits(comment(1, comment_text=[]), comment(5, to=3, author=4), None, comment(6, story_id="3")),
         ],
-        [{"title": "Story 2", "date": says("^(2024-01-02)?$")}, {"title": "Story 3", "text": says("Comment 5")}],
+        [
+            {"author": ""},
+            {"title": "Story 2", "date": says("^(2024-01-02)?$")},
+            {"title": "Story 3", "text": says("Comment 5")},
+        ],
     ),
     Shape(
         "the documented error",
@@ -816,7 +867,9 @@ QUESTION: Expected = {
 }
 STACKEXCHANGE = [
     Shape("empty", [wrapped()]),
-    Shape("one, with fields that are not documented", [wrapped(question(new=[]), page=1), wrapped(reply(5))], [QUESTION]),
+    Shape(
+        "one, with fields that are not documented", [wrapped(question(new=[]), page=1), wrapped(reply(5))], [QUESTION]
+    ),
     Shape(
         "more than asked",
         [wrapped(*(question(n) for n in range(1, 31))), wrapped()],
@@ -948,11 +1001,13 @@ PAGE: Expected = {
     "text": "A ban is a rule.\nIt can be general.",
     "extent": "extract",
     "snippet": says("^a ban & a rule"),
-    "open_url": "",
+    "open_url": "https://en.wikipedia.org/wiki/Page_1",
 }
 WIKIPEDIA = [
     Shape("empty", [{"batchcomplete": True, "query": {"searchinfo": {"totalhits": 0}, "search": []}}]),
-    Shape("one, with warnings", [wiki(page(new={}), warnings={"extracts": {"warnings": "exlimit was too large"}})], [PAGE]),
+    Shape(
+        "one, with warnings", [wiki(page(new={}), warnings={"extracts": {"warnings": "exlimit was too large"}})], [PAGE]
+    ),
     Shape(
         "more than asked, in another order than the ranks",
         [wiki(*(page(n) for n in range(30, 0, -1)))],
@@ -977,7 +1032,11 @@ WIKIPEDIA = [
                 page(3, extract="If a < b and c > d, a &lt;br&gt; is a line break."),
             )
         ],
-        [{"title": "AT&T & Co. <3"}, {"title": "Запрет телефонов"}, {"text": "If a < b and c > d, a &lt;br&gt; is a line break."}],
+        [
+            {"title": "AT&T & Co. <3"},
+            {"title": "Запрет телефонов"},
+            {"text": "If a < b and c > d, a &lt;br&gt; is a line break."},
+        ],
     ),
     Shape(
         "very long",
@@ -985,9 +1044,9 @@ WIKIPEDIA = [
         [{"title": at_most(300, "How rules"), "text": at_most(300_000, "The ban raised")}],
     ),
     Shape(
-        "pages without an entry in the list of hits",
-        [{"batchcomplete": True, "query": {"pages": [page(2), page(1)]}}],
-        [{"title": "Page 1", "text": PAGE["text"]}, {"title": "Page 2"}],
+        "a hit without its page",
+        [wiki(page(1)) | {"query": wiki(page(1), page(2))["query"] | {"pages": [page(2)]}}],
+        [{"title": "Page 2", "text": PAGE["text"]}],
     ),
     Shape(
         "disambiguation",
@@ -997,17 +1056,32 @@ WIKIPEDIA = [
     Shape("the same twice", [wiki(page(1), page(2), page(1))], [{"title": "Page 1"}, {"title": "Page 2"}]),
     Shape(
         "addresses",
-        [wiki(page(1, fullurl=None, canonicalurl=None), page(2, fullurl="//en.wikipedia.org/x", canonicalurl=None), page(3))],
+        [
+            wiki(
+                page(1, fullurl=None, canonicalurl=None),
+                page(2, fullurl="//en.wikipedia.org/x", canonicalurl=None),
+                page(3),
+            )
+        ],
         [{"title": "Page 3"}],
     ),
     Shape(
         "wrong types",
-        [wiki(page(1, extract=["x"]), page(2, pageprops=[], index="2"), "no object", page(3, touched=5), stamps={3: 7})],
-        [{"title": "Page 1", "text": ""}, {"title": "Page 2"}, {"title": "Page 3"}],
+        [
+            wiki(
+                page(1, extract=["x"]), page(2, pageprops=[], index="2"), "no object", page(3, touched=5), stamps={3: 7}
+            )
+        ],
+        [{"title": "Page 1", "text": says("^x?$")}, {"title": "Page 2"}, {"title": "Page 3"}],
     ),
     Shape(
         "the documented error, with status 200",
-        [{"error": {"code": "maxlag", "info": "Waiting for a database server: 7 seconds lagged.", "lag": 7}, "servedby": "mw"}],
+        [
+            {
+                "error": {"code": "maxlag", "info": "Waiting for a database server: 7 seconds lagged.", "lag": 7},
+                "servedby": "mw",
+            }
+        ],
         error="Waiting for a database server",
     ),
     *spoilt(wiki(page()), [PAGE]),
@@ -1024,18 +1098,19 @@ SHAPES = {
 }
 
 
+def fits(value: str, want: Wanted) -> bool:
+    if isinstance(want, re.Pattern):
+        return want.search(value) is not None
+    return value == want if isinstance(want, str) else want(value)
+
+
 def disagreements(result: SourceResult, expected: Expected) -> list[str]:
     """The fields of the result that are not as expected."""
     told = []
     for name, want in expected.items():
-        value = (result.publisher or result.venue) if name == "place" else getattr(result, name)
-        values = [result.publisher, result.venue] if name == "place" else [value]
-        fits = {
-            str: lambda v: v == want,
-            re.Pattern: lambda v: want.search(v) is not None,  # type: ignore[union-attr]
-        }.get(type(want), want)
-        if not any(fits(v) for v in values):
-            told.append(f"{name} of {result.title[:30]!r}: {value[:200]!r}, not {want}")
+        values = [result.publisher, result.venue] if name == "place" else [getattr(result, name)]
+        if not any(fits(value, want) for value in values):
+            told.append(f"{name} of {result.title[:30]!r}: {values[0][:200]!r}, not {want}")
     return told
 
 
@@ -1044,12 +1119,14 @@ def told_of(shape: Shape, played: Played) -> list[str]:
     if shape.error:
         if played.error is None:
             return [f"no error, but {[r.title[:40] for r in played.results]}"]
-        fits = isinstance(played.error, shape.kind) and re.search(shape.error, str(played.error), re.IGNORECASE)
-        return [] if fits else [f"{type(played.error).__name__}: {played.error}"]
+        right = isinstance(played.error, shape.kind) and re.search(shape.error, str(played.error), re.IGNORECASE)
+        return [] if right else [f"{type(played.error).__name__}: {played.error}"]
     if played.error:
         return [f"{type(played.error).__name__}: {played.error}"]
     if len(played.results) != len(shape.found):
-        return [f"{len(played.results)} results, not {len(shape.found)}: {[(r.title[:40], r.url) for r in played.results]}"]
+        return [
+            f"{len(played.results)} results, not {len(shape.found)}: {[(r.title[:40], r.url) for r in played.results]}"
+        ]
     told = [line for pair in zip(played.results, shape.found, strict=True) for line in disagreements(*pair)]
     if shape.note and not any(re.search(shape.note, text) for _, text in played.notes):
         told.append(f"no note '{shape.note}' among {played.notes}")
