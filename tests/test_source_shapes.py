@@ -61,6 +61,13 @@ def without(*unwanted: str) -> Callable[[str], bool]:
     return lambda value: bool(value) and not any(word in value for word in unwanted)
 
 
+def paired(
+    name: str, listed: Callable[..., Json], *pairs: tuple[Any, Expected | None], then: Sequence[Answer] = ()
+) -> Shape:
+    """A list of items, each with the result that it must become (None: none). then: the replies after the list."""
+    return Shape(name, [listed(*(item for item, _ in pairs)), *then], [want for _, want in pairs if want is not None])
+
+
 MAINTENANCE = "<!DOCTYPE html><html><head><title>503</title></head><body><h1>Down for maintenance</h1></body></html>"
 OTHERS = [f"Author Number{n}" for n in range(300)]
 LONG_TITLE = "How rules on telephones change lessons " * 30
@@ -142,33 +149,29 @@ OPENALEX = [
         [works(work(1, abstract_inverted_index=None), work(2, abstract_inverted_index={}))],
         [{"title": f"Work {n}", "text": "", "extent": ""} for n in (1, 2)],
     ),
-    Shape(
+    paired(
         "dates",
-        [
-            works(
-                work(1, publication_date=None, publication_year=None),
-                work(2, publication_date="2019-01-01", publication_year=2019),
-                work(3, publication_date=None, publication_year=2018),
-            )
-        ],
-        [{"date": ""}, {"date": "2019"}, {"date": "2018"}],
+        works,
+        (work(1, publication_date=None, publication_year=None), {"date": ""}),
+        (work(2, publication_date="2019-01-01", publication_year=2019), {"date": "2019"}),
+        (work(3, publication_date=None, publication_year=2018), {"date": "2018"}),
     ),
-    Shape(
+    paired(
         "titles",
-        [
-            works(
-                work(1, display_name="Effects of <i>smartphone</i> bans &amp; rules on CO<sub>2</sub>"),
-                work(2, display_name="Marks &lt;i&gt;rise&lt;/i&gt; (p < 0.05) in n > 30 schools"),
-                work(3, display_name="学校におけるスマートフォン禁止の効果"),
-                work(4, display_name="أثر حظر الهواتف"),
-            )
-        ],
-        [
+        works,
+        (
+            work(1, display_name="Effects of <i>smartphone</i> bans &amp; rules on CO<sub>2</sub>"),
             {"title": "Effects of smartphone bans & rules on CO2"},
+        ),
+        (
+            work(2, display_name="Marks &lt;i&gt;rise&lt;/i&gt; (p < 0.05) in n > 30 schools"),
             {"title": "Marks rise (p < 0.05) in n > 30 schools"},
+        ),
+        (
+            work(3, display_name="学校におけるスマートフォン禁止の効果"),
             {"title": "学校におけるスマートフォン禁止の効果"},
-            {"title": "أثر حظر الهواتف"},
-        ],
+        ),
+        (work(4, display_name="أثر حظر الهواتف"), {"title": "أثر حظر الهواتف"}),
     ),
     Shape(
         "very long",
@@ -180,48 +183,40 @@ OPENALEX = [
             }
         ],
     ),
-    Shape(
+    paired(
         "authors",
-        [
-            works(
-                work(1, authorships=[]),
-                work(2, authorships=None),
-                work(3, authorships=people(None, "Bo Second")),
-                work(4, authorships=people(*OTHERS)),
-            )
-        ],
-        [{"author": ""}, {"author": ""}, {"author": starts("Bo Second")}, {"author": at_most(300, "Author Number0")}],
+        works,
+        (work(1, authorships=[]), {"author": ""}),
+        (work(2, authorships=None), {"author": ""}),
+        (work(3, authorships=people(None, "Bo Second")), {"author": starts("Bo Second")}),
+        (work(4, authorships=people(*OTHERS)), {"author": at_most(300, "Author Number0")}),
     ),
-    Shape(
+    paired(
         "retracted",
-        [
-            works(
-                work(1, is_retracted=True),
-                work(2, display_name="RETRACTED ARTICLE: Work 2"),
-                work(3, display_name="Retracted: Work 3"),
-                work(4, display_name="Why retracted studies are still cited"),
-            )
-        ],
-        [{"title": "Why retracted studies are still cited"}],
+        works,
+        (work(1, is_retracted=True), None),
+        (work(2, display_name="RETRACTED ARTICLE: Work 2"), None),
+        (work(3, display_name="Retracted: Work 3"), None),
+        (
+            work(4, display_name="Why retracted studies are still cited"),
+            {"title": "Why retracted studies are still cited"},
+        ),
     ),
-    Shape("the same twice", [works(work(1), work(2), work(1))], [{"title": "Work 1"}, {"title": "Work 2"}]),
-    Shape(
+    paired("the same twice", works, (work(1), {"title": "Work 1"}), (work(2), {"title": "Work 2"}), (work(1), None)),
+    paired(
         "addresses",
-        [
-            works(
-                work(1, doi=None),
-                work(2, doi=None, primary_location=None),
-                work(3, doi=None, id=None, primary_location=None),
-                work(4, doi="https://doi.org/10.1002/(SICI)1(1996)52:1<1::AID>3.0.CO;2-#"),
-                work(5, best_oa_location={**OPEN, "pdf_url": "not an address", "landing_page_url": None}),
-            )
-        ],
-        [
-            {"title": "Work 1", "url": says(r"^https://(doi\.org/10\.1000/w\.1|openalex\.org/W1)$")},
-            {"title": "Work 2", "url": "https://openalex.org/W2"},
+        works,
+        (work(1, doi=None), {"title": "Work 1", "url": says(r"^https://(doi\.org/10\.1000/w\.1|openalex\.org/W1)$")}),
+        (work(2, doi=None, primary_location=None), {"title": "Work 2", "url": "https://openalex.org/W2"}),
+        (work(3, doi=None, id=None, primary_location=None), None),
+        (
+            work(4, doi="https://doi.org/10.1002/(SICI)1(1996)52:1<1::AID>3.0.CO;2-#"),
             {"title": "Work 4", "url": doi("10.1002/(SICI)1(1996)52:1<1::AID>3.0.CO;2-#")},
+        ),
+        (
+            work(5, best_oa_location={**OPEN, "pdf_url": "not an address", "landing_page_url": None}),
             {"title": "Work 5", "open_url": ""},
-        ],
+        ),
     ),
     Shape(
         "wrong types",
@@ -318,95 +313,81 @@ EUROPEPMC = [
         [articles(*(article(n) for n in range(1, 31)))],
         [{"title": called(f"Article {n}")} for n in range(1, 11)],
     ),
-    Shape(
+    paired(
         "no abstract",
-        [articles({k: v for k, v in article(1).items() if k != "abstractText"}, article(2, abstractText=""))],
-        [{"text": "", "extent": ""}, {"text": "", "extent": ""}],
+        articles,
+        ({k: v for k, v in article(1).items() if k != "abstractText"}, {"text": "", "extent": ""}),
+        (article(2, abstractText=""), {"text": "", "extent": ""}),
     ),
-    Shape(
+    paired(
         "dates",
-        [
-            articles(
-                article(1, firstPublicationDate=None, pubYear=None, journalInfo=None),
-                article(2, firstPublicationDate=None, pubYear="2017"),
-            )
-        ],
-        [{"date": ""}, {"date": "2017"}],
+        articles,
+        (article(1, firstPublicationDate=None, pubYear=None, journalInfo=None), {"date": ""}),
+        (article(2, firstPublicationDate=None, pubYear="2017"), {"date": "2017"}),
     ),
-    Shape(
+    paired(
         "titles and an abstract with headings",
-        [
-            articles(
-                article(1, title="Sleep of <i>adolescents</i> &amp; phones: H<sub>2</sub>O."),
-                article(2, title="Marks fall (p&lt;0.05) in schools."),
-                article(3, title="智能手机禁令的影响。"),
-                article(4, abstractText="<h4>Background</h4>Phones &amp; sleep.<h4>Results</h4>It fell (p&lt;0.01)."),
-            )
-        ],
-        [
+        articles,
+        (
+            article(1, title="Sleep of <i>adolescents</i> &amp; phones: H<sub>2</sub>O."),
             {"title": called("Sleep of adolescents & phones: H2O")},
-            {"title": called("Marks fall (p<0.05) in schools")},
-            {"title": says("^智能手机禁令的影响")},
+        ),
+        (article(2, title="Marks fall (p&lt;0.05) in schools."), {"title": called("Marks fall (p<0.05) in schools")}),
+        (article(3, title="智能手机禁令的影响。"), {"title": says("^智能手机禁令的影响")}),
+        (
+            article(4, abstractText="<h4>Background</h4>Phones &amp; sleep.<h4>Results</h4>It fell (p&lt;0.01)."),
             {"text": says(r"^Background\W+Phones & sleep\.\s+Results\W+It fell \(p<0\.01\)\.$")},
-        ],
+        ),
     ),
     Shape(
         "very long",
         [articles(article(title=LONG_TITLE, abstractText=LONG_TEXT))],
         [{"title": at_most(300, "How rules"), "text": at_most(300_000, "The ban raised")}],
     ),
-    Shape(
+    paired(
         "authors",
-        [
-            articles(
-                article(1, authorString=None, authorList=None),
-                article(
-                    2, authorString=", ".join(OTHERS) + ".", authorList={"author": [{"fullName": o} for o in OTHERS]}
-                ),
-                article(
-                    3,
-                    authorString="Phone Study Group.",
-                    authorList={"author": [{"collectiveName": "Phone Study Group"}]},
-                ),
-            )
-        ],
-        [{"author": ""}, {"author": at_most(300, "Author Number0")}, {"author": says(r"^Phone Study Group\.?$")}],
+        articles,
+        (article(1, authorString=None, authorList=None), {"author": ""}),
+        (
+            article(2, authorString=", ".join(OTHERS) + ".", authorList={"author": [{"fullName": o} for o in OTHERS]}),
+            {"author": at_most(300, "Author Number0")},
+        ),
+        (
+            article(
+                3, authorString="Phone Study Group.", authorList={"author": [{"collectiveName": "Phone Study Group"}]}
+            ),
+            {"author": says(r"^Phone Study Group\.?$")},
+        ),
     ),
-    Shape(
+    paired(
         "retracted",
-        [
-            articles(
-                article(1, pubTypeList={"pubType": ["Retracted Publication", "Journal Article"]}),
-                article(2, pubTypeList={"pubType": ["retracted publication"]}),
-                article(3, title="Retracted: Article 3."),
-                article(4, commentCorrectionList={"commentCorrection": [{"id": "9", "type": "Retraction in"}]}),
-                article(5, title="Rates of retracted trials."),
-            )
-        ],
-        [{"title": called("Rates of retracted trials")}],
+        articles,
+        (article(1, pubTypeList={"pubType": ["Retracted Publication", "Journal Article"]}), None),
+        (article(2, pubTypeList={"pubType": ["retracted publication"]}), None),
+        (article(3, title="Retracted: Article 3."), None),
+        (article(4, commentCorrectionList={"commentCorrection": [{"id": "9", "type": "Retraction in"}]}), None),
+        (article(5, title="Rates of retracted trials."), {"title": called("Rates of retracted trials")}),
     ),
-    Shape(
+    paired(
         "the same twice, once with the DOI in capitals",
-        [articles(article(1), article(2), article(1, id="PMC1", source="PMC", doi="10.1000/e.1"))],
-        [{"url": doi("10.1000/E.1")}, {"url": doi("10.1000/E.2")}],
+        articles,
+        (article(1), {"url": doi("10.1000/E.1")}),
+        (article(2), {"url": doi("10.1000/E.2")}),
+        (article(1, id="PMC1", source="PMC", doi="10.1000/e.1"), None),
     ),
-    Shape(
+    paired(
         "addresses",
-        [
-            articles(
-                article(1, doi=None),
-                article(2, doi=None, id=None, source=None, pmid=None, fullTextUrlList=None),
-                article(3, doi="10.1002/(SICI)1(1996)52:1<1::AID>3.0.CO;2-#"),
-                article(
-                    4, fullTextUrlList={"fullTextUrl": [copy_at("OA", "html", "ftp://x"), copy_at("OA", "html", "")]}
-                ),
-            )
-        ],
-        [
-            {"url": says(r"^https?://europepmc\.org/(article|abstract)/MED/30001$")},
+        articles,
+        (article(1, doi=None), {"url": says(r"^https?://europepmc\.org/(article|abstract)/MED/30001$")}),
+        (article(2, doi=None, id=None, source=None, pmid=None, fullTextUrlList=None), None),
+        (
+            article(3, doi="10.1002/(SICI)1(1996)52:1<1::AID>3.0.CO;2-#"),
             {"url": doi("10.1002/(SICI)1(1996)52:1<1::AID>3.0.CO;2-#")},
+        ),
+        (
+            article(4, fullTextUrlList={"fullTextUrl": [copy_at("OA", "html", "ftp://x"), copy_at("OA", "html", "")]}),
             {"title": called("Article 4"), "open_url": ""},
-        ],
+        ),
     ),
     Shape(
         "wrong types",
@@ -472,99 +453,84 @@ SEMANTICSCHOLAR = [
     Shape(
         "more than asked", [papers(*(paper(n) for n in range(1, 31)))], [{"title": f"Paper {n}"} for n in range(1, 11)]
     ),
-    Shape(
+    paired(
         "no abstract",
-        [papers(paper(1, abstract=None), {k: v for k, v in paper(2).items() if k != "abstract"})],
-        [{"title": "Paper 1", "text": "", "extent": ""}, {"title": "Paper 2", "text": "", "extent": ""}],
+        papers,
+        (paper(1, abstract=None), {"title": "Paper 1", "text": "", "extent": ""}),
+        ({k: v for k, v in paper(2).items() if k != "abstract"}, {"title": "Paper 2", "text": "", "extent": ""}),
     ),
-    Shape(
+    paired(
         "dates",
-        [papers(paper(1, year=None, publicationDate=None), paper(2, year=2016, publicationDate=None))],
-        [{"date": ""}, {"date": "2016"}],
+        papers,
+        (paper(1, year=None, publicationDate=None), {"date": ""}),
+        (paper(2, year=2016, publicationDate=None), {"date": "2016"}),
     ),
-    Shape(
+    paired(
         "titles and an abstract of several lines",
-        [
-            papers(
-                paper(1, title="Phones &amp; schools: H<sub>2</sub>O"),
-                paper(2, title="When a<b and c>d, <T> is <x>"),
-                paper(3, title="Влияние запрета телефонов"),
-                paper(4, abstract="Pupils  talked.\nMarks\u00a0rose.\x00"),
-            )
-        ],
-        [
-            {"title": "Phones & schools: H2O"},
-            {"title": "When a<b and c>d, <T> is <x>"},
-            {"title": "Влияние запрета телефонов"},
+        papers,
+        (paper(1, title="Phones &amp; schools: H<sub>2</sub>O"), {"title": "Phones & schools: H2O"}),
+        (paper(2, title="When a<b and c>d, <T> is <x>"), {"title": "When a<b and c>d, <T> is <x>"}),
+        (paper(3, title="Влияние запрета телефонов"), {"title": "Влияние запрета телефонов"}),
+        (
+            paper(4, abstract="Pupils  talked.\nMarks\u00a0rose.\x00"),
             {"text": says(r"^Pupils talked\.\sMarks rose\.$")},
-        ],
+        ),
     ),
     Shape(
         "very long",
         [papers(paper(title=LONG_TITLE, abstract=LONG_TEXT))],
         [{"title": at_most(300, "How rules"), "text": at_most(300_000, "The ban raised")}],
     ),
-    Shape(
+    paired(
         "authors",
-        [
-            papers(
-                paper(1, authors=[]),
-                paper(2, authors=None),
-                paper(3, authors=[{"authorId": None, "name": None}, {"authorId": "2", "name": "Bo Second"}]),
-                paper(4, authors=[{"authorId": None, "name": o} for o in OTHERS]),
-            )
-        ],
-        [{"author": ""}, {"author": ""}, {"author": starts("Bo Second")}, {"author": at_most(300, "Author Number0")}],
+        papers,
+        (paper(1, authors=[]), {"author": ""}),
+        (paper(2, authors=None), {"author": ""}),
+        (
+            paper(3, authors=[{"authorId": None, "name": None}, {"authorId": "2", "name": "Bo Second"}]),
+            {"author": starts("Bo Second")},
+        ),
+        (paper(4, authors=[{"authorId": None, "name": o} for o in OTHERS]), {"author": at_most(300, "Author Number0")}),
     ),
-    Shape(
+    paired(
         "retracted",
-        [
-            papers(
-                paper(1, title="RETRACTED: Paper 1"),
-                paper(2, title="RETRACTED ARTICLE: Paper 2"),
-                paper(3, title="[Retracted] Paper 3"),
-                paper(4, title="A map of retracted papers"),
-            )
-        ],
-        [{"title": "A map of retracted papers"}],
+        papers,
+        (paper(1, title="RETRACTED: Paper 1"), None),
+        (paper(2, title="RETRACTED ARTICLE: Paper 2"), None),
+        (paper(3, title="[Retracted] Paper 3"), None),
+        (paper(4, title="A map of retracted papers"), {"title": "A map of retracted papers"}),
     ),
-    Shape(
+    paired(
         "the same twice, once with the DOI in capitals",
-        [papers(paper(1), paper(2), paper(3, externalIds={"DOI": "10.1000/s.1"}))],
-        [{"url": doi("10.1000/S.1")}, {"url": doi("10.1000/S.2")}],
+        papers,
+        (paper(1), {"url": doi("10.1000/S.1")}),
+        (paper(2), {"url": doi("10.1000/S.2")}),
+        (paper(3, externalIds={"DOI": "10.1000/s.1"}), None),
     ),
-    Shape(
+    paired(
         "addresses",
-        [
-            papers(
-                paper(1, externalIds={"ArXiv": "2101.00001", "CorpusId": 1}),
-                paper(2, externalIds=None),
-                paper(3, externalIds=None, url=None, paperId=None),
-                paper(4, externalIds={"DOI": "10.1002/(SICI)1(1996)52:1<1::AID>3.0.CO;2-#"}),
-                paper(5, openAccessPdf=None),
-                paper(6, openAccessPdf={"url": "10.1000/x"}),
-            )
-        ],
-        [
+        papers,
+        (
+            paper(1, externalIds={"ArXiv": "2101.00001", "CorpusId": 1}),
             {"url": says(r"arxiv\.org/abs/2101\.00001$|semanticscholar\.org/paper/0*1$|10\.48550/arxiv\.2101\.00001$")},
-            {"url": says(r"semanticscholar\.org/paper/0*2$")},
+        ),
+        (paper(2, externalIds=None), {"url": says(r"semanticscholar\.org/paper/0*2$")}),
+        (paper(3, externalIds=None, url=None, paperId=None), None),
+        (
+            paper(4, externalIds={"DOI": "10.1002/(SICI)1(1996)52:1<1::AID>3.0.CO;2-#"}),
             {"url": doi("10.1002/(SICI)1(1996)52:1<1::AID>3.0.CO;2-#")},
-            {"title": "Paper 5", "open_url": ""},
-            {"title": "Paper 6", "open_url": ""},
-        ],
+        ),
+        (paper(5, openAccessPdf=None), {"title": "Paper 5", "open_url": ""}),
+        (paper(6, openAccessPdf={"url": "10.1000/x"}), {"title": "Paper 6", "open_url": ""}),
     ),
-    Shape(
+    paired(
         "wrong types",
-        [
-            papers(
-                paper(1, authors={"name": "A"}, journal="x", venue=["v"]),
-                paper(2, externalIds=["DOI"], openAccessPdf="https://repo.example/", publicationDate=3),
-                paper(3, title=["Paper 3"], year="2021", publicationDate=None),
-                None,
-                paper(4),
-            )
-        ],
-        [{"title": "Paper 1"}, {"title": "Paper 2"}, {"date": "2021"}, {"title": "Paper 4"}],
+        papers,
+        (paper(1, authors={"name": "A"}, journal="x", venue=["v"]), {"title": "Paper 1"}),
+        (paper(2, externalIds=["DOI"], openAccessPdf="https://repo.example/", publicationDate=3), {"title": "Paper 2"}),
+        (paper(3, title=["Paper 3"], year="2021", publicationDate=None), {"date": "2021"}),
+        (None, None),
+        (paper(4), {"title": "Paper 4"}),
     ),
     Shape(
         "the documented error",
@@ -610,64 +576,59 @@ GDELT = [
     Shape("one, with fields that are not documented", [press(news(tone=-3.1, new=None), status="ok")], [NEWS]),
     Shape("more than asked", [press(*(news(n) for n in range(1, 31)))], [{"title": f"News {n}"} for n in range(1, 11)]),
     Shape("an empty list", [press()]),
-    Shape(
+    paired(
         "dates",
-        [
-            press(
-                news(1, seendate=""),
-                news(2, seendate=None),
-                news(3, seendate="20260230T000000Z"),
-                news(4, seendate="2026"),
-            )
-        ],
-        [{"date": ""}, {"date": ""}, {"date": ""}, {"date": says("^(2026)?$")}],
+        press,
+        (news(1, seendate=""), {"date": ""}),
+        (news(2, seendate=None), {"date": ""}),
+        (news(3, seendate="20260230T000000Z"), {"date": ""}),
+        (news(4, seendate="2026"), {"date": says("^(2026)?$")}),
     ),
-    Shape(
+    paired(
         "titles",
-        [
-            press(
-                news(1, title="Phones &amp; schools : minister says &#39; no &#39;"),
-                news(2, title="Prohíben teléfonos en escuelas"),
-                news(3, title="禁止手机"),
-                news(4, title="Debt < 3 % , growth > 2 %"),
-            )
-        ],
-        [
+        press,
+        (
+            news(1, title="Phones &amp; schools : minister says &#39; no &#39;"),
             {"title": says("^Phones & schools ?: minister says ' ?no ?'$")},
-            {"title": "Prohíben teléfonos en escuelas"},
-            {"title": "禁止手机"},
-            {"title": says("^Debt < 3 ?% ?, growth > 2 ?%$")},
-        ],
+        ),
+        (news(2, title="Prohíben teléfonos en escuelas"), {"title": "Prohíben teléfonos en escuelas"}),
+        (news(3, title="禁止手机"), {"title": "禁止手机"}),
+        (news(4, title="Debt < 3 % , growth > 2 %"), {"title": says("^Debt < 3 ?% ?, growth > 2 ?%$")}),
     ),
     Shape("a very long title", [press(news(title=LONG_TITLE))], [{"title": at_most(300, "How rules")}]),
-    Shape(
+    paired(
         "no country, domain or language",
-        [press(news(1, sourcecountry="", domain="", language=""), {"url": news(2)["url"], "title": "News 2"})],
-        [{"title": "News 1", "venue": "", "publisher": says(r"^(www\.)?paper\.example$|^$")}, {"title": "News 2"}],
+        press,
+        (
+            news(1, sourcecountry="", domain="", language=""),
+            {"title": "News 1", "venue": "", "publisher": says(r"^(www\.)?paper\.example$|^$")},
+        ),
+        ({"url": news(2)["url"], "title": "News 2"}, {"title": "News 2"}),
     ),
     Shape(
         "one text in three papers",
         [press(*(news(1, url=f"https://{site}/1", domain=site) for site in ("a.example", "b.example", "c.example")))],
         [{"publisher": "a.example"}, {"publisher": "b.example"}, {"publisher": "c.example"}],
     ),
-    Shape("the same twice", [press(news(1), news(2), news(1))], [{"title": "News 1"}, {"title": "News 2"}]),
-    Shape(
+    paired("the same twice", press, (news(1), {"title": "News 1"}), (news(2), {"title": "News 2"}), (news(1), None)),
+    paired(
         "addresses",
-        [
-            press(
-                news(1, url=""),
-                news(2, url="ftp://x.example/1"),
-                news(3, url="https://[bad"),
-                news(4),
-                news(5, url=None),
-            )
-        ],
-        [{"title": "News 4"}],
+        press,
+        (news(1, url=""), None),
+        (news(2, url="ftp://x.example/1"), None),
+        (news(3, url="https://[bad"), None),
+        (news(4), {"title": "News 4"}),
+        (news(5, url=None), None),
     ),
-    Shape(
+    paired(
         "wrong types",
-        [press(news(1, title=None, domain=[], sourcecountry=7, seendate=20260918), "no object", news(2))],
-        [{"url": "https://www.paper.example/2026/1"}, {"title": "News 2"}],
+        press,
+        (
+            news(1, title=None, domain=[], sourcecountry=7, seendate=20260918),
+            {"url": "https://www.paper.example/2026/1"},
+        ),
+        ("no object", None),
+        (news(2), {"title": "News 2"}),
     ),
     Shape(
         "a refusal as text, with status 200",
@@ -738,79 +699,72 @@ HACKERNEWS = [
         [{"title": f"Story {n}"} for n in range(1, 11)],
     ),
     Shape("no text and no comments", [hits(story()), hits()], [{"title": "Story 1", "text": "", "extent": ""}]),
-    Shape(
+    paired(
         "dates",
-        [
-            hits(story(1, created_at=None, created_at_i=None), story(2, created_at=None), story(3, created_at="soon")),
-            hits(),
-        ],
-        [{"date": ""}, {"date": says("^(2024-01-02)?$")}, {"date": says("^(2024-01-02)?$")}],
+        hits,
+        (story(1, created_at=None, created_at_i=None), {"date": ""}),
+        (story(2, created_at=None), {"date": says("^(2024-01-02)?$")}),
+        (story(3, created_at="soon"), {"date": says("^(2024-01-02)?$")}),
+        then=[hits()],
     ),
-    Shape(
+    paired(
         "titles and a text with markup",
-        [
-            hits(
-                story(1, title="Ask HN: Is C&amp;A &quot;open&quot;?"),
-                story(2, title="学校でスマホ禁止"),
-                story(3, title="Vec<T> vs. List<T> in schools"),
-                story(4, story_text='It&#x27;s banned.<p>See <a href="https:&#x2F;&#x2F;x.example">x.example</a>'),
-            ),
-            hits(),
-        ],
-        [
-            {"title": 'Ask HN: Is C&A "open"?'},
-            {"title": "学校でスマホ禁止"},
-            {"title": "Vec<T> vs. List<T> in schools"},
+        hits,
+        (story(1, title="Ask HN: Is C&amp;A &quot;open&quot;?"), {"title": 'Ask HN: Is C&A "open"?'}),
+        (story(2, title="学校でスマホ禁止"), {"title": "学校でスマホ禁止"}),
+        (story(3, title="Vec<T> vs. List<T> in schools"), {"title": "Vec<T> vs. List<T> in schools"}),
+        (
+            story(4, story_text='It&#x27;s banned.<p>See <a href="https:&#x2F;&#x2F;x.example">x.example</a>'),
             {"text": says(r"^It's banned\.\sSee x\.example$"), "author": "ada"},
-        ],
+        ),
+        then=[hits()],
     ),
     Shape(
         "very long",
         [hits(story(title=LONG_TITLE, story_text=LONG_TEXT)), hits(comment(1, comment_text=LONG_TEXT))],
         [{"title": at_most(300, "How rules"), "text": at_most(300_000, "The ban raised")}],
     ),
-    Shape(
+    paired(
         "no author, and a hundred comments",
-        [hits(story(1), story(2, author=None, story_text="words")), hits(*(comment(n) for n in range(100)))],
-        [{"text": lambda text: text.count("isn't long") == 8}, {"author": "", "text": "words"}],
+        hits,
+        (story(1), {"text": lambda text: text.count("isn't long") == 8}),
+        (story(2, author=None, story_text="words"), {"author": "", "text": "words"}),
+        then=[hits(*(comment(n) for n in range(100)))],
     ),
-    Shape(
+    paired(
         "deleted stories and comments",
-        [
-            hits(story(1), story(2, title=None, author=None, url=None, story_text=None)),
-            hits(comment(1, comment_text=None, author=None), comment(2, comment_text=""), comment(5)),
-        ],
-        [STORY | {"text": lambda text: "user5" in text and "user2" not in text and "None" not in text}],
+        hits,
+        (story(1), STORY | {"text": lambda text: "user5" in text and "user2" not in text and "None" not in text}),
+        (
+            story(2, title=None, author=None, url=None, story_text=None),
+            {"url": "https://news.ycombinator.com/item?id=2"},
+        ),
+        then=[hits(comment(1, comment_text=None, author=None), comment(2, comment_text=""), comment(5))],
     ),
-    Shape(
+    paired(
         "the same twice",
-        [hits(story(1), story(2), story(1)), hits(comment(5))],
-        [STORY, {"title": "Story 2", "text": ""}],
+        hits,
+        (story(1), STORY),
+        (story(2), {"title": "Story 2", "text": ""}),
+        (story(1), None),
+        then=[hits(comment(5))],
     ),
-    Shape(
+    paired(
         "addresses, and a comment of another story",
-        [
-            hits(story(1, url=None), story(2, objectID=None, story_id=None), story(3, url="x")),
-            hits(comment(5), comment(6, to=9)),
-        ],
-        [
-            STORY | {"text": without("Comment 6")},
-            {"url": "https://news.ycombinator.com/item?id=3", "text": "", "open_url": ""},
-        ],
+        hits,
+        (story(1, url=None), STORY | {"text": without("Comment 6")}),
+        (story(2, objectID=None, story_id=None), None),
+        (story(3, url="x"), {"url": "https://news.ycombinator.com/item?id=3", "text": "", "open_url": ""}),
+        then=[hits(comment(5), comment(6, to=9))],
     ),
-    Shape(
+    paired(
         "wrong types",
-        [
-            hits(
-                story(1, title=7, author=[], story_text={}), story(2, objectID=2, created_at=1704164645), "x", story(3)
-            ),
-            hits(comment(1, comment_text=[]), comment(5, to=3, author=4), None, comment(6, story_id="3")),
-        ],
-        [
-            {"author": ""},
-            {"title": "Story 2", "date": says("^(2024-01-02)?$")},
-            {"title": "Story 3", "text": says("Comment 5")},
-        ],
+        hits,
+        (story(1, title=7, author=[], story_text={}), {"author": ""}),
+        (story(2, objectID=2, created_at=1704164645), {"title": "Story 2", "date": says("^(2024-01-02)?$")}),
+        ("x", None),
+        (story(3), {"title": "Story 3", "text": says("Comment 5")}),
+        then=[hits(comment(1, comment_text=[]), comment(5, to=3, author=4), None, comment(6, story_id="3"))],
     ),
     Shape(
         "the documented error",
@@ -875,46 +829,47 @@ STACKEXCHANGE = [
         [wrapped(*(question(n) for n in range(1, 31))), wrapped()],
         [{"title": f"Question {n}"} for n in range(1, 11)],
     ),
-    Shape(
+    paired(
         "no text and no answers",
-        [wrapped(question(1, body=None), {k: v for k, v in question(2).items() if k != "body"}), wrapped()],
-        [{"title": "Question 1", "text": "", "extent": ""}, {"title": "Question 2", "text": "", "extent": ""}],
+        wrapped,
+        (question(1, body=None), {"title": "Question 1", "text": "", "extent": ""}),
+        ({k: v for k, v in question(2).items() if k != "body"}, {"title": "Question 2", "text": "", "extent": ""}),
+        then=[wrapped()],
     ),
-    Shape(
+    paired(
         "dates",
-        [wrapped(question(1, creation_date=None), question(2, creation_date="x")), wrapped()],
-        [{"date": ""}, {"date": ""}],
+        wrapped,
+        (question(1, creation_date=None), {"date": ""}),
+        (question(2, creation_date="x"), {"date": ""}),
+        then=[wrapped()],
     ),
-    Shape(
+    paired(
         "titles and a text with code",
-        [
-            wrapped(
-                question(1, title="Should &quot;free&quot; schools &amp; phones &#39;mix&#39;?"),
-                question(2, title="What does &lt;b&gt; mean in a bill?"),
-                question(3, title="Почему запрещают телефоны?"),
-                question(4, body="<pre><code>if a &lt; b</code></pre><p>Is x &lt; y?</p>"),
-            ),
-            wrapped(),
-        ],
-        [
+        wrapped,
+        (
+            question(1, title="Should &quot;free&quot; schools &amp; phones &#39;mix&#39;?"),
             {"title": "Should \"free\" schools & phones 'mix'?"},
-            {"title": "What does <b> mean in a bill?"},
-            {"title": "Почему запрещают телефоны?"},
+        ),
+        (question(2, title="What does &lt;b&gt; mean in a bill?"), {"title": "What does <b> mean in a bill?"}),
+        (question(3, title="Почему запрещают телефоны?"), {"title": "Почему запрещают телефоны?"}),
+        (
+            question(4, body="<pre><code>if a &lt; b</code></pre><p>Is x &lt; y?</p>"),
             {"text": says(r"^if a < b\s+Is x < y\?$"), "author": "Ada"},
-        ],
+        ),
+        then=[wrapped()],
     ),
     Shape(
         "very long",
         [wrapped(question(title=LONG_TITLE, body=LONG_TEXT)), wrapped(reply(1, body=LONG_TEXT))],
         [{"title": at_most(300, "How rules"), "text": at_most(300_000, "The ban raised")}],
     ),
-    Shape(
+    paired(
         "no owner, and many answers",
-        [
-            wrapped(question(1), question(2, owner=None), question(3, owner={"user_type": "does_not_exist"})),
-            wrapped(*(reply(n) for n in range(40))),
-        ],
-        [{"text": lambda text: text.count("isn't long") == 8}, {"author": ""}, {"author": ""}],
+        wrapped,
+        (question(1), {"text": lambda text: text.count("isn't long") == 8}),
+        (question(2, owner=None), {"author": ""}),
+        (question(3, owner={"user_type": "does_not_exist"}), {"author": ""}),
+        then=[wrapped(*(reply(n) for n in range(40)))],
     ),
     Shape(
         "a closed question and a deleted owner",
@@ -924,23 +879,30 @@ STACKEXCHANGE = [
         ],
         [QUESTION | {"text": says(r"User5 & Co\W[^\n]*\n*Answer 5")}],
     ),
-    Shape(
+    paired(
         "the same twice",
-        [wrapped(question(1), question(2), question(1)), wrapped(reply(5))],
-        [QUESTION, {"title": "Question 2"}],
+        wrapped,
+        (question(1), QUESTION),
+        (question(2), {"title": "Question 2"}),
+        (question(1), None),
+        then=[wrapped(reply(5))],
     ),
-    Shape(
+    paired(
         "addresses, and an answer to another question",
-        [wrapped(question(1), question(2, link=None), question(3, link="x")), wrapped(reply(5), reply(6, to=9))],
-        [QUESTION],
+        wrapped,
+        (question(1), QUESTION),
+        (question(2, link=None), None),
+        (question(3, link="x"), None),
+        then=[wrapped(reply(5), reply(6, to=9))],
     ),
-    Shape(
+    paired(
         "wrong types",
-        [
-            wrapped(question(1, owner=[], title=None, body=3, question_id="1"), question(2, tags=None), 5, question(3)),
-            wrapped(reply(1, to=2, body=[]), reply(5, to=3, owner="x"), None),
-        ],
-        [{"url": says("/questions/1/")}, {"title": "Question 2"}, {"title": "Question 3", "text": says("Answer 5")}],
+        wrapped,
+        (question(1, owner=[], title=None, body=3, question_id="1"), {"url": says("/questions/1/")}),
+        (question(2, tags=None), {"title": "Question 2"}),
+        (5, None),
+        (question(3), {"title": "Question 3", "text": says("Answer 5")}),
+        then=[wrapped(reply(1, to=2, body=[]), reply(5, to=3, owner="x"), None)],
     ),
     Shape(
         "the documented error: too many requests, with status 400",
@@ -1013,30 +975,29 @@ WIKIPEDIA = [
         [wiki(*(page(n) for n in range(30, 0, -1)))],
         [{"title": f"Page {n}"} for n in range(1, 11)],
     ),
-    Shape(
+    paired(
         "no extract",
-        [wiki({k: v for k, v in page(1).items() if k != "extract"}, page(2, extract=""))],
-        [{"title": "Page 1", "text": "", "extent": ""}, {"title": "Page 2", "text": "", "extent": ""}],
+        wiki,
+        ({k: v for k, v in page(1).items() if k != "extract"}, {"title": "Page 1", "text": "", "extent": ""}),
+        (page(2, extract=""), {"title": "Page 2", "text": "", "extent": ""}),
     ),
     Shape(
         "dates",
         [wiki(page(1, touched=None), page(2), stamps={1: None, 2: "2019-02-30T00:00:00Z"})],
         [{"date": ""}, {"date": ""}],
     ),
-    Shape(
+    paired(
         "titles and an extract with signs",
-        [
-            wiki(
-                page(1, title="AT&T & Co. <3"),
-                page(2, title="Запрет телефонов", fullurl="https://en.wikipedia.org/wiki/%D0%97"),
-                page(3, extract="If a < b and c > d, a &lt;br&gt; is a line break."),
-            )
-        ],
-        [
-            {"title": "AT&T & Co. <3"},
+        wiki,
+        (page(1, title="AT&T & Co. <3"), {"title": "AT&T & Co. <3"}),
+        (
+            page(2, title="Запрет телефонов", fullurl="https://en.wikipedia.org/wiki/%D0%97"),
             {"title": "Запрет телефонов"},
+        ),
+        (
+            page(3, extract="If a < b and c > d, a &lt;br&gt; is a line break."),
             {"text": "If a < b and c > d, a &lt;br&gt; is a line break."},
-        ],
+        ),
     ),
     Shape(
         "very long",
@@ -1048,22 +1009,20 @@ WIKIPEDIA = [
         [wiki(page(1)) | {"query": wiki(page(1), page(2))["query"] | {"pages": [page(2)]}}],
         [{"title": "Page 2", "text": PAGE["text"]}],
     ),
-    Shape(
+    paired(
         "disambiguation",
-        [wiki(page(1, pageprops={"disambiguation": ""}), page(2), page(3, pageprops={"wikibase_item": "Q1"}))],
-        [{"title": "Page 2"}, {"title": "Page 3"}],
+        wiki,
+        (page(1, pageprops={"disambiguation": ""}), None),
+        (page(2), {"title": "Page 2"}),
+        (page(3, pageprops={"wikibase_item": "Q1"}), {"title": "Page 3"}),
     ),
-    Shape("the same twice", [wiki(page(1), page(2), page(1))], [{"title": "Page 1"}, {"title": "Page 2"}]),
-    Shape(
+    paired("the same twice", wiki, (page(1), {"title": "Page 1"}), (page(2), {"title": "Page 2"}), (page(1), None)),
+    paired(
         "addresses",
-        [
-            wiki(
-                page(1, fullurl=None, canonicalurl=None),
-                page(2, fullurl="//en.wikipedia.org/x", canonicalurl=None),
-                page(3),
-            )
-        ],
-        [{"title": "Page 3"}],
+        wiki,
+        (page(1, fullurl=None, canonicalurl=None), None),
+        (page(2, fullurl="//en.wikipedia.org/x", canonicalurl=None), None),
+        (page(3), {"title": "Page 3"}),
     ),
     Shape(
         "wrong types",

@@ -47,8 +47,7 @@ class _Posts(KeywordSource):
         for post in posts:
             begin, more = value_at(post, own), replies[value_at(post, number)][:_MOST_REPLIES]
             by = value_at(post, poster) if begin and not more else ""
-            if begin or more or value_at(post, "title"):  # nothing is left of a deleted post
-                threads.append(post | {"by": by, "thread": "\n".join([begin, *more]).strip()})
+            threads.append(post | {"by": by, "thread": "\n".join([begin, *more]).strip()})
         return self._results({self.items: threads})
 
 
