@@ -366,6 +366,11 @@ EUROPEPMC = [
         (article(2, pubTypeList={"pubType": ["retracted publication"]}), None),
         (article(3, title="Retracted: Article 3."), None),
         (article(4, commentCorrectionList={"commentCorrection": [{"id": "9", "type": "Retraction in"}]}), None),
+        (article(6, commentCorrectionList={"commentCorrection": {"type": "Retracted and republished in"}}), None),
+        (
+            article(7, commentCorrectionList={"commentCorrection": [{"type": "Retracted and republished from"}]}),
+            {"title": called("Article 7")},
+        ),
         (article(5, title="Rates of retracted trials."), {"title": called("Rates of retracted trials")}),
     ),
     paired(
@@ -498,6 +503,9 @@ SEMANTICSCHOLAR = [
         (paper(1, title="RETRACTED: Paper 1"), None),
         (paper(2, title="RETRACTED ARTICLE: Paper 2"), None),
         (paper(3, title="[Retracted] Paper 3"), None),
+        (paper(5, title="Retraction Note to: Paper 5"), None),
+        (paper(6, title="Retraction notice to “Paper 6” [Comput. Sch. 3 (2021) 1-9]"), None),
+        (paper(7, title="Withdrawn to the margins"), {"title": "Withdrawn to the margins"}),
         (paper(4, title="A map of retracted papers"), {"title": "A map of retracted papers"}),
     ),
     paired(

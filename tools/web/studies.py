@@ -10,8 +10,11 @@ from urllib.parse import quote, unquote
 
 from tools.web.keyword_source import KeywordSource, Wanted, dig, first_day, objects, plain_html, value_at
 
-_RETRACTED = re.compile(r"\W*(?:retracted|withdrawn|retraction)(?: (?:article|paper|note))?\W*[:\]]", re.IGNORECASE)
-_RETRACTED_KIND = re.compile(r"retracted|'retraction", re.IGNORECASE)
+_RETRACTED = re.compile(
+    r"\W*(?:(?:retracted|withdrawn|retraction)(?: article| paper| note)?\W*[:\]]|retraction not(?:e|ice) (?:to|of)\b)",
+    re.IGNORECASE,
+)
+_RETRACTED_KIND = re.compile(r"'retract(?:ed(?! and republished from)|ion)\b", re.IGNORECASE)
 _KINDS = ("pubTypeList.pubType", "commentCorrectionList.commentCorrection.type")
 _DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:)?\s*(10\.\S+)", re.IGNORECASE)
 _IN_DOI = "/:;(),=+&!$*@'"  # characters that an address may hold
