@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from tools.web.keyword_source import KeywordSource, Wanted, dig, objects
+from tools.web.keyword_source import KeywordSource, Wanted, dig, objects, value_at
 
 
 class Wikipedia(KeywordSource):
@@ -18,7 +18,7 @@ class Wikipedia(KeywordSource):
         "url": "page.fullurl",
         "date": "timestamp",
         "publisher": lambda _: "Wikipedia",
-        "text": "page.extract",
+        "text": lambda hit: value_at(hit, "page.extract", as_written=True),  # plain, no HTML
         "open_url": "page.fullurl",
     }
 
@@ -33,4 +33,4 @@ class Wikipedia(KeywordSource):
         """The hits, each with its page; without the pages that only list articles of one name."""
         pages = {str(page.get("pageid")): page for page in objects(dig(reply, "query.pages"))}
         hits = [hit | {"page": pages.get(str(hit.get("pageid")))} for hit in super()._list(reply)]
-        return [hit for hit in hits if dig(hit, "page.pageprops.disambiguation") is None]
+        return [hit for hit in hits if dig(hit, "page.pageprops.disambiguation") in (None, [])]

@@ -34,9 +34,10 @@ _LEFT_OUT = lexicon.QUERY_FILLERS.union(
     *(lexicon.FOREIGN_OPENERS, _SOUGHT),
 )
 _CONTRACTION = re.compile(r"\b\w+n['’]t\b|['’](?:s|re|ve|ll|d|m)\b")
-_BLOCK = re.compile(r"</?(?:p|div|li|[uod]l|d[dt]|h[1-6r]|blockquote|pre|section|t[rdh]|title|br)\b[^<>]*>", re.I)
-_TAG = re.compile(r"<[a-z/!][^<>]*>", re.I)
-_ESCAPED = re.compile(r"</?(?:i|b|em|strong|su[bp]|p)>", re.I)  # some publishers escape twice
+_END = r"(?:\s+[\w:-]+\s*=[^<>]*)?\s*/?>"  # of a tag, which a<b and c>d is not
+_BLOCK = re.compile(rf"</?(?:p|div|li|[uod]l|d[dt]|h[1-6r]|blockquote|pre|section|t[rdh]|title|br){_END}", re.I)
+_TAG = re.compile(rf"</?(?:[abipqsu]|[a-z][a-z\d:-]+){_END}|<![^<>]*>", re.I)
+_ESCAPED = re.compile(r"<(i|b|em|strong|su[bp]|p)>(.*?)</\1>", re.I | re.S)  # some publishers escape twice
 _BUSY = re.compile(r"throttle_violation|temporarily_unavailable|internal_error|maxlag|ratelimited|readonly")
 _FIELDS = "url title snippet date publisher author venue text open_url".split()
 _EMPTY = {"total", "offset", "batchcomplete"}  # a reply with nothing else found nothing
@@ -177,7 +178,7 @@ def keywords(query: str, longest: int = 500, shortest_word: int = 1) -> list[str
 
 
 def value_at(item: Any, field: Field, as_written: bool = False) -> str:
-    """A field as plain text. as_written: an address, which is no HTML. A list of names is cut after the third one."""
+    """A field as plain text. as_written: it is no HTML, such as an address. A list of names is cut after the third."""
     if callable(field):
         return field(item)
     for path in (field,) if isinstance(field, str) else field:
@@ -209,7 +210,7 @@ def objects(found: Any) -> list[dict[str, Any]]:
 def plain_html(value: object) -> str:
     """The text of a piece of HTML, with a line for each paragraph; '' if it is no text."""
     text = unescape(_TAG.sub("", _BLOCK.sub("\n", value))) if isinstance(value, str) else ""
-    return _ESCAPED.sub("", text).strip()
+    return _ESCAPED.sub(r"\2", text).strip()
 
 
 def first_day(since: str) -> str:

@@ -6,12 +6,18 @@ because one company's journals are edited apart. A retracted study is left out.
 
 import re
 from typing import Any, ClassVar
+from urllib.parse import quote, unquote
 
 from tools.web.keyword_source import KeywordSource, Wanted, dig, first_day, objects, plain_html, value_at
 
-_RETRACTED = re.compile(r"\W*(?:retracted|withdrawn|retraction)(?: (?:article|paper|note))?\W*[:\]]", re.IGNORECASE)
-_RETRACTED_KIND = re.compile(r"retracted|^retraction", re.IGNORECASE)
+_RETRACTED = re.compile(
+    r"\W*(?:(?:retracted|withdrawn|retraction)(?: article| paper| note)?\W*[:\]]|retraction not(?:e|ice) (?:to|of)\b)",
+    re.IGNORECASE,
+)
+_RETRACTED_KIND = re.compile(r"'retract(?:ed(?! and republished from)|ion)\b", re.IGNORECASE)
+_KINDS = ("pubTypeList.pubType", "commentCorrectionList.commentCorrection.type")
 _DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:)?\s*(10\.\S+)", re.IGNORECASE)
+_IN_DOI = "/:;(),=+&!$*@'"  # characters that an address may hold
 
 
 class _Studies(KeywordSource):
@@ -21,14 +27,13 @@ class _Studies(KeywordSource):
     doi = "doi"
 
     def _row(self, item: dict[str, Any]) -> dict[str, str] | None:
-        row, kinds = super()._row(item), dig(item, "pubTypeList.pubType")
-        marked = item.get("is_retracted") is True or any(
-            _RETRACTED_KIND.search(kind) for kind in (kinds if isinstance(kinds, list) else ()) if isinstance(kind, str)
-        )
+        row = super()._row(item)
+        marked = item.get("is_retracted") is True or _RETRACTED_KIND.search(str([dig(item, path) for path in _KINDS]))
         if row is None or marked or _RETRACTED.match(row["title"]):
             return None
-        known = _DOI.fullmatch(value_at(item, self.doi))
-        return row | {"publisher": row["venue"]} | ({"url": f"https://doi.org/{known[1].lower()}"} if known else {})
+        if known := _DOI.fullmatch(value_at(item, self.doi)):  # old ones hold <, > and #
+            row["url"] = f"https://doi.org/{quote(unquote(known[1].lower()), safe=_IN_DOI)}"
+        return row | {"publisher": row["venue"]}
 
 
 def abstract_of_index(work: dict[str, Any]) -> str:
@@ -95,7 +100,7 @@ class EuropePmc(_Studies):
         "url": _own_page,
         "date": ("firstPublicationDate", "pubYear"),
         "author": ("authorList.author.fullName", "authorString"),
-        "venue": ("journalInfo.journal.title", "journalTitle"),
+        "venue": ("journalInfo.journal.title", "journalTitle", "bookOrReportDetails.publisher"),
         "text": "abstractText",
         "open_url": _open_copy,
     }
