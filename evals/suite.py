@@ -31,6 +31,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic_core import to_json
 from tqdm import tqdm
 
+from evals.metrics.measure import Figure, figures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number
 from tools.budget import batches, run_within
@@ -194,6 +195,16 @@ def peak_memory() -> float:
 def show(as_json: bool, result: Any, lines: Callable[[], Iterable[str]]) -> None:
     """Prints a result as JSON (null for undefined values) or as `lines`."""
     print(to_json(result, indent=2, inf_nan_mode="null").decode() if as_json else "\n".join(lines()))
+
+
+def reported(
+    suite: str, found: Mapping[str, Figure], counts: Record, records: Records, args: argparse.Namespace
+) -> Record:
+    """Returns a result: counts and figures, with intervals and items, and the configuration."""
+    told = figures(found, args.seed)
+    over = {name: figure.total for name, figure in found.items()}
+    config = records.config | {"limit": args.limit, "seed": args.seed}
+    return {"suite": suite, **told, "metrics": counts | told["metrics"], "over": over, "config": config}
 
 
 def figure_lines(result: Record) -> list[str]:
