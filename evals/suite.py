@@ -15,6 +15,7 @@ compares `metrics`, `intervals`, `items` and `config`.
 """
 
 import argparse
+import asyncio
 import math
 import random
 import re
@@ -22,7 +23,7 @@ import resource
 import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -36,6 +37,7 @@ from evals.reports.records import Record, Records
 from evals.reports.table import block, number
 from tools.budget import batches, run_within
 from tools.errors import InputError, ProviderDownError, ProviderReplyError, SteelmanError
+from tools.models.chat.model import ChatModel
 
 _T = TypeVar("_T")
 
@@ -181,6 +183,18 @@ async def ask_each(
 
         await run_within([partial(one, key) for key in missing], parallel)
     return {key: done[key] for key in asked}
+
+
+def ask_chat(
+    model: ChatModel, asked: Mapping[str, Callable[[], Awaitable[Record]]], records: Records, parallel: int
+) -> dict[str, Record]:
+    """Returns the records of `ask_each` on answers, and closes the model."""
+
+    async def ask() -> dict[str, Record]:
+        async with aclosing(model):
+            return await ask_each(asked, records, parallel, "answer")
+
+    return asyncio.run(ask())
 
 
 def peak_memory() -> float:

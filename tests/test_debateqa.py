@@ -11,10 +11,9 @@ from model_server import ModelServer
 from tiny_models import CONTEXT, save_chat_model
 
 from evals.__main__ import main
-from evals.language_model import LanguageModel
-from evals.metrics.debateqa import mean_perplexity
+from evals.metrics.perplexity import LanguageModel, mean_perplexity
 
-BRIDGES = {
+BRIDGES: dict[str, Any] = {
     "id": 1,
     "question": "Should towns build bridges?",
     "partial_answers": [
@@ -23,7 +22,7 @@ BRIDGES = {
         {"point_of_view": "Cost", "explanation": "No."},
     ],
 }
-BELLS = {
+BELLS: dict[str, Any] = {
     "id": 2,
     "question": "Should bells ring at night?",
     "partial_answers": [{"point_of_view": "Sleep", "explanation": "Children wake."}],

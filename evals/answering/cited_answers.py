@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from agent.answer.model import Answer
-from agent.answer.outline import body_blocks, lead_blocks
+from agent.answer.outline import body_blocks, lead_blocks, source_blocks
 from agent.settings import Settings
 from evals.datasets.rows import Loose, Row, Shape, Text, json_rows, problem
 from tools.errors import InputError
@@ -91,8 +91,8 @@ def split_statements(text: str) -> list[Statement]:
 
 
 def _own(row: Row, settings: Settings) -> CitedAnswer:
-    """Returns an answer of this agent: its summary and each claim are statements. A source's text is its document in
-    the store or, without it, the quoted words."""
+    """Returns an answer of this agent as a reader sees it: its summary and each shown claim are statements. A source's
+    text is its document in the store or, without it, the quoted words."""
     try:
         answer = Answer.model_validate(row.values)
     except ValidationError as exc:
@@ -100,7 +100,7 @@ def _own(row: Row, settings: Settings) -> CitedAnswer:
     blocks = [b for b in (*lead_blocks(answer), *body_blocks(answer)) if b.citations or b.kind == "summary"]
     sources = dict[int, str]()
     with closing(Database(settings.database)) as database:
-        for cited in answer.citations:
+        for cited in (block.source for block in source_blocks(answer) if block.source):
             whole = "\n".join(passage.text for passage in Store(database).document_passages(cited.passage_id))
             quoted = "\n".join(part.quote for part in cited.quotations)
             sources[cited.number] = whole if verbatim(cited.quote, whole) else quoted

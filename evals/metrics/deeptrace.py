@@ -64,7 +64,8 @@ def fewest_sources(supports: Flags) -> int:
     if not len(needed):
         return 0
     ones = np.ones(needed.shape[1])
-    return round(milp(ones, integrality=ones, constraints=LinearConstraint(needed, lb=1)).fun)
+    cover: float = milp(ones, integrality=ones, constraints=LinearConstraint(needed, lb=1)).fun
+    return round(cover)
 
 
 def _share(part: float, whole: float) -> float:

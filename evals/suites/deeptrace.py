@@ -8,10 +8,8 @@ support counts, as published. A missing answer is one-sided and has no other fig
 """
 
 import argparse
-import asyncio
 import math
 from collections.abc import Collection, Sequence
-from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -27,7 +25,7 @@ from evals.datasets.rows import digest
 from evals.metrics.deeptrace import audit_sides, audit_sources
 from evals.metrics.measure import mean
 from evals.reports.records import Record, Records
-from evals.suite import ask_each, common_options, figure_lines, reported, shuffled
+from evals.suite import ask_chat, common_options, figure_lines, reported, shuffled
 from prompts import as_data
 from tools.budget import batches
 from tools.errors import ProviderReplyError
@@ -53,7 +51,7 @@ class SourceReading(BaseModel):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--answers", type=Path, required=True, metavar="FILE", help="one answer a line")
+    parser.add_argument("--answers", type=Path, required=True, metavar="FILE", help="one answer a line (docs/evals.md)")
     parser.add_argument("--out", type=Path, metavar="RECORDS", help="file for the judge's replies")
     limit, seed = "only the first N answers of a seeded shuffle", "seed of the sample and the intervals"
     common_options(parser, limit, seed, parallel="simultaneous answers")
@@ -65,9 +63,10 @@ def measure(args: argparse.Namespace) -> Record:
     settings = load_settings()
     answers = shuffled(read_cited_answers(args.answers, settings), args.limit, args.seed)
     model = batch_model(settings)
-    config = {"answers": args.answers.name, "sha256": digest(args.answers), "model": model.name}
+    config = {"data": args.answers.name, "sha256": digest(args.answers), "model": model.name}
     with Records(args.out, "deeptrace", config) as records:
-        done = asyncio.run(_judge_all(model, answers, records, args.parallel))
+        asked = {a.question: partial(judge_answer, model, a) for a in answers if a.statements}
+        done = ask_chat(model, asked, records, args.parallel)
     failed = {question: f"{question}: {r['failed']}" for question, r in done.items() if "failed" in r}
     missing = [f"{a.question}: it has no answer" for a in answers if not a.statements]
     found = {a.question: audit(a, done.get(a.question, {})) for a in answers if a.question not in failed}
@@ -75,14 +74,6 @@ def measure(args: argparse.Namespace) -> Record:
     measures = {name: mean([of.get(name, math.nan) for of in found.values()], list(found)) for name in names}
     counts = {"answers": len(answers), "missing": len(missing), "unjudged": len(failed)}
     return reported("deeptrace", measures, counts, records, args) | {"failed": [*failed.values(), *missing]}
-
-
-async def _judge_all(
-    model: ChatModel, answers: Sequence[CitedAnswer], records: Records, parallel: int
-) -> dict[str, Record]:
-    async with aclosing(model):
-        asked = {a.question: partial(judge_answer, model, a) for a in answers if a.statements}
-        return await ask_each(asked, records, parallel, "answer")
 
 
 async def judge_answer(model: ChatModel, answer: CitedAnswer) -> Record:

@@ -1,15 +1,28 @@
-"""A local causal language model: how likely are the tokens of a text, given what precedes it?"""
+"""Perplexity of texts under a local causal language model: Perspective Diversity of DebateQA."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evals.metrics.debateqa import Loss
 from tools.budget import batches
 from tools.errors import InputError
 from tools.models.encoders import find_model, fingerprint, hide_progress, model_errors, require_extra
 
+Loss = tuple[float, int]
+"""The negative log-likelihood of a text's tokens in nats, summed, and the number of these tokens."""
 _TOGETHER = 4  # texts in one forward pass
+
+
+def mean_perplexity(losses: Sequence[Loss]) -> float:
+    """Returns P.D. of a question: the mean of PPL(Y | X) = exp(−1/N · Σ log P(y_i | X, y_<i)) over its partial answers
+    Y, of N tokens each, given the answer X.
+
+    DebateQA's README (https://github.com/pillowsofwind/DebateQA) sums over partial answers and omits the minus sign.
+    Its script takes the mean, asks for no restating, and divides by the tokens of X and Y together, so its figures are
+    lower.
+    """
+    return sum(math.exp(loss / tokens) for loss, tokens in losses) / len(losses)
 
 
 class LanguageModel:
@@ -34,17 +47,17 @@ class LanguageModel:
         after the turn and a line break). Only the text's own tokens count. Raises InputError if the model cannot read
         both, ModelError."""
         with model_errors(self._folder):
-            given = self._turn(turn)
+            given = self._given(turn)
             rows = [self._tokenizer(text, add_special_tokens=False).input_ids for text in texts]
             most, longest = getattr(self._model.config, "max_position_embeddings", None), max(map(len, rows))
             if most and len(given) + longest > most:
                 raise InputError(f"{len(given) + longest} tokens are more than {self.name} reads, which are {most}.")
             return [loss for part in batches(rows, _TOGETHER) for loss in self._part(given, part)]
 
-    def _turn(self, text: str) -> list[int]:
+    def _given(self, turn: str) -> list[int]:
         if not self._tokenizer.chat_template:
-            return list(self._tokenizer(f"{text}\n").input_ids)
-        chat = [{"role": "user", "content": text}]
+            return list(self._tokenizer(f"{turn}\n").input_ids)
+        chat = [{"role": "user", "content": turn}]
         shown = self._tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
         return list(self._tokenizer(shown, add_special_tokens=False).input_ids)
 
