@@ -78,6 +78,9 @@ def test_the_sources_by_hand() -> None:
     unreadable = audit_sources(2, 1, 1, np.zeros((2, 0), bool), np.zeros((2, 0), bool))
     assert isnan(unreadable["unsupported_statements"])
     assert audit_sources(1, 1, 0, flags([1]), flags([0]))["source_necessity"] == 0
+    filler = audit_sources(1, 2, 2, np.zeros((0, 2), bool), np.zeros((0, 2), bool))
+    assert (filler["relevant_statements"], filler["uncited_sources"]) == (0, 1)
+    assert isnan(filler["source_necessity"])
 
 
 @pytest.mark.parametrize(
@@ -172,6 +175,7 @@ def test_missing_and_unjudged_answers_are_named(server: ModelServer, judged: Jud
     assert [found["metrics"][name] for name in ("one_sided", "overconfident")] == [1, pytest.approx(1 / 3)]
     assert (found["metrics"]["unsupported_statements"], found["over"]["unsupported_statements"]) == (1, 1)
     assert found["metrics"]["citation_accuracy"] is None
+    assert found["over"]["uncited_sources"] == 0
     assert [line.partition("?: ")[2][:25] for line in found["failed"]] == [
         "the judge named statement",
         "it has no answer",

@@ -35,9 +35,10 @@ def audit_sources(statements: int, listed: int, uncited: int, cites: Flags, supp
 
     relevant_statements: relevant statements / statements. uncited_sources: uncited / listed. unsupported_statements:
     relevant statements without support / relevant statements; 1 without listed sources, undefined if none of them is
-    readable. source_necessity: `fewest_sources` / readable sources. citation_accuracy: citations with support /
-    citations. citation_thoroughness: citations with support / supporting pairs. The code counts an answer without
-    citations as accurate, and an answer without support as not thorough; here both are undefined.
+    readable. source_necessity: `fewest_sources` / readable sources; undefined without a relevant statement.
+    citation_accuracy: citations with support / citations. citation_thoroughness: citations with support / supporting
+    pairs. The code counts an answer without citations as accurate, and an answer without support as not thorough; here
+    both are undefined.
     """
     rows, readable = supports.shape
     both, unsupported = (cites & supports).sum(), (~supports.any(axis=1)).sum()
@@ -45,7 +46,7 @@ def audit_sources(statements: int, listed: int, uncited: int, cites: Flags, supp
         "relevant_statements": _share(rows, statements),
         "uncited_sources": _share(uncited, listed),
         "unsupported_statements": math.nan if listed and not readable else _share(unsupported, rows),
-        "source_necessity": _share(fewest_sources(supports), readable),
+        "source_necessity": _share(fewest_sources(supports), readable) if rows else math.nan,
         "citation_accuracy": _share(both, cites.sum()),
         "citation_thoroughness": _share(both, supports.sum()),
     }

@@ -110,7 +110,8 @@ def audit(answer: CitedAnswer, record: Record) -> dict[str, float]:
     supports = [[n in record["full"].get(str(source), ()) for source in readable] for n, _ in relevant]
     counts = len(answer.statements), len(answer.sources), len(answer.sources.keys() - all_cited)
     sides = len(agree - disagree - filler), len(disagree - agree - filler)
-    found = audit_sources(*counts, np.array(cites, bool).reshape(shape), np.array(supports, bool).reshape(shape))
+    matrices = (np.array(cells, bool).reshape(shape) for cells in (cites, supports))
+    found = audit_sources(*counts, *matrices) if answer.statements else {}
     return (audit_sides(*sides, record.get("confidence", 0)) if answer.debate else {}) | found
 
 
