@@ -106,12 +106,12 @@ def audit(answer: CitedAnswer, record: Record) -> dict[str, float]:
     relevant = [(n, cited) for n, (_, cited) in enumerate(answer.statements, start=1) if n not in filler]
     readable = [source for source, text in answer.sources.items() if text]
     shape, all_cited = (len(relevant), len(readable)), {n for _, cited in answer.statements for n in cited}
-    cites = [[source in cited for source in readable] for _, cited in relevant]
-    supports = [[n in record["full"].get(str(source), ()) for source in readable] for n, _ in relevant]
+    cites = np.array([[source in cited for source in readable] for _, cited in relevant], bool).reshape(shape)
+    full = [[n in record["full"].get(str(source), ()) for source in readable] for n, _ in relevant]
+    supports = np.array(full, bool).reshape(shape)
     counts = len(answer.statements), len(answer.sources), len(answer.sources.keys() - all_cited)
     sides = len(agree - disagree - filler), len(disagree - agree - filler)
-    matrices = (np.array(cells, bool).reshape(shape) for cells in (cites, supports))
-    found = audit_sources(*counts, *matrices) if answer.statements else {}
+    found = audit_sources(*counts, cites, supports) if answer.statements else {}
     return (audit_sides(*sides, record.get("confidence", 0)) if answer.debate else {}) | found
 
 
