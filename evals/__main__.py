@@ -15,6 +15,8 @@ GROUPS = {
         "judge": "does a passage support a perspective: accuracy, F1 (BERDS), AUC, calibration, on labelled pairs",
         "retrieval": "do retrievers cover the perspectives on a question: MRecall@k, precision@k (BERDS), α-nDCG",
         "berds": "the same for any retriever, corpus and the web, by a judge's verdicts: MRecall@k, sycophancy (BERDS)",
+        "debateqa": "do answers show every view, and say that there is a dispute: perplexity, awareness (DebateQA)",
+        "deeptrace": "one-sided, overconfident, unsupported; citations and sources: eight measures (DeepTRACE)",
         "pir": "do queries that add a perspective find its passages: p-Recall@k of PAP and the like (PIR)",
         "favour": "what do neutral queries favour: shares of stances and ideologies in their results (PIR)",
         "news": "relevance and diversity of results for a news event: P, R, D, I, C (NEWSCOPE)",
@@ -35,8 +37,8 @@ GROUPS = {
     },
 }
 _PAPERS = """
-ALCE: Gao et al. 2023. BERDS: Chen and Choi. DeepTRACE: Venkit et al. Multi-perspective search engine: Chen et al. 2022.
-NEWSCOPE: Tang et al. PIR: Zhao et al. Formulas are in evals/metrics.
+ALCE: Gao et al. 2023. BERDS: Chen and Choi. DebateQA: Xu et al. DeepTRACE: Venkit et al. Multi-perspective search
+engine: Chen et al. 2022. NEWSCOPE: Tang et al. PIR: Zhao et al. Formulas are in evals/metrics.
 """
 SUITES = {name: text for group in GROUPS.values() for name, text in group.items()}
 

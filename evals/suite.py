@@ -15,6 +15,7 @@ compares `metrics`, `intervals`, `items` and `config`.
 """
 
 import argparse
+import asyncio
 import math
 import random
 import re
@@ -22,7 +23,7 @@ import resource
 import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -31,10 +32,12 @@ from typing import Any, Protocol, TypeVar
 from pydantic_core import to_json
 from tqdm import tqdm
 
+from evals.metrics.measure import Figure, figures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number
 from tools.budget import batches, run_within
 from tools.errors import InputError, ProviderDownError, ProviderReplyError, SteelmanError
+from tools.models.chat.model import ChatModel
 
 _T = TypeVar("_T")
 
@@ -182,6 +185,18 @@ async def ask_each(
     return {key: done[key] for key in asked}
 
 
+def ask_chat(
+    model: ChatModel, asked: Mapping[str, Callable[[], Awaitable[Record]]], records: Records, parallel: int
+) -> dict[str, Record]:
+    """Returns the records of `ask_each` on answers, and closes the model."""
+
+    async def ask() -> dict[str, Record]:
+        async with aclosing(model):
+            return await ask_each(asked, records, parallel, "answer")
+
+    return asyncio.run(ask())
+
+
 def peak_memory() -> float:
     """Returns the peak memory of this process in megabytes, without its parent's memory (Linux)."""
     status = Path("/proc/self/status")
@@ -194,6 +209,16 @@ def peak_memory() -> float:
 def show(as_json: bool, result: Any, lines: Callable[[], Iterable[str]]) -> None:
     """Prints a result as JSON (null for undefined values) or as `lines`."""
     print(to_json(result, indent=2, inf_nan_mode="null").decode() if as_json else "\n".join(lines()))
+
+
+def reported(
+    suite: str, found: Mapping[str, Figure], counts: Record, records: Records, args: argparse.Namespace
+) -> Record:
+    """Returns a result: counts and figures, with intervals and items, and the configuration."""
+    told = figures(found, args.seed)
+    over = {name: figure.total for name, figure in found.items()}
+    config = records.config | {"limit": args.limit, "seed": args.seed}
+    return {"suite": suite, **told, "metrics": counts | told["metrics"], "over": over, "config": config}
 
 
 def figure_lines(result: Record) -> list[str]:

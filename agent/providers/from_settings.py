@@ -111,7 +111,7 @@ def _remote_judge(settings: Settings) -> Judge | None:
         return None
     if judges_in_batches(settings):
         return BatchJudge(
-            _batch_model(settings), threshold=settings.judge_threshold, concurrency=settings.judge_concurrency
+            batch_model(settings), threshold=settings.judge_threshold, concurrency=settings.judge_concurrency
         )
     if settings.judge == "auto" and not settings.judge_url:
         return None
@@ -132,7 +132,7 @@ def judges_in_batches(settings: Settings) -> bool:
     return settings.judge == "batch" or (settings.judge == "auto" and not settings.judge_url and uses_chat(settings))
 
 
-def _batch_model(settings: Settings) -> ChatModel:
+def batch_model(settings: Settings) -> ChatModel:
     """Returns the model that judges in batches: the model at the judge's address if one is set, otherwise the judge's
     or the default model, otherwise the model of `write`."""
     if settings.judge_url:

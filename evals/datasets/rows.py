@@ -131,12 +131,20 @@ class _Asked(Shape):
 
 def read_questions(path: Path) -> list[str]:
     """Reads the `question` of each line. Raises InputError, for example for duplicates and for an empty file."""
-    seen = dict[str, int]()
+    return list(read_by(path, "question", _Asked, "questions"))
+
+
+def read_by(path: Path, field: str, shape: type[_T], what: str) -> dict[str, _T]:
+    """Reads each line as this model or dataclass, by the value of a field. what: names the lines in an error. Raises
+    InputError, for example for a value in two lines and for an empty file."""
+    found, seen = dict[str, _T](), dict[str, int]()
     for row in json_rows(path):
-        row.once("question", row.read(_Asked).question, seen)
-    if not seen:
-        raise InputError(f"{path} has no questions.")
-    return list(seen)
+        one = row.read(shape)
+        row.once(field, value := str(row.values[field]), seen)
+        found[value] = one
+    if not found:
+        raise InputError(f"{path} has no {what}.")
+    return found
 
 
 def tsv_rows(path: Path, names: list[str]) -> Iterator[Row]:
