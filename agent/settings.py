@@ -194,7 +194,7 @@ class Settings(BaseSettings):
     )
     workers: bool = Field(
         default=False,
-        description="Whether the API and the page leave questions, and the API large uploads, to processes of "
+        description="Whether the API and the page leave questions and uploads that are jobs to processes of "
         "`python -m api worker`.",
     )
     checkpoint_url: Annotated[str, AfterValidator(moved_checkpoints)] = ""

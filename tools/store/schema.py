@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Table, UniqueConstraint
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-REVISION = "0002"
+REVISION = "0003"
 """The last revision of `tools/store/migrations`."""
 SCHEMA_VERSION = 5
 """`PRAGMA user_version` of revision 0001, for versions of Steelman without revisions."""
@@ -139,6 +139,8 @@ api_runs = _table(
     *(_of("run_id", "runs.id", **_KEY), _texts("key_id"), _texts("idempotency_key", nullable=True)),
     UniqueConstraint("key_id", "idempotency_key"),
 )
+# Requests of a key in the latest window of a rate, of all servers on a Postgres database. window: its number.
+api_rates = _table("api_rates", _texts("name", **_KEY), _numbers("window requests"))
 # Copies of retrieved passages. passage: its fields in order, as JSON.
 run_passages = _table(
     "run_passages",
