@@ -4,6 +4,7 @@ import time
 import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
@@ -86,7 +87,7 @@ class JobTable:
             db.execute(delete(job_files).where(job_files.c.job_id.in_(ended)))
             db.execute(insert(jobs).values(row | {"state": state.model_dump_json(), "sent": sent.model_dump_json()}))
             for number, file in enumerate(files):
-                for part, content in enumerate(iter(lambda file=file: file.read(_PART), b"")):
+                for part, content in enumerate(iter(partial(file.read, _PART), b"")):
                     values = {"job_id": state.id, "file": number, "part": part, "content": content}
                     db.execute(insert(job_files).values(values))
         return True

@@ -15,7 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO
 
 from pydantic import TypeAdapter
@@ -30,7 +30,6 @@ from agent.settings import Settings
 from tools.disk import disk_errors, keep_folder_private
 from tools.documents.document import InputFile
 from tools.documents.ingest import Ingester, IngestReport, read_all
-from tools.documents.readers import READERS
 from tools.documents.sandbox import ReadingCancelledError
 from tools.errors import InputError, SourceError, SteelmanError, StoreBusyError, StoreDownError, StoreError
 from tools.models.worker import lower_priority
@@ -113,8 +112,8 @@ class Job:
         for path, name in zip(paths, sent.names, strict=False):
             if sent.text and name not in sent.text:
                 continue
-            if wrong := _wrong_name(path, name):
-                report.problems.append(wrong)
+            if not name.isprintable() or len(name) > LONGEST_NAME:
+                report.problems.append(f"{name[:60]!r}: no document can have this name. Rename the file.")
                 report.broken.add(name)
                 continue
             columns = replace(sent.columns, text=tuple(sent.text.get(name, sent.columns.text)))
@@ -124,17 +123,6 @@ class Job:
         if sent.addresses and not sent.text and not self.stopped.is_set():
             report.reading, report.begun = "web pages", len(sent.names) + len(sent.addresses)
             yield from asyncio.run(read_pages(sent.addresses, report.problems))
-
-
-def _wrong_name(path: Path, sent: str) -> str:
-    """Returns why a document cannot have this name, or an empty text if the name is valid."""
-    if not sent.isprintable() or len(sent) > LONGEST_NAME:
-        return f"{sent[:60]!r}: no document can have this name. Rename the file."
-    if not path.suffix:
-        ending = PurePosixPath(sent).suffix
-        cause = f"files ending in '{ending}' cannot be read" if ending else "the name has no ending"
-        return f"{sent}: {cause}. Readable endings: {', '.join(READERS)}."
-    return ""
 
 
 class Jobs:

@@ -37,9 +37,8 @@ from tools.passages import SourceDocument
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    places = "files or folders of *.jsonl, or hub:NAME, of questions with perspectives"
-    add("--data", nargs="+", required=True, metavar="FILE|DIR|hub:NAME", help=places)
-    add("--split", default="test", help="split of the hub's data sets (default: test)")
+    places = "files or folders of *.jsonl, of questions with perspectives"
+    add("--data", nargs="+", type=Path, required=True, metavar="FILE|DIR", help=places)
     corpus = "ctxs, FILE.jsonl[.gz] or collection:NAME (default: ctxs)"
     add("--corpus", default=CTXS, metavar="CORPUS", help=corpus)
     retrievers = (
@@ -56,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(args: argparse.Namespace) -> Record:
     """Adds the missing corpora, rankings and verdicts, then scores all rankings. Raises the errors of these steps."""
-    settings, loaded = load_settings(), load_perspectives(args.data, args.split)
+    settings, loaded = load_settings(), load_perspectives(args.data)
     sets = {name: shuffled(rows, args.limit, args.seed) for name, rows in loaded.items()}
     every = [row for rows in sets.values() for row in rows]
     methods = _methods_of(args.methods or ([CTXS] if args.corpus == CTXS else ["bm25", "dense"]), every)

@@ -44,10 +44,9 @@ def measure(args: argparse.Namespace) -> Record:
         for task in load_tasks(args.data, args.task)
     ]
     encoder, cache = encoder_and_cache()
-    bases = {"gain": {column.name: "none" for column in columns if column.form != "none"}}
     ranks = {task.name: rank(task, columns, encoder, cache) for task in tasks}
     keys = {task.name: [root.key for root in task.roots] for task in tasks}
-    found = measures(ranks, keys, [column.name for column in columns], args.k, bases)
+    found = measures(ranks, keys, [column.name for column in columns], args.k)
     config = {"data": args.data.name, "sha256": digest(args.data), "encoder": encoder.name, "rounds": ROUNDS}
     config |= {"columns": [column.name for column in columns], "sizes": {task.name: _sizes(task) for task in tasks}}
     config |= {name: getattr(args, name) for name in ("k", "limit", "seed")}
