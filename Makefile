@@ -140,7 +140,7 @@ local-models: $(HUB)
 # What suites of `python -m evals` want beside the runtime, at versions that leave the locked ones as they are.
 evals: $(HUB)
 	@sed -n 's/^\([^ #]*==[^ ]*\).*/\1/p' requirements.lock requirements-hub.lock > .venv/.locked
-	@$(BIN)/python $(PIP) -c .venv/.locked datasets ir-measures pyndeval
+	@$(BIN)/python $(PIP) -c .venv/.locked ir-measures pyndeval
 
 bench: $(DEV)
 	$(BIN)/python -m evals bench

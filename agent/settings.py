@@ -208,7 +208,7 @@ class Settings(BaseSettings):
     )
     workers: bool = Field(
         default=False,
-        description="Whether the API and the page leave questions, and the API large uploads, to processes of "
+        description="Whether the API and the page leave questions and uploads that are jobs to processes of "
         "`python -m api worker`.",
     )
     checkpoint_url: Annotated[str, AfterValidator(moved_checkpoints)] = ""
@@ -275,7 +275,6 @@ class Settings(BaseSettings):
     judge_threshold: float = Field(
         default=0.5, gt=0.0, lt=1.0, description="The probability from which a served judge accepts a passage."
     )
-    judge_concurrency: int = Field(default=100, ge=1, le=100, description="Requests of all runs to the judge at once.")
 
     # The web
     web: Literal["auto", "off", "tavily", "ddgs", "serper", "searxng"] = Field(

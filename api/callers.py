@@ -13,13 +13,14 @@ from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
-from sqlalchemy import Connection, case, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Double, case, func, insert, select, tuple_, update
+from sqlalchemy.dialects.postgresql import insert as insert_on_postgres
 
 from agent.runs.store import RUNS_WITHOUT_ANSWER, RunRow, is_active, run_row, utc_now
 from api.problems import ProblemError
 from tools.errors import InputError
 from tools.store.database import LIMITS_TURN, Database, take_turn, upsert
-from tools.store.schema import api_keys, api_runs, runs
+from tools.store.schema import api_keys, api_rates, api_runs, runs
 
 _UNANSWERED = '"writing": false'
 """The option of a run without an answer, in its JSON. In a text of the JSON the quotation marks would be escaped."""
@@ -107,6 +108,20 @@ class CallerRuns:
         """Returns the ids of the API's runs with the status `running`."""
         query = select(api_runs.c.run_id).select_from(api_runs.join(runs)).where(runs.c.status == "running")
         return {str(row.run_id) for row in self._db.rows(query)}
+
+
+def over_rate(database: Database, caller: Caller, most: int, seconds: int) -> float:
+    """Counts a request of the caller in a window of so many seconds, for all servers on the Postgres database and by
+    its clock. Returns 0 within the rate, otherwise the seconds until the next window."""
+    now, rates = func.date_part("epoch", func.now(), type_=Double), api_rates.c
+    current = func.floor(now / seconds)
+    made = insert_on_postgres(api_rates).values(name=f"{caller} {most}/{seconds}", window=current, requests=1)
+    same = rates.window == made.excluded.window
+    new = {"window": made.excluded.window, "requests": case((same, rates.requests + 1), else_=1)}
+    counted = made.on_conflict_do_update(index_elements=["name"], set_=new)
+    with database.write() as db:
+        row = db.execute(counted.returning(rates.requests, ((rates.window + 1) * seconds - now).label("left"))).one()
+    return float(row.left) if row.requests > most else 0.0
 
 
 def _too_many(detail: str) -> ProblemError:

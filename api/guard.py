@@ -6,12 +6,13 @@ TrustedHostMiddleware is not sufficient: it replies in plain text, and it compar
 whole loopback range.
 """
 
+import asyncio
 import math
 import re
 import time
 from urllib.parse import urlsplit
 
-from limits import parse_many
+from limits import RateLimitItem, parse_many
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 from starlette.datastructures import Headers
@@ -19,11 +20,12 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.settings import Settings, split_list
-from api.callers import Keys
+from api.callers import Caller, Keys, over_rate
 from api.observing import Exchange
 from api.problems import BASE, ProblemError, problem_of
 from tools.errors import StoreError
 from tools.net.listening import is_loopback
+from tools.store.database import Database
 
 _PROBES = ("/healthz", "/readyz")
 """Paths that the guard allows under any host name, since load balancers and container runtimes know no host name."""
@@ -85,7 +87,11 @@ class Guard:
         too_large = ProblemError(413, "body-too-large", f"Send at most {most / 1_000_000:g} MB at once.")
         try:
             if path not in OPEN and not path.startswith("/docs/assets/"):
-                self._identify(scope)
+                database = scope["app"].state.service.runs.database
+                if database.shared:
+                    await asyncio.to_thread(self._identify, scope, database)
+                else:
+                    self._identify(scope, database)  # takes less than a millisecond
             if int(Headers(scope=scope).get("content-length", 0)) > most:
                 raise too_large
         except (ProblemError, StoreError) as exc:  # if the keys are unreadable, nobody gets in
@@ -102,18 +108,25 @@ class Guard:
 
         await self._app(scope, limited, send)
 
-    def _identify(self, scope: Scope) -> None:
+    def _over(self, rate: RateLimitItem, caller: Caller, database: Database) -> float:
+        """Counts a request. Returns 0 within the rate, otherwise the seconds to wait."""
+        if database.shared:
+            return over_rate(database, caller, rate.amount, rate.get_expiry())
+        free = self._window.hit(rate, caller)
+        return 0.0 if free else max(1.0, self._window.get_window_stats(rate, caller).reset_time - time.time())
+
+    def _identify(self, scope: Scope, database: Database) -> None:
         """Finds the caller by the request's key, and counts the request. Raises ProblemError.
 
         Callers without a valid key share one rate limit, so that nobody can guess keys quickly.
         """
         given = Headers(scope=scope).getlist("authorization")
-        keys = Keys(scope["app"].state.service.runs.database)  # read in less than a millisecond
+        keys = Keys(database)
         known = keys.caller(given[0]) if len(given) == 1 else None
         scope["state"]["caller"] = caller = known or ""
         for rate in self._rates:
-            if not self._window.hit(rate, caller):
-                seconds = max(1, math.ceil(self._window.get_window_stats(rate, caller).reset_time - time.time()))
+            if wait := self._over(rate, caller, database):
+                seconds = math.ceil(wait)
                 detail = f"The rate is {rate.amount} in {rate.get_expiry()} seconds. Try again in {seconds} seconds."
                 raise ProblemError(429, "too-many-requests", detail, headers={"Retry-After": str(seconds)})
         if known is None and (not self._loopback or keys.all()):

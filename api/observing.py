@@ -25,9 +25,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent.runs.jobs import Jobs
 from agent.runs.service import Runs
 from agent.settings import Settings
-from api.jobs import Jobs
 from api.problems import METHODS, ProblemError
 from api.service import ApiService
 from tools.net.pool import SERVERS

@@ -6,12 +6,12 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from agent.answer.model import Answer
 from agent.options import LONGEST_QUESTION, MOST_URLS, Depth
+from agent.runs.jobs import LONGEST_NAME
 from agent.runs.store import RunStatus
 from agent.stages.expand import SIDE_ID
 from tools.passages import EVIDENCE_KINDS, EvidenceKind
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
-LONGEST_ID = 2_000
 
 _INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
 ONE_LINE = rf"^[^{_INVISIBLE}]*$"
@@ -252,7 +252,7 @@ class Documents(_Response):
 class NewDocument(_Request):
     """A document to store. It replaces a document with the same id."""
 
-    id: str = Field(min_length=1, max_length=LONGEST_ID, pattern=ONE_LINE)
+    id: str = Field(min_length=1, max_length=LONGEST_NAME, pattern=ONE_LINE)
     text: str = Field(min_length=1, pattern=SOME_TEXT)
     title: str = Field(default="", max_length=1000)
     url: str = Field(default="", max_length=2000, pattern=URL)
@@ -289,8 +289,6 @@ class JobDetails(_Response):
     `documents`: number of documents in the upload, or null until the files are read. `read`: documents processed so
     far. `result`: the reply to a small upload, for the documents stored so far.
     """
-
-    model_config = ConfigDict(frozen=False)
 
     id: JobId
     collection: str

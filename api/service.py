@@ -19,11 +19,11 @@ from agent.answer.retrieved import Retrieved
 from agent.options import RunOptions
 from agent.runs.bootstrap import default_options
 from agent.runs.executor import TableThread
+from agent.runs.jobs import Jobs
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import STALE_SECONDS, RunEvent, RunRow, RunStatus
 from agent.settings import Settings
 from api.callers import Caller, CallerRuns, KeyUsedError
-from api.jobs import Jobs
 from api.problems import ProblemError, failed_run
 from api.schemas import Cursor, Judged, JudgeRequest, QuestionRequest, RunDetails, RunList, RunSummary, Side
 from tools.budget import deadline
@@ -40,7 +40,7 @@ class ApiService:
     def __init__(self, runs: Runs, settings: Settings, in_thread: TableThread) -> None:
         """`in_thread` runs a function in the thread that uses the table of callers' runs."""
         self.runs, self.settings = runs, settings
-        self.jobs = Jobs(runs, settings.data_dir / "uploads")
+        self.jobs = Jobs(runs)
         most = settings.api_runs + settings.api_waiting
         self._in_thread, self._caller_runs = in_thread, CallerRuns(runs.database, most, settings.api_key_runs)
         self.left: set[str] = set()  # runs of an earlier server that are still to be resumed
@@ -214,15 +214,14 @@ async def open_service(settings: Settings, opening: OpenRuns | None = None) -> A
             service = ApiService(runs, settings, TableThread(pool))
             if runs.role == "alone":
                 service.left |= await asyncio.to_thread(CallerRuns(runs.database).running)
-            tasks = [service.resume_left(), *([service.jobs.work()] if runs.role == "alone" else [])]
-            working = [asyncio.create_task(task) for task in tasks]
+            resuming = asyncio.create_task(service.resume_left())
             try:
-                yield service
+                async with service.jobs.running():
+                    yield service
             finally:
-                for task in working:
-                    task.cancel()
-                await asyncio.wait(working)
-                await asyncio.gather(runs.executor.suspend(), service.jobs.close())
+                resuming.cancel()
+                await asyncio.wait([resuming])
+                await runs.executor.suspend()
 
 
 def service_of(request: Request) -> ApiService:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, start_http_server
 
+from agent.runs.jobs import Jobs
 from agent.runs.service import Runs, open_runs
 from agent.settings import Settings
-from api.jobs import Jobs
 from api.observing import SERVER, configure, log_loop_error, observe_runs
 from tools.documents.sandbox import stop_readers
 from tools.errors import InputError, SteelmanError
@@ -40,21 +40,19 @@ async def _work(settings: Settings, port: int | None) -> None:
         loop.add_signal_handler(number, stopped.set)
     opened = open_runs(settings, max_concurrent=settings.api_runs, warm=True, role="worker")
     async with regular_trims(), opened as runs:
-        jobs = Jobs(runs, settings.data_dir / "uploads")
+        jobs = Jobs(runs)
         registry = CollectorRegistry()
         observe_runs(registry, runs, jobs)
         with _metrics(registry, settings.api_host, port):
             SERVER.info("A worker is ready (Ctrl-C stops it).")
-            working = [asyncio.create_task(task) for task in (take_runs(runs), jobs.work())]
-            stopping = asyncio.create_task(stopped.wait())
-            done, _ = await asyncio.wait([*working, stopping], return_when=asyncio.FIRST_COMPLETED)
-            for task in (*working, stopping):
-                task.cancel()
-            await asyncio.wait([*working, stopping])
-            await asyncio.gather(runs.executor.suspend(), jobs.close())
+            taking, stopping = asyncio.create_task(take_runs(runs)), asyncio.create_task(stopped.wait())
+            async with jobs.running():
+                await asyncio.wait([taking, stopping], return_when=asyncio.FIRST_COMPLETED)
+                taking.cancel()
+            await runs.executor.suspend()
     stop_readers()
-    for task in done - {stopping}:
-        task.result()  # a mistake ended it
+    if not stopped.is_set():
+        taking.result()  # a mistake ended it
 
 
 async def take_runs(runs: Runs) -> None:

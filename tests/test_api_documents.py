@@ -58,7 +58,7 @@ def test_the_next_question_uses_new_documents(client: httpx.Client) -> None:
 
 UNREADABLE = {
     "broken.pdf": (b"%PDF-1.4 and then nothing", "broken.pdf: this PDF is damaged"),
-    "picture.png": (b"\x89PNG", "picture.png: files ending in '.png' cannot be read"),
+    "picture.png": (b"\x89PNG", "picture.png: the name has no readable ending"),
     "a\u202etxt.txt": (b"Bridges.", "'a\\u202etxt.txt': no document can have this name"),
 }
 

@@ -1,19 +1,16 @@
 """The suite `berds`: corpora, rankings, verdicts, figures and the published format."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from search_servers import Found, SearchServer
-from web_fixtures import by_word, prose, publish
-from web_server import WebServer, open_fetcher
+from web_fixtures import by_word
 
 from evals.__main__ import main
 from evals.models import PairJudge
-from evals.retrievers import corpora
 from evals.suites import berds
 from tools.models.judges.judge import Pair
 
@@ -78,45 +75,3 @@ def test_a_given_ranking_is_measured(tmp_path: Path, capsys: pytest.CaptureFixtu
     both = run(capsys, "--data", data, write(tmp_path / "half.jsonl", ranked()[:1]), "--k", "3")["metrics"]
     halves = [both[name]["ctxs"]["precision@3"] for name in ("own", "half")]
     assert both["macro-average"]["ctxs"]["precision@3"] == pytest.approx(sum(halves) / 2)
-
-
-@pytest.fixture
-def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[SearchServer, WebServer]]:
-    """A page for each topic's bridge, one against every second, one that is missing; nothing at all for the last."""
-    with SearchServer() as engine, WebServer() as site:
-        for n, topic in enumerate(TOPICS):
-            found = [publish(site, "127.0.0.1", f"/{topic}", prose(n, "help"))]
-            found += [publish(site, "127.0.0.1", f"/no-{topic}", prose(n + 50, "harm"))] if n % 2 == 0 else []
-            found += [site.status("/gone", 404)] if n == 1 else []
-            engine.on(f"the {topic} bridge", [Found(url) for url in found] if n < 9 else [])
-        monkeypatch.setattr(corpora, "build_fetcher", lambda settings: open_fetcher())
-        monkeypatch.setenv("TAVILY_BASE_URL", engine.url)
-        yield engine, site
-
-
-def test_the_web_is_searched_once_and_a_stopped_run_resumes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], judged: list[Pair], web: tuple[SearchServer, WebServer]
-) -> None:
-    engine, site = web
-    data, keep = write(tmp_path / "ten.dev.jsonl", [line(t) for t in TOPICS]), tmp_path / "keep"
-    command = ("--data", data, "--methods", "ctxs,bm25", "--keep", keep, "--deep")
-    result = run(capsys, *command, "--out", tmp_path / "records")
-    metrics = result["metrics"]["ten"]["ctxs"]
-    # Of a page two segments. Five questions with both sides, four with one, one with nothing.
-    expected = {"precision@5": (5 * 4 / 5 + 4 * 2 / 5) / 10, "mrecall@5": 0.5, "coverage@5": 0.7, "mrecall@1": 0.9}
-    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
-    assert metrics["documents_needed"] == 3.0  # of those with both: help, help, harm
-    assert "sycophancy@5" in result["metrics"]["ten"]["bm25"]
-    assert result["union"]["ten"]["covered"] == 0.5
-    assert result["pages"] == {"read": 14, "unread": 1, "engines": ["tavily"]}
-    assert [f.partition(":")[0] for f in result["failed"]] == [f"ten {asked} ten line 10" for asked in ("ctxs", "bm25")]
-    kept = [json.loads(path.read_text()) for path in keep.iterdir()]
-    assert [k["unread"] for k in kept if k["unread"]] == [{f"{site.url}/gone": f"{site.url}/gone: status 404."}]
-
-    asked = (len(engine.requests), len(site.requests), len(judged))
-    again = run(capsys, *command)
-    assert again["metrics"] == result["metrics"]
-    assert (len(engine.requests), len(site.requests), len(judged)) == (asked[0] + 1, *asked[1:])  # the one with nothing
-    next(path for path in keep.iterdir() if "the iron bridge" in path.read_text()).unlink()  # as if stopped before it
-    run(capsys, *command, "--out", tmp_path / "records")
-    assert sorted(q.split()[2] for q in engine.queries[-2:]) == ["iron", "winter"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import io
 import os
 import random
 import signal
@@ -22,13 +23,12 @@ from sqlalchemy import insert, select
 from agent.answer.ballots import Ballots
 from agent.answer.corrections import ALSO, Corrections
 from agent.options import RunOptions
+from agent.runs.job_table import JobState, JobTable, Sent
 from agent.runs.service import Runs
-from agent.runs.store import RunStore, utc_now
+from agent.runs.store import RunStore
 from agent.runs.threads import ThreadStore
 from agent.settings import Settings
 from api.callers import CallerRuns, Keys
-from api.job_table import JobTable, Sent
-from api.schemas import JobDetails
 from tools.errors import StoreError
 from tools.passages import PassageText, SourceDocument
 from tools.store import schema
@@ -79,9 +79,8 @@ async def fill(folder: Path) -> tuple[str, str]:
     key, _ = Keys(database).make("ann")
     with database.write() as db:
         CallerRuns(database).record(key.id, "once", db, done)
-    (body := folder / "body").write_text("{}")
-    state = JobDetails(id="j0123456789ab", collection="mine", created_at=utc_now())
-    JobTable(database).add(key.id, state, Sent(), [body])
+    state = JobState(id="j0123456789ab", collection="mine")
+    JobTable(database).add(key.id, state, Sent(), [io.BytesIO(b"{}")], 9)
     ThreadStore(database, "ann").name_thread(done, "Bridges")
     ballots = Ballots(database)
     ballots.add(QUESTION, answer, [], 1)

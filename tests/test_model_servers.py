@@ -74,7 +74,7 @@ def settings(*servers: ModelServer, **changes: Any) -> Settings:
 async def test_servers_of_one_speed_get_the_same_number(two: tuple[ModelServer, ModelServer]) -> None:
     for server in two:
         server.pace = 0.05
-    assert (await judge(*two, concurrency=8).support(pairs(40))).tolist() == pytest.approx([0.9] * 40)
+    assert (await judge(*two, requests=4).support(pairs(40))).tolist() == pytest.approx([0.9] * 40)
     counts = [len(server.requests) for server in two]
     assert sum(counts) == 40
     assert abs(counts[0] - counts[1]) <= 4
@@ -84,14 +84,14 @@ async def test_servers_of_one_speed_get_the_same_number(two: tuple[ModelServer, 
 async def test_a_slow_server_gets_fewer(two: tuple[ModelServer, ModelServer]) -> None:
     fast, slow = two
     fast.pace, slow.pace = 0.02, 0.4
-    await judge(*two, concurrency=8).support(pairs(60))
+    await judge(*two, requests=4).support(pairs(60))
     assert 0 < 4 * len(slow.requests) < len(fast.requests)
 
 
 async def test_all_judges_of_a_process_share_one_limit(two: tuple[ModelServer, ModelServer]) -> None:
     for server in two:
         server.pace = 0.03
-    shared = judge(*two, concurrency=6)
+    shared = judge(*two, requests=3)
     await asyncio.gather(*(shared.support(pairs(15)) for _ in range(3)))  # three runs
     assert 5 <= two[0].peak + two[1].peak <= 6
     assert sum(len(server.requests) for server in two) == 45
@@ -182,7 +182,7 @@ async def test_when_all_are_full_requests_wait_and_are_answered(two: tuple[Model
 async def test_no_server_gets_more_than_its_limit(two: tuple[ModelServer, ModelServer]) -> None:
     for server in two:
         server.pace = 0.02
-    assert (await judge(*two, requests=2, concurrency=50).support(pairs(40))).tolist() == pytest.approx([0.9] * 40)
+    assert (await judge(*two, requests=2).support(pairs(40))).tolist() == pytest.approx([0.9] * 40)
     assert [server.peak for server in two] == [2, 2]
 
 

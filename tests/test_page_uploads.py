@@ -1,20 +1,28 @@
-"""Uploads of the page whose process was killed, is closed, or is still at work."""
+"""Uploads of the page whose process was killed, is closed, or leaves them to workers."""
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import closing
 
 import pytest
 from conftest import ROOT
+from providers import build
+from sqlalchemy import func, select, update
 from test_ui import page  # noqa: F401  # a fixture
 
+from agent.runs.job_table import MOST_TRIES, JobRow, JobTable
+from agent.runs.jobs import Jobs
+from agent.runs.service import Runs
 from agent.settings import Settings
-from ui.service import close_service, open_service, reopen
-from ui.uploads import Sent, Upload, _keep, _lock_of, folder_of
+from tools.errors import InputError
+from tools.store.database import Database
+from tools.store.schema import job_files, jobs
+from ui.service import PageService, close_service, open_service, reopen
 
 LETTER = "Our town should sell the old pier, since repairs cost more each year than the fees bring in."
 _KILLED = """
@@ -25,73 +33,120 @@ from providers import build
 from agent.runs import bootstrap, service
 from ui.service import PageService
 service.Runs, bootstrap.index_samples = partial(service.Runs, build=build()), lambda *_: None
-uploads = PageService().of({person!r}).uploads
-uploads.begin([("letter.txt", {letter!r}.encode()), ("notes.md", b"# Notes")], [], "mine")
+files = [("letter.txt", {letter!r}.encode()), ("notes.md", b"# Notes")]
+PageService().of({person!r}).upload(files, [], "mine")
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 pytestmark = pytest.mark.usefixtures("page")
 
 
-def killed(settings: Settings, person: str = "") -> Path:
+def killed(settings: Settings, person: str = "", tries: int = 1) -> None:
+    """A page that was killed while it, or the tries-th one, worked on an upload; long enough ago."""
     code = _KILLED.format(person=person, letter=LETTER)
     told = {"PATH": os.environ["PATH"], "STEELMAN_DATA_DIR": str(settings.data_dir)}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=told, timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL
-    [folder] = folder_of(settings).iterdir()
-    return folder
+    with closing(Database(settings.database)) as database, database.write() as db:
+        assert db.execute(update(jobs).values(status="running", owner="gone", heartbeat=0, tries=tries)).rowcount == 1
 
 
-def ended(upload: Upload | None) -> Upload:
+def ended(service: PageService) -> JobRow:
     until = time.monotonic() + 30
-    while upload is None or not upload.ended:
+    while (upload := service.latest_upload()) is None or not upload.state.ended or upload.owner:
         assert time.monotonic() < until
         time.sleep(0.02)
     return upload
 
 
+def numbers(upload: JobRow) -> tuple[int, int]:
+    report = upload.state.result
+    assert report
+    return report.stored, report.unchanged
+
+
+def letters(count: int) -> list[tuple[str, bytes]]:
+    return [(f"{n}.txt", f"{LETTER} {n}".encode()) for n in range(count)]
+
+
+def files_kept(settings: Settings) -> int:
+    with closing(Database(settings.database)) as database:
+        return int(database.rows(select(func.count()).select_from(job_files))[0][0])
+
+
 def test_an_upload_of_a_killed_page_is_finished(settings: Settings) -> None:
-    folder = killed(settings, "ann")
-    assert {f.name for f in folder.iterdir()} == {"0.txt", "1.md", "lock", "upload.json"}
-    assert [f.stat().st_mode & 0o77 for f in (folder.parent, folder)] == [0, 0]
+    killed(settings, "ann")
     ann = open_service().of("ann")
-    upload = ended(ann.uploads.latest)
-    assert (upload.error, upload.report.stored, upload.collection) == (None, 2, ann.named("mine"))
-    assert list(folder_of(settings).iterdir()) == []
+    upload = ended(ann)
+    assert (upload.state.failure, numbers(upload), upload.state.collection) == (None, (2, 0), ann.named("mine"))
+    assert files_kept(settings) == 0
     assert [row.shown_id for row in ann.store.documents(ann.named("mine"), 9)] == ["letter.txt", "notes.md"]
-    assert open_service().uploads.latest is None  # nobody else's
+    assert open_service().latest_upload() is None  # nobody else's
 
 
 def test_an_upload_that_ends_each_page_is_given_up_and_said_to_be(
     settings: Settings,
     page: Callable[..., object],  # noqa: F811
 ) -> None:
-    folder = killed(settings)
-    _keep(folder, Sent.model_validate_json((folder / "upload.json").read_bytes()).model_copy(update={"tries": 3}))
-    upload = ended(open_service().uploads.latest)
-    assert "interrupted three times" in str(upload.error)
-    assert upload.report.stored == 0
-    assert not folder.exists()
-
-
-def test_half_an_upload_is_removed_and_one_at_work_stays(settings: Settings) -> None:
-    half, at_work = (folder_of(settings) / name for name in ("half", "at-work"))
-    for folder in (half, at_work):
-        folder.mkdir(parents=True)
-        (folder / "0.txt").write_text(LETTER)
-    _keep(at_work, Sent(person="", collection="mine", files=["letter.txt"], addresses=[]))
-    with _lock_of(at_work):
-        assert open_service().uploads.latest is None
-        assert [f.name for f in folder_of(settings).iterdir()] == ["at-work"]
+    killed(settings, tries=MOST_TRIES)
+    upload = ended(open_service())
+    assert upload.state.failure
+    assert "processes ended while they worked on this upload" in upload.state.failure.error
+    assert (numbers(upload), files_kept(settings)) == ((0, 0), 0)
 
 
 def test_a_page_that_is_closed_leaves_the_rest_to_the_next_one(settings: Settings) -> None:
-    open_service().uploads.begin([(f"{n}.txt", f"{LETTER} {n}".encode()) for n in range(40)], [], "mine")
+    open_service().upload(letters(40), [], "mine")
     close_service()
-    assert len(list(folder_of(settings).iterdir())) == 1
-    upload = ended(open_service().uploads.latest)
-    assert (upload.error, upload.report.stored + upload.report.unchanged) == (None, 40)
-    assert list(folder_of(settings).iterdir()) == []
+    assert files_kept(settings) == 40
+    upload = ended(open_service())
+    assert (upload.state.failure, numbers(upload)) == (None, (40, 0))
+    assert files_kept(settings) == 0
+
+
+async def test_a_worker_takes_what_the_page_leaves(settings: Settings) -> None:
+    service = PageService(settings.model_copy(update={"workers": True}))
+    try:
+        ann = service.of("ann")
+        ann.upload(letters(3), [], "mine")
+        with pytest.raises(InputError, match="an upload is going on"):
+            ann.upload(letters(1), [], "mine")
+        waiting = ann.latest_upload()
+        assert waiting
+        assert waiting.state.status == "queued"
+        async with Runs(settings, build(), role="worker") as runs, Jobs(runs).running():
+            assert numbers(await asyncio.to_thread(ended, ann)) == (3, 0)
+        assert service.latest_upload() is None
+        assert len(ann.store.documents(ann.named("mine"), 9)) == 3
+    finally:
+        service.close()
+
+
+def test_a_table_waits_for_the_choice_of_its_text(settings: Settings) -> None:
+    service = open_service()
+    row = LETTER.replace(",", "")
+    table = f"date,uno,due\n2026-01-02,{row},So we say. {row}\n2026-01-03,No. {row},We agree. {row}\n".encode()
+    service.upload([("letter.txt", LETTER.encode()), ("letters.csv", table)], [], "mine")
+    first = ended(service)
+    assert first.state.result
+    assert ([*first.state.result.unsure], numbers(first), files_kept(settings)) == (["letters.csv"], (1, 0), 1)
+    service.read_again(first, {"letters.csv": ["due"]})
+    second = ended(service)
+    assert second.state.result
+    assert (second.state.result.unsure, numbers(second), files_kept(settings)) == ({}, (2, 0), 0)
+    service.upload([("letters.csv", table)], [], "mine")
+    assert (ended(service).id, files_kept(settings)) != (second.id, 0)
+    service.upload(letters(1), [], "mine")  # nobody chose: the table goes
+    ended(service)
+    assert files_kept(settings) == 0
+
+
+def test_a_program_without_a_key_sees_no_upload_of_the_page(settings: Settings) -> None:
+    service = open_service()
+    service.upload(letters(1), [], "mine")
+    upload = ended(service)
+    with closing(Database(settings.database)) as database:
+        assert JobTable(database).find("", upload.id) is None
 
 
 def test_other_settings_keep_what_was_deleted_and_how_far_an_upload_is(settings: Settings) -> None:
@@ -100,17 +155,17 @@ def test_other_settings_keep_what_was_deleted_and_how_far_an_upload_is(settings:
     while not service.rows.get(asked).answer:
         time.sleep(0.05)
     service.remove_thread(asked)
-    ended(service.uploads.begin([("a.txt", LETTER.encode()), ("b.pdf", b"no pdf")], [], "mine"))
-    ended(service.of("ann").uploads.begin([(f"{n}.txt", f"{LETTER} {n}".encode()) for n in range(40)], [], "mine"))
+    service.upload([("a.txt", LETTER.encode()), ("b.pdf", b"no pdf")], [], "mine")
+    ended(service)
     reopen(settings)
     service = open_service()
-    told = service.uploads.latest
-    assert told is not None
-    assert (told.report.stored, len(told.report.problems)) == (1, 1)
+    told = ended(service)
+    assert told.state.result
+    assert (told.state.result.stored, len(told.state.result.problems)) == (1, 1)
     service.threads.set_removed(asked, None)  # Undo
     assert [thread.id for thread in service.threads.latest(9)] == [asked]
     bob = service.of("bob")
-    bob.uploads.begin([(f"{n}.txt", f"{LETTER} {n}".encode()) for n in range(40)], [], "mine")
+    bob.upload(letters(40), [], "mine")
     reopen(settings)
-    upload = ended(open_service().of("bob").uploads.latest)
-    assert (upload.error, upload.report.stored, upload.report.unchanged) == (None, 40, 0)
+    upload = ended(open_service().of("bob"))
+    assert (upload.state.failure, numbers(upload)) == (None, (40, 0))

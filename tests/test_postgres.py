@@ -77,9 +77,9 @@ async def test_a_run_is_kept_in_postgres_with_its_checkpoints(address: str, tmp_
     assert row[0] > 5
 
 
-def test_a_database_of_the_first_revision_gets_the_tables_of_uploads(address: str) -> None:
+def test_a_database_of_the_first_revision_gets_the_later_tables(address: str) -> None:
     with closing(Database(address)) as first, first.write() as db:
-        db.exec_driver_sql("DROP TABLE job_files, jobs")
+        db.exec_driver_sql("DROP TABLE job_files, jobs, api_rates")
         db.exec_driver_sql("ALTER TABLE web_documents DROP COLUMN venue, DROP COLUMN extent")
         db.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
     with closing(Database(address)) as upgraded:

@@ -190,12 +190,10 @@ def stored(folder: Path) -> Path:
 
 def test_stored_runs_feed_the_simulation(run_suite: Suite, tmp_path: Path) -> None:
     folder = stored(tmp_path)
-    measured = run_suite("scale", "--from-runs", folder, "--json")[1]
-    found = json.loads(measured)
+    found = json.loads(run_suite("scale", "--from-runs", folder, "--json")[1])
     assert {name: len(values) for name, values in found["seconds"].items()} == dict.fromkeys(found["seconds"], 1)
     assert found["stages"]["all"]["mean"] == pytest.approx(sum(v[0] for v in found["seconds"].values()))
-    (file := tmp_path / "times.json").write_text(measured)
-    again = json.loads(run_suite("scale", "--seconds", file, "--simulate", "--hours", 1, "--json")[1])
+    again = json.loads(run_suite("scale", "--from-runs", folder, "--simulate", "--hours", 1, "--json")[1])
     assert again["seconds"] == found["seconds"]
     assert again["workers"]["1"]["answer_seconds"]["p50"] >= found["stages"]["all"]["mean"] * 0.99
 
@@ -240,7 +238,6 @@ def test_the_table_shows_a_queue_that_the_server_would_refuse(run_suite: Suite) 
         (("--from-runs", "."), "is no data folder"),
         (("--simulate", "--slots", "0"), "must be 1 or more"),
         (("--simulate", "--chat-share", "2"), "from 0 to 1"),
-        (("--simulate", "--seconds", "none.json"), "none.json has no seconds by stage"),
         (("--simulate", "--per-hour", "0.001", "--hours", "0.001"), "no question arrived"),
     ],
 )

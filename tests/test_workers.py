@@ -191,6 +191,17 @@ def test_limits_count_the_runs_of_all_doors(start: Start) -> None:
         assert first == second
 
 
+def test_a_rate_counts_the_requests_to_all_doors_on_postgres(start: Start, store_kind: str) -> None:
+    few = {"STEELMAN_API_RATE": "4/hour; 100/day"}
+    with door(start, **few) as client, door(start, **few) as other:
+        replies = [each.get("/v1/collections") for each in (client, other, client, other, client, other)]
+        limited = [200] * 4 + [429] * 2
+        assert [reply.status_code for reply in replies] == (limited if store_kind == "postgres" else [200] * 6)
+        if store_kind == "postgres":
+            problem_of(replies[-1], 429, "too-many-requests")
+            assert 0 < int(replies[-1].headers["retry-after"]) <= 3600
+
+
 async def test_a_run_that_ended_five_workers_fails(settings: Settings) -> None:
     with contextlib.closing(Database(settings.database)) as database:
         runs = RunStore(database)

@@ -1,13 +1,14 @@
 """The page of documents: shows the contents of the collections, and adds files and web pages."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import streamlit as st
 
 from agent.answer.wording import named_row, stored_document_facts
 from agent.runs.bootstrap import USER_COLLECTION
+from agent.runs.job_table import JobRow
 from tools.documents.readers import READERS
 from tools.language.lexicon import count
 from tools.store.database import AnyRow
@@ -15,7 +16,6 @@ from tools.store.store import SAMPLES
 from ui import guard, html, permissions, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
-from ui.uploads import Upload
 
 _SHOWN = 50  # documents at first, and more with each click
 _PROBLEMS = 20
@@ -27,14 +27,13 @@ def show(service: PageService) -> None:
     html.small("What you add is searched instead of the samples, on this machine. A question can choose where to look.")
     if service.person:
         html.small("It is yours: others who log in neither see nor search it.")
-    service.finish_uploads()
     _add(service)
     _collections(service)
 
 
 def _add(service: PageService) -> None:
-    latest = service.uploads.latest
-    named = service.called(latest.collection) if latest else USER_COLLECTION
+    latest = service.latest_upload()
+    named = service.called(latest.state.collection) if latest else USER_COLLECTION
     into = st.text_input("Into the collection", named, max_chars=64, key="into")  # not cleared with the form
     with st.form("add", clear_on_submit=True):
         named = f"Files, {service.settings.api_upload} MB together at most"
@@ -44,52 +43,57 @@ def _add(service: PageService) -> None:
         if st.form_submit_button("Add", type="primary"):
             with permissions.told():
                 sent = [(file.name, file.getvalue()) for file in files]
-                service.uploads.begin(sent, re.findall(r"https?://\S+", pasted), into)
+                service.upload(sent, re.findall(r"https?://\S+", pasted), into)
+                latest = service.latest_upload()
             guard.show_field(taken=True)
-    if (upload := service.uploads.latest) is not None:
-        st.fragment(_progress, run_every=None if upload.ended else _EVERY)(service, upload)
+    if latest is not None:
+        st.fragment(_progress, run_every=None if latest.state.ended else _EVERY)(service)
 
 
-def _progress(service: PageService, upload: Upload) -> None:
-    """Shows the progress of an upload. At the end it shows the files that could not be read, with the reasons."""
-    report = upload.report
-    if not upload.ended:
+def _progress(service: PageService) -> None:
+    """Shows the progress of the person's latest upload. At the end it shows the files that could not be read, with the
+    reasons."""
+    if (upload := service.latest_upload()) is None:
+        return
+    state, report = upload.state, upload.state.result
+    total = len(upload.sent.text or upload.sent.names) + len(upload.sent.addresses) * (not upload.sent.text)
+    if not state.ended:
         done = max(0, report.begun - 1)
         at = f", at {label(report.reading)}" if report.reading else ""
-        st.progress(done / max(1, upload.total), f"Indexing {report.begun} of {upload.total}{escaped(at)}")
+        st.progress(done / max(1, total), f"Indexing {report.begun} of {total}{escaped(at)}")
         return
-    if not st.session_state.get(f"told-{id(upload)}"):  # the list below shows the new documents
-        st.session_state[f"told-{id(upload)}"] = True
-        if upload.report.stored + upload.report.unchanged:
-            st.session_state["collection"] = upload.collection
+    if not st.session_state.get(seen := f"told-{state.id}-{state.created_at}"):
+        st.session_state[seen] = True  # the list below shows the new documents
+        if report.stored + report.unchanged:
+            st.session_state["collection"] = state.collection
         st.rerun()
-    told = f"{count(report.stored, 'document')} stored in '{service.called(upload.collection)}'"
+    told = f"{count(report.stored, 'document')} stored in '{service.called(state.collection)}'"
     unread = len(report.broken) + sum(problem.startswith("http") for problem in report.problems)
-    told += f" ({count(report.passages, 'passage')}), {max(0, report.unchanged):,} unchanged"
-    html.line(f"{told}, from {upload.total - unread:,} of {count(upload.total, 'upload')}.")
-    if upload.error:
-        html.error(permissions.cause(upload.error))
+    told += f" ({count(report.passages, 'passage')}), {report.unchanged:,} unchanged"
+    html.line(f"{told}, from {total - unread:,} of {count(total, 'upload')}.")
+    if state.failure:
+        html.error(permissions.cause(state.failure.cause()))
     for problem in report.problems[:_PROBLEMS]:
         html.warning(f"Not read: {permissions.masked(problem, service.settings)}")
     if (more := len(report.problems) - _PROBLEMS) > 0:
         html.small(f"… and {more} more that could not be read.")
     for note in report.notes:
         html.small(permissions.masked(note, service.settings))
-    if upload.unsure:
-        _ask_columns(service, upload)
+    if report.unsure:
+        _ask_columns(service, upload, report.unsure)
 
 
-def _ask_columns(service: PageService, upload: Upload) -> None:
+def _ask_columns(service: PageService, upload: JobRow, unsure: dict[str, Sequence[tuple[str, str]]]) -> None:
     """Asks for the text columns of each table, and reads the tables again with them."""
     with st.form("columns"):
         chosen: dict[str, list[str]] = {}
-        for name in upload.unsure:
-            shown = {column: label(f"{column} ({example})", 100) for column, example in upload.report.unsure[name]}
+        for name, columns in unsure.items():
+            shown = {column: label(f"{column} ({example})", 100) for column, example in columns}
             asked = escaped(f"Which column of {label(name)} is the text? Several are joined.")
             chosen[name] = st.multiselect(asked, list(shown), format_func=shown.__getitem__)
         if st.form_submit_button("Read it", type="primary"):
             with permissions.told():
-                service.uploads.begin([*upload.unsure.items()], [], service.called(upload.collection), chosen)
+                service.read_again(upload, chosen)
                 st.rerun()
 
 

@@ -18,14 +18,15 @@ from streamlit.web.bootstrap import prepare_streamlit_environment
 from streamlit.web.server.starlette import create_starlette_app
 
 from agent.answer.wording import strip_control_characters
+from agent.runs.job_table import JobTable
 from agent.settings import Settings, split_list
 from tools.documents.sandbox import stop_readers
 from tools.errors import InputError, SteelmanError
 from tools.net.listening import Server, config_of, is_loopback, listen
+from tools.store.database import Database
 from ui import login
 from ui.guard import Guard, ReceivedFiles
 from ui.service import close_service, open_service
-from ui.uploads import folder_of
 
 _HERE = Path(__file__).parent
 _LARGEST_MESSAGE = 1_000_000
@@ -53,8 +54,8 @@ def serve(settings: Settings, host: str, port: int) -> int:
     config.set_option("server.allowedHosts", [name for name in names if name])
     with contextlib.closing(listen(host, port)) as listening:
         config.set_option("server.port", listening.getsockname()[1])
-        if any(folder_of(settings).glob("*")):
-            threading.Thread(target=_finish_uploads, daemon=True).start()
+        if settings.role == "alone":
+            threading.Thread(target=_finish_uploads, args=(settings,), daemon=True).start()
         try:
             say = "Steelman's page is on {} (Ctrl-C stops it)".format
             Server(_served(settings), lambda address: print(say(address), flush=True)).run(sockets=[listening])
@@ -104,6 +105,10 @@ def _served(settings: Settings) -> uvicorn.Config:
     return config_of(Guard(app, files), log_level="warning", **sockets)
 
 
-def _finish_uploads() -> None:
+def _finish_uploads(settings: Settings) -> None:
+    """Opens the service before the first visit if uploads wait for it."""
     with contextlib.suppress(SteelmanError):  # the first visitor sees the error
-        open_service()
+        with contextlib.closing(Database(settings.database)) as database:
+            waiting = JobTable(database).open()
+        if waiting:
+            open_service()

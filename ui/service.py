@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from copy import copy
 from hashlib import sha256
+from io import BytesIO
 from typing import Any, ClassVar, TypeVar
 
 from agent.answer.corrections import Corrections
@@ -19,22 +20,23 @@ from agent.answer.retrieved import JudgedPassage, search_order
 from agent.commands.doctor import DoctorCheck, doctor_checks
 from agent.options import Depth, RunOptions
 from agent.runs.bootstrap import default_options, default_places
+from agent.runs.job_table import JobRow, JobState, Sent
+from agent.runs.jobs import Jobs
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunRow, RunStore
 from agent.runs.threads import ThreadStore
 from agent.settings import Settings, load_settings
+from tools.documents.document import ColumnNames, normalized_name
 from tools.errors import InputError, RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
 from tools.store.store import SAMPLES
-from ui.uploads import Upload, Uploads, finish_uploads
 
 T = TypeVar("T")
 
 
 _DOUBLE_CLICK = 3.0  # seconds in which a visitor's repeated question starts no second run
 _UNDO_SECONDS = 600.0
-_latest: dict[str, Upload] = {}  # by person: uploads of services that were replaced after a change of settings
 AT_ONCE = 2
 """The number of runs that are processed at once. More runs would only slow each other down."""
 
@@ -55,20 +57,19 @@ class PageService:
             chosen = settings or load_settings()
             opening = self._stack.enter_async_context(open_runs(chosen, max_concurrent=AT_ONCE, role=chosen.role))
             self._runs: Runs = self._wait(opening)
+            self._jobs = Jobs(self._runs)
+            self._wait(self._stack.enter_async_context(self._jobs.running()))
         except BaseException:
             self._end_loop()
             raise
         self.settings, self.search = self._runs.settings, self._runs.providers.search
         web = self._runs.providers.web
         self.kinds = list(dict.fromkeys(s.kind for s in web.sources)) if web else []  # of the sources that are on
-        self.uploads_of: dict[str, Uploads] = {}  # by person
-        self._stopping = threading.Event()
         self._see("")
         self._begun: dict[tuple[str | None, ...], tuple[float, str]] = {}
         self._beginning = threading.Lock()
         self.closed = False
         self.purge(_UNDO_SECONDS)
-        self.finish_uploads()
 
     def of(self, person: str) -> "PageService":
         """Returns the service limited to what a person may see: their own runs and collections, and shared ones."""
@@ -81,9 +82,6 @@ class PageService:
         database = self._runs.database
         self.rows = RunStore(database, person)  # the page's own threads read it, so that no run delays them
         self.threads, self.store = ThreadStore(database, person), self._runs.store.of(person)
-        made = Uploads(self.settings, self.store, self.search, self._stopping, person, self.named)
-        made.latest = _latest.get(person)
-        self.uploads = self.uploads_of.setdefault(person, made)
 
     def named(self, name: str) -> str:
         """Returns the store's name of the person's collection. Several persons may use the same name on the page."""
@@ -147,9 +145,32 @@ class PageService:
         self._check_own(run_id)
         return Corrections(self._runs.database)
 
-    def finish_uploads(self) -> None:
-        """Continues uploads that another process, or the previous service, left unfinished."""
-        finish_uploads(self.settings, lambda person: self.of(person).uploads)
+    def upload(self, files: Sequence[tuple[str, bytes]], addresses: Sequence[str], collection: str) -> None:
+        """Adds files (name, content) and the pages at the addresses to a collection, in a job. Raises InputError if
+        there is nothing to read, if the collection's name is not allowed, or while another upload of the person runs.
+        Raises StoreError if the database cannot hold the files."""
+        if not files and not addresses:
+            raise InputError("choose a file, or paste an address that begins with http:// or https://.")
+        if (collection := collection.strip()) in ("", SAMPLES):
+            raise InputError("give the collection a name of its own; 'samples' is Steelman's.")
+        self.store.check_name(name := self.named(collection))
+        names, columns = [normalized_name(file) for file, _ in files], ColumnNames(hint="Choose it below.")
+        sent = Sent(names=names, columns=columns, addresses=list(addresses), page=True, person=self.person)
+        contents = [BytesIO(content) for _, content in files]
+        if not self._wait(self._jobs.begin(self._uploader, JobState(collection=name), sent, contents, 1)):
+            raise InputError("an upload is going on. Wait for its end, then add more.")
+
+    def latest_upload(self) -> JobRow | None:
+        """Returns the person's newest upload. Without logins, everybody shares the uploads."""
+        return self._jobs.table.latest(self._uploader)
+
+    def read_again(self, upload: JobRow, text: dict[str, list[str]]) -> None:
+        """Reads an ended upload's tables whose text columns a person has now chosen. text: the columns by table."""
+        self._wait(self._jobs.repeat(upload, text))
+
+    @property
+    def _uploader(self) -> str:
+        return f"page {self.person}"  # no API key's id has a space
 
     def passages(self, ids: Sequence[int]) -> dict[int, Passage]:
         return self._runs.providers.passages(ids)
@@ -194,9 +215,6 @@ class PageService:
         """Stops runs and uploads so that they can be resumed, and ends the event loop's thread. ended: no other service
         follows, so conversations that were removed from the history are deleted now."""
         self.closed = True
-        self._stopping.set()
-        for uploads in self.uploads_of.values():
-            uploads.join()
         if ended:
             self.purge()
         self._wait(self._stack.aclose())
@@ -244,7 +262,5 @@ def reopen(settings: Settings) -> None:
 
 def close_service(*, ended: bool = True) -> None:
     with _lock:
-        _latest.clear()
         while _open:
-            (service := _open.pop()).close(ended=ended)
-            _latest.update({} if ended else {p: u.latest for p, u in service.uploads_of.items() if u.latest})
+            _open.pop().close(ended=ended)

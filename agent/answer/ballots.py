@@ -28,6 +28,7 @@ CRITERIA = {
     "informativeness": "Which page tells you more that matters to the question?",
     "preference": "All in all, which page would you rather be given?",
 }
+_PERSON = "person"  # in earlier checkouts models could vote, too
 Choice = Literal["left", "right", "same"]
 Page = Sequence[tuple[str, str, Sequence[str]]]
 """Headings and paragraphs: (kind of block, text, cited sources)."""
@@ -56,11 +57,10 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """A voter's choice for each criterion of a ballot; choices may be missing. kind: 'person', 'model' or 'script'."""
+    """A person's choice for each criterion of a ballot; choices may be missing."""
 
     ballot: int
     voter: str
-    kind: str
     answer_left: bool
     choices: Mapping[str, Choice]
     reason: str
@@ -114,15 +114,14 @@ class Ballots:
         return [Ballot(i, q, json.loads(a), json.loads(b), by, seed) for i, q, a, b, by, seed in rows]
 
     def vote(self, ballot: Ballot, voter: str, choices: Mapping[str, Choice], reason: str) -> None:
-        """Stores the vote and replaces an earlier vote. A name that begins with 'model-' or 'script-' is no person."""
-        kind = next((kind for kind in ("model", "script") if voter.startswith(f"{kind}-")), "person")
-        row: dict[str, object] = {"ballot_id": ballot.id, "voter": voter, "kind": kind, "reason": reason}
+        """Stores the vote and replaces an earlier vote."""
+        row: dict[str, object] = {"ballot_id": ballot.id, "voter": voter, "kind": _PERSON, "reason": reason}
         row |= {"answer_left": int(ballot.blinded(voter)[2][0] == "answer"), "choices": json.dumps(dict(choices))}
         with self.database.write() as db:
             upsert(db, votes, [row], replace=True)
 
     def votes(self, voter: str = "") -> list[Vote]:
         """Returns all votes, sorted by voter and ballot. voter: only the votes of this voter."""
-        query = select(votes).order_by(votes.c.voter, votes.c.ballot_id)
+        query = select(votes).where(votes.c.kind == _PERSON).order_by(votes.c.voter, votes.c.ballot_id)
         rows = self.database.rows(query.where(votes.c.voter == voter) if voter else query)
-        return [Vote(i, who, kind, bool(left), json.loads(said), why) for i, who, kind, left, said, why in rows]
+        return [Vote(i, who, bool(left), json.loads(said), why) for i, who, _, left, said, why in rows]

@@ -110,15 +110,12 @@ def _remote_judge(settings: Settings) -> Judge | None:
     if settings.provider == "embedded" or settings.judge.startswith(("embedded", "hub:")):
         return None
     if judges_in_batches(settings):
-        return BatchJudge(
-            batch_model(settings), threshold=settings.judge_threshold, concurrency=settings.judge_concurrency
-        )
+        return BatchJudge(batch_model(settings), threshold=settings.judge_threshold)
     if settings.judge == "auto" and not settings.judge_url:
         return None
     url, model, key = _judge_server(settings)
     options: dict[str, Any] = {"url": url, "model": model, "key": key, "price": price_of(model, settings.prices)}
-    options |= {"threshold": settings.judge_threshold, "concurrency": settings.judge_concurrency}
-    options["requests"] = settings.model_requests
+    options |= {"threshold": settings.judge_threshold, "requests": settings.model_requests}
     if settings.judge == "score" or url.endswith("/score"):
         return ScoreJudge(**options)
     return ChatJudge(prompt=read_judge_prompt(settings.judge_prompt) if settings.judge_prompt else None, **options)

@@ -59,20 +59,19 @@ class RunCrashedError(RunError):
 
 @dataclass(frozen=True, slots=True)
 class RunFailure:
-    """Why a run failed. kind: the exception's class. hint: the part of `error` that helps only on this machine, such as
-    a command to type."""
+    """Why a run or job failed. kind: the exception's class. hint: the part of `error` that helps only on this machine,
+    such as a command to type."""
 
     kind: str
     error: str
     hint: str = ""
 
     @classmethod
-    def of(cls, exc: BaseException, run_id: str) -> "RunFailure":
-        """Returns the failure that ended the run."""
+    def of(cls, exc: BaseException, hint: str = "") -> "RunFailure":
+        """Returns the failure that ended a run or a job. hint: how to go on after a bug."""
         kind = type(exc).__name__
         if isinstance(exc, SteelmanError):
             return cls(kind, str(exc), exc.hint)
-        hint = f"Go on with `{resume_command(run_id)}`."
         return cls(kind, f"something went wrong inside Steelman ({kind}: {exc}). {hint}", hint)
 
     def cause(self) -> SteelmanError:
@@ -167,7 +166,7 @@ class RunExecutor:
             await asyncio.shield(self._end(run_id, "cancelled", {}))
             raise
         except BaseException as exc:
-            failure = RunFailure.of(exc, run_id)
+            failure = RunFailure.of(exc, f"Go on with `{resume_command(run_id)}`.")
             await self._end(run_id, "failed", asdict(failure), error=failure.error)
             if not isinstance(exc, SteelmanError):
                 _LOG.error("run %s ended by a mistake of Steelman's own", run_id, exc_info=exc)

@@ -1,6 +1,7 @@
 """Collections and their documents: list, upload, delete."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
@@ -11,19 +12,19 @@ from fastapi import Path as PathParameter
 from pydantic import WithJsonSchema
 from starlette.responses import Response
 
-from agent.runs.bootstrap import reading_limits
+from agent.runs.job_table import JobState, Sent
+from agent.runs.jobs import DOCUMENTS, Job
 from api import schemas
-from api.callers import TheCaller
-from api.job_table import Sent
-from api.jobs import Job
-from api.problems import LOCATED, ProblemError, link
+from api.callers import Caller, TheCaller
+from api.problems import LOCATED, FieldProblem, ProblemError, link, problem_of
 from api.schemas import AnyCollection, CollectionName, JobDetails, JobId, Stored
 from api.service import ApiService, TheService
-from api.uploads import documents_in, source_of
 from tools.disk import disk_errors
 from tools.documents.document import ColumnNames, normalized_name
 from tools.documents.readers import READERS
-from tools.errors import AmbiguousDocumentError
+from tools.errors import AmbiguousDocumentError, SourceError
+from tools.language.sentences import clean_text
+from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
@@ -31,6 +32,7 @@ jobs = APIRouter(prefix="/v1/jobs/{job_id}", tags=["jobs"])
 _LATER = "respond-async"
 LARGE_COUNT, LARGE_BYTES = 1_000, 4_000_000
 """A larger upload is a job."""
+_MOST_OPEN = 16  # a caller's open jobs
 _TABLES = ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".mbox"  # a file holds many documents: its bytes count tenfold
 # A form's part is bytes: OpenAPI 3.1 has no type for it.
 _BYTES: dict[str, Any] = {"items": {"contentMediaType": "application/octet-stream"}}
@@ -94,12 +96,12 @@ async def store_documents(
     _check_not_samples(name)
     count = len(documents.documents)
     large = count > LARGE_COUNT or sum(len(document.text) for document in documents.documents) > LARGE_BYTES
-    job = Job(caller, name, lambda _: map(source_of, documents.documents), count)
+    state = JobState(collection=name, documents=count)
     async with service.jobs.folder() as folder:
         body = folder / "0"
         with disk_errors(body):
-            body.write_text(documents.model_dump_json(), encoding="utf-8")
-        return await _store_or_begin(service, job, Sent(), [body], large, prefer)
+            body.write_bytes(DOCUMENTS.dump_json([_source(document) for document in documents.documents]))
+        return await _store_or_begin(service, caller, state, Sent(), [body], large, prefer)
 
 
 @router.post("/{name}/files", response_model=Stored, responses=_STORED)
@@ -123,11 +125,10 @@ async def store_files(
     _check_not_samples(name)
     async with service.jobs.folder() as folder:
         kept = [await _copy(file, folder, number) for number, file in enumerate(files)]
-        sent, limits = Sent(names=[name for _, name in kept], columns=columns), reading_limits(service.settings)
-        paths = [path for path, _ in kept]
-        job = Job(caller, name, lambda job: documents_in(paths, sent, limits, job.report, job.stopped.is_set))
+        sent = Sent(names=[name for _, name in kept], columns=columns)
+        state, paths = JobState(collection=name), [path for path, _ in kept]
         sizes = ((f.size or 0) * (10 if (f.filename or "").lower().endswith(_TABLES) else 1) for f in files)
-        return await _store_or_begin(service, job, sent, paths, sum(sizes) > LARGE_BYTES, prefer)
+        return await _store_or_begin(service, caller, state, sent, paths, sum(sizes) > LARGE_BYTES, prefer)
 
 
 @router.delete("/{name}")
@@ -161,16 +162,41 @@ async def delete_document(
 
 
 async def _store_or_begin(
-    service: ApiService, job: Job, sent: Sent, files: Sequence[Path], large: bool, prefer: str | None
+    service: ApiService,
+    caller: Caller,
+    state: JobState,
+    sent: Sent,
+    files: Sequence[Path],
+    large: bool,
+    prefer: str | None,
 ) -> Response:
     """Stores a small upload, or starts a job if the upload is large or the caller prefers a job. Returns the reply."""
     preferred = _LATER in [part.partition(";")[0].strip().lower() for part in (prefer or "").split(",")]
     if not large and not preferred:
-        stored = await service.jobs.store(job)
+        job = Job(state, sent)
+        try:
+            stored = Stored.model_validate(await service.jobs.store(job, lambda: files))
+        except SourceError as exc:
+            fields = [FieldProblem(field="body", message=problem) for problem in job.report.problems]
+            raise ProblemError(422, "unreadable-document", exc.remote_text, fields=fields) from exc
         return Response(stored.model_dump_json(), media_type="application/json")
-    details = await service.jobs.begin(job, sent, files)
-    headers = {"Location": link(f"/v1/jobs/{details.id}")} | ({"Preference-Applied": _LATER} if preferred else {})
-    return Response(details.model_dump_json(), 202, headers=headers, media_type="application/json")
+    with contextlib.ExitStack() as opened:
+        parts = [opened.enter_context(path.open("rb")) for path in files]
+        if not await service.jobs.begin(caller, state, sent, parts, _MOST_OPEN):
+            detail = f"This key has {_MOST_OPEN} open jobs, the maximum. Wait for one, or cancel one."
+            raise ProblemError(429, "too-many-jobs", detail, headers={"Retry-After": "30"})
+    headers = {"Location": link(f"/v1/jobs/{state.id}")} | ({"Preference-Applied": _LATER} if preferred else {})
+    return Response(_details(state).model_dump_json(), 202, headers=headers, media_type="application/json")
+
+
+def _source(d: schemas.NewDocument) -> SourceDocument:
+    about = clean_text(d.title), d.url, clean_text(d.publisher), d.kind, d.date
+    return SourceDocument(d.id, clean_text(d.text).strip(), *about, author=clean_text(d.author))
+
+
+def _details(state: JobState) -> JobDetails:
+    error = problem_of(state.failure.cause()).detail if state.failure else None
+    return JobDetails.model_validate(state).model_copy(update={"error": error})
 
 
 async def _copy(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]:
@@ -187,13 +213,21 @@ async def _copy(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]
 @jobs.get("")
 async def read_job(job_id: JobId, service: TheService, caller: TheCaller) -> JobDetails:
     """Returns the job's progress. `result` counts the documents stored so far, until the job has ended."""
-    return await service.jobs.find(caller, job_id)
+    return _details(await _find(service, caller, job_id))
 
 
 @jobs.post("/cancel")
 async def cancel_job(job_id: JobId, service: TheService, caller: TheCaller) -> schemas.Cancelled:
     """Stops the job after the document in progress. Stored documents stay."""
+    await _find(service, caller, job_id)
     return schemas.Cancelled(id=job_id, stopped=await service.jobs.cancel(caller, job_id))
+
+
+async def _find(service: ApiService, caller: Caller, job_id: str) -> JobState:
+    """Returns the caller's job. Raises ProblemError (404) if the caller has no such job."""
+    if row := await service.jobs.find(caller, job_id):
+        return row.state
+    raise ProblemError(404, "unknown-job", f"You have no job '{job_id}'. Check its id, or send the upload again.")
 
 
 def _check_not_samples(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Reads questions with their perspectives, such as BERDS', from files or from the Hugging Face hub.
+"""Reads questions with their perspectives, such as BERDS'.
 
 A line has `question` and `perspectives`. A line may have `expansions` (a model's perspectives for query expansion) and
 `ctxs` (a ranking).
@@ -13,9 +13,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from evals.datasets.rows import Loose, Row, Shape, Text, json_rows
-from tools.errors import InputError, SettingsError
+from tools.errors import InputError
 
-_HUB = "hub:"
 _ENDINGS = re.compile(r"(\.(dev|test|train|mistralpred|gpt4pred|jsonl|gz))+$")
 
 
@@ -50,12 +49,11 @@ class GoldRow:
         return f"{self.source} line {self.number}"
 
 
-def load_perspectives(places: Sequence[str], split: str = "test") -> dict[str, list[GoldRow]]:
-    """Loads the sets by name from files, folders, and the hub ('hub:NAME'). `split`: the hub's split. Raises
-    InputError, and SettingsError without the hub's library."""
+def load_perspectives(places: Sequence[Path]) -> dict[str, list[GoldRow]]:
+    """Loads the sets by name from files and folders. Raises InputError."""
     sets: dict[str, list[GoldRow]] = {}
     for place in places:
-        for path, rows in _hub(place, split) if place.startswith(_HUB) else _local(Path(place)):
+        for path, rows in _local(place):
             if (name := _ENDINGS.sub("", path.name)) in sets:
                 raise InputError(f"two sets are called '{name}'. Rename a file, or measure them separately.")
             sets[name] = list(_rows(name, rows))
@@ -70,21 +68,6 @@ def _local(path: Path) -> list[tuple[Path, Iterable[Row]]]:
     if not files:
         raise InputError(f"{path} has no *.jsonl with `question` and `perspectives`. Give another --data.")
     return [(file, json_rows(file)) for file in files]
-
-
-def _hub(place: str, split: str) -> list[tuple[Path, Iterable[Row]]]:
-    """Reads a data set of the hub, or a folder, with the library `datasets`, which caches the data."""
-    try:
-        import datasets
-    except ImportError as exc:
-        raise SettingsError(f"{place} needs the library 'datasets' ({exc}). Install it: `make evals`.") from exc
-    try:
-        found = datasets.load_dataset(place.removeprefix(_HUB), split=split)
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as exc:
-        said = " ".join(str(exc).split())[:200].rstrip(".")
-        how = "Check the name, --split and the network, or give a file."
-        raise InputError(f"{place} cannot be loaded ({said}). {how}") from exc
-    return [(Path(place), (Row(Path(place), number, dict(row)) for number, row in enumerate(found, start=1)))]
 
 
 def _rows(source: str, rows: Iterable[Row]) -> Iterator[GoldRow]:

@@ -1,9 +1,8 @@
-"""Measures of PIR: p-Recall (are passages retrieved for every perspective on a query? §2.3) and QA-F1 (A.8)."""
+"""Measures of PIR: p-Recall (are passages retrieved for every perspective on a query? §2.3)."""
 
 import math
-import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.measure import LEVEL, ROUNDS, Figure, Interval, Ratio
+from evals.metrics.measure import LEVEL, ROUNDS, Figure, Interval
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,36 +63,22 @@ def measures(
     keys: Mapping[str, Sequence[str]],
     columns: Sequence[str],
     cutoffs: Sequence[int],
-    bases: Mapping[str, Mapping[str, str]],
 ) -> dict[str, dict[str, dict[str, Figure]]]:
     """Returns figures by task (or AVERAGE), column and measure. ranks: as for `p_recall`, by task. keys: the roots.
-    bases: for each difference, maps a column to the column that is subtracted."""
+    The gain of a column is its difference from the first column."""
     found: dict[str, dict[str, dict[str, Figure]]] = {
         task: {column: {} for column in columns} for task in (*ranks, AVERAGE)
     }
     for k, (task, of_task) in product(cutoffs, found.items()):
         tasks = {name: p_recall(ranks[name], k) for name in ranks if task in (name, AVERAGE)}
-        for i, (column, of) in enumerate(of_task.items()):
+        for i, of in enumerate(of_task.values()):
             values = {name: roots[:, i] for name, roots in tasks.items()}
             rows = ((key, float(v), 1.0) for key, v in zip(keys.get(task, ()), values.get(task, ()), strict=True))
             of[f"p_recall@{k}"] = TaskMean(lambda _: math.nan, (), tuple(rows), values)
-            for name in (name for name in bases if column in bases[name]):
-                j = list(of_task).index(bases[name][column])
-                less = {task: values[task] - roots[:, j] for task, roots in tasks.items()}
-                of[f"{name}@{k}"] = TaskMean(lambda _: math.nan, (), (), less)
+            if i:
+                less = {task: values[task] - roots[:, 0] for task, roots in tasks.items()}
+                of[f"gain@{k}"] = TaskMean(lambda _: math.nan, (), (), less)
     return found
-
-
-def words(text: str) -> list[str]:
-    """Returns lower-case words without punctuation and articles, as in SQuAD (Rajpurkar et al. 2016)."""
-    return [w for w in re.sub(r"[^\w\s]", "", text.lower()).split() if w not in ("a", "an", "the")]
-
-
-def qa_f1(rows: Iterable[tuple[str, str, str]]) -> Ratio:
-    """Returns the mean of |T ∩ G| / |T ∪ G| over rows of (question, extracted text T, gold text G), as sets of words. A
-    row with an empty T counts 0. PIR calls this Jaccard index QA-F1 (A.8)."""
-    sets = [(question, {*words(drawn)}, {*words(gold)}) for question, drawn, gold in rows]
-    return Ratio.of((question, len(t & g) / len(t | g) if t else 0, 1) for question, t, g in sets)
 
 
 def _number(value: Any) -> float:

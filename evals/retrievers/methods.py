@@ -4,8 +4,6 @@ SEARCH       bm25, dense, hybrid
 QUERIES      default: the question. The others send one query a side and interleave the results:
              expansion   the question with each word that answers it (BERDS §6)
              gold        the question with each gold perspective: an oracle
-             add, concat, cast, cast+, dual-sum, tri-sum, pap, pap+   expansion's queries, with vectors that lean to
-                        the side (PIR §3.1); for dense only, and the number is the strength
 SELECTION    re-ranks the 100 retrieved passages: mmr, dkmips, scs, scs-released, greedyplus, coverage
              (`evals/retrievers/selections.py`); MMR uses BM25's scores after bm25, else the cosine (BERDS, A.6)
 
@@ -23,7 +21,6 @@ from numpy.typing import NDArray
 from evals.datasets.retrieval import GoldQuestion
 from evals.models import cached_scores, question_of
 from evals.retrievers.corpus_index import COLLECTION, CorpusIndex, Ranking, highest
-from evals.retrievers.projection import FORMS, leaning_scores
 from evals.retrievers.published_selections import UNCLUSTERED
 from evals.retrievers.selections import COVERAGE, SEARCH_ORDER, SELECTIONS, ClusteredPool, parse_selection
 from tools.errors import InputError
@@ -66,17 +63,6 @@ def expanded_queries(question: GoldQuestion) -> list[str]:
     return [f"{question.question} {word}" for word in words] or [question.question]
 
 
-def leaning(index: CorpusIndex, question: GoldQuestion, form: str, strength: float, k: int) -> list[Ranking]:
-    """Returns for each side up to k passages for the expanded query that leans to the side (PIR §3.1)."""
-    sides = sides_of(question)
-    if not sides:
-        return [dense(index, question.question, k)]
-    encode = index.encoder.encode_queries
-    root, vectors = encode([question.question])[0], zip(encode(sides), encode(expanded_queries(question)), strict=True)
-    scores = [leaning_scores(form, root, side, query, index.vectors, strength) for side, query in vectors]
-    return [highest(row, k) for row in scores]
-
-
 def gold_queries(question: GoldQuestion) -> list[str]:
     """Returns a query for each gold perspective, worded as in BERDS' code: question, space, statement."""
     return [f"{question.question} {p.statement}" for p in question.perspectives]
@@ -96,7 +82,6 @@ _PART = re.compile(r"\+(?=\w)")
 
 SEARCHES: dict[str, Search] = {"bm25": bm25, "dense": dense, "hybrid": hybrid}
 QUERIES: dict[str, Queries] = {"expansion": expanded_queries, "gold": gold_queries}
-LEANING = tuple(f for f in FORMS if f != "none")
 STANDARD = (*SEARCHES, *(f"{search}+gold" for search in SEARCHES))
 """The default methods."""
 
@@ -122,38 +107,29 @@ def method(name: str, asked: Mapping[str, Queries] = QUERIES) -> Method:
     if name == OWN:
         return Method(_covering, judged=True, selection=COVERAGE)
     search, *rest = _PART.split(name)
-    queries = rest.pop(0) if rest and rest[0].partition(":")[0] in (*QUERIES, *LEANING) else ""
+    queries = rest.pop(0) if rest and rest[0] in QUERIES else ""
     selection = rest.pop(0) if rest else SEARCH_ORDER
     if rest or search not in SEARCHES:
         raise InputError(f"there is no method '{name}'. {_there_are()}")
-    find = _finder(name, search, queries, asked)
+    find = _finder(search, queries, asked)
     rank = find if selection == SEARCH_ORDER else _selected(find, selection, by_words=search == "bm25")
     return Method(rank, selection=selection)
 
 
-def _finder(name: str, search: str, queries: str, asked: Mapping[str, Queries]) -> Rank:
-    """Returns how a method retrieves candidates: by the question, by several queries, or by leaning queries."""
+def _finder(search: str, queries: str, asked: Mapping[str, Queries]) -> Rank:
+    """Returns how a method retrieves candidates: by the question or by several queries."""
     if not queries:
         return lambda index, question, k: SEARCHES[search](index, question.question, k)
-    if queries in asked:
-        return lambda index, question, k: interleave(
-            [SEARCHES[search](index, text, k) for text in asked[queries](question)]
-        )[:k]
-    form, _, number = queries.partition(":")
-    if search != "dense":
-        raise InputError(f"'{name}': only vectors can lean. Write 'dense+{queries}'.")
-    try:
-        strength = float(number or 1.0)
-    except ValueError as exc:
-        raise InputError(f"'{queries}': the strength is a number, such as 0.5.") from exc
-    return lambda index, question, k: interleave(leaning(index, question, form, strength, k))[:k]
+    return lambda index, question, k: interleave(
+        [SEARCHES[search](index, text, k) for text in asked[queries](question)]
+    )[:k]
 
 
 def _there_are() -> str:
     selections = [s for s in SELECTIONS if s != SEARCH_ORDER]
     return (
         f"There are: {OWN}; {', '.join(SEARCHES)}, each also with +{', +'.join(QUERIES)}; "
-        f"dense+{', dense+'.join(LEANING)}; and any of these with +{', +'.join(selections)}."
+        f"and any of these with +{', +'.join(selections)}."
     )
 
 

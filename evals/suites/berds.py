@@ -3,10 +3,9 @@
 A judge decides which perspectives each retrieved passage supports. The suite computes MRecall@k, precision@k and
 coverage@k from the judge's verdicts.
 
-`--corpus` is `ctxs` (the ranking in the data), a file of passages, `collection:NAME` of the agent's store, or `web`.
-`web` fetches pages from the configured search engine for each question and stores the pages in --keep. The methods are
-the methods of `python -m evals retrieval`, and `ctxs`, which keeps the corpus's order. `+expansion` uses the data's
-`expansions`.
+`--corpus` is `ctxs` (the ranking in the data), a file of passages, or `collection:NAME` of the agent's store. The
+methods are the methods of `python -m evals retrieval`, and `ctxs`, which keeps the corpus's order. `+expansion` uses
+the data's `expansions`.
 
 `--out` stores rankings, and the cache stores vectors and verdicts. So a stopped run continues, and a second run sends
 no requests. Intervals do not include the judge's errors.
@@ -26,7 +25,7 @@ from evals.metrics.perspective_coverage import DEEPEST, TOP_FIVE
 from evals.metrics.verdicts import Verdicts, gold_of
 from evals.models import CHOICES, encoder_and_cache, open_judge
 from evals.reports.records import Record, Records
-from evals.retrievers.corpora import CTXS, WEB, WebCorpora, open_corpora
+from evals.retrievers.corpora import CTXS, open_corpora
 from evals.retrievers.methods import QUERIES, Method, named
 from evals.retrievers.ranker import Corpora, Ranker
 from evals.suite import FIRST, common_options, cutoff_option, names, shuffled
@@ -38,13 +37,10 @@ from tools.passages import SourceDocument
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    places = "files or folders of *.jsonl, or hub:NAME, of questions with perspectives"
-    add("--data", nargs="+", required=True, metavar="FILE|DIR|hub:NAME", help=places)
-    add("--split", default="test", help="split of the hub's data sets (default: test)")
-    corpus = "ctxs, FILE.jsonl[.gz], collection:NAME or web (default: ctxs if the data has them, else web)"
-    add("--corpus", metavar="CORPUS", help=corpus)
-    add("--pages", type=int, default=100, metavar="N", help="web pages a question (default: 100)")
-    add("--keep", type=Path, metavar="DIR", help="folder for the web's pages (default: in the cache)")
+    places = "files or folders of *.jsonl, of questions with perspectives"
+    add("--data", nargs="+", type=Path, required=True, metavar="FILE|DIR", help=places)
+    corpus = "ctxs, FILE.jsonl[.gz] or collection:NAME (default: ctxs)"
+    add("--corpus", default=CTXS, metavar="CORPUS", help=corpus)
     retrievers = (
         "ctxs, bm25, dense+mmr:0.9, hybrid+expansion, …; an unknown name lists all (default: ctxs, or bm25,dense)"
     )
@@ -54,24 +50,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--deep", action="store_true", help="judge the top 100: documents needed, union of the methods")
     add("--out", type=Path, metavar="RECORDS", help="file for the rankings; stored ones are reused")
     cutoff_option(parser, "passages", [1, 5, 10], DEEPEST)
-    common_options(parser, f"{FIRST}, of each set", "seed of the sample and intervals", parallel="parallel searches")
+    common_options(parser, f"{FIRST}, of each set", "seed of the sample and intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
     """Adds the missing corpora, rankings and verdicts, then scores all rankings. Raises the errors of these steps."""
-    settings, loaded = load_settings(), load_perspectives(args.data, args.split)
+    settings, loaded = load_settings(), load_perspectives(args.data)
     sets = {name: shuffled(rows, args.limit, args.seed) for name, rows in loaded.items()}
     every = [row for rows in sets.values() for row in rows]
-    corpus = args.corpus or (CTXS if any(row.ctxs is not None for row in every) else WEB)
-    methods = _methods_of(args.methods or ([CTXS] if corpus == CTXS else ["bm25", "dense"]), every)
+    methods = _methods_of(args.methods or ([CTXS] if args.corpus == CTXS else ["bm25", "dense"]), every)
     verdicts = Verdicts(open_judge(args.judge))
     encoder, cache = encoder_and_cache()
-    web = WebCorpora(args.keep or settings.cache_dir / "berds", args.pages, args.parallel)
-    corpora = open_corpora(corpus, every, settings, web)
+    corpora = open_corpora(args.corpus, every, settings)
     depth = DEEPEST if args.deep else max(*args.k, TOP_FIVE)
     data = {name: hashlib.sha256(repr(rows).encode()).hexdigest()[:12] for name, rows in sets.items()}
-    config: Record = {"data": data, "corpus": corpus, "encoder": encoder.name, "depth": depth}
-    config |= {"pages": args.pages} if corpus == WEB else {}
+    config: Record = {"data": data, "corpus": args.corpus, "encoder": encoder.name, "depth": depth}
     config |= {"passages": fingerprint(corpora.of(every[0].key))} if corpora.shared else {}
     with Records(args.out, "berds", config) as to, Ranker(methods, encoder, cache, verdicts.judge, to) as ranker:
         found = {name: ranker.rank(name, _unjudged(rows), corpora, depth) for name, rows in sets.items()}
@@ -83,7 +76,6 @@ def measure(args: argparse.Namespace) -> Record:
     read = {name: getattr(args, name) for name in ("k", "limit", "seed")}
     result: Record = {"suite": "berds"} | scored(args, gold, found, judged=True)
     result["config"] = config | verdicts.told | read | {"sizes": result.pop("sizes")}
-    result["pages"] = web.told([row.question for row in every] if corpus == WEB else [])
     unjudged = sum(map(math.isnan, verdicts.scores.values()))
     return result | {"failed": ranker.failed, "unjudged": unjudged}
 
@@ -118,12 +110,10 @@ def _pools(rows: Sequence[GoldRow], found: Rankings, corpora: Corpora) -> dict[s
 
 
 def table(result: Record) -> list[str]:
-    config, pages = result["config"], result["pages"]
-    by = ", ".join(pages["engines"])
+    config = result["config"]
     return [
         *(line for name in result["metrics"] for line in set_lines(result, name)),
         *([f"{result['unjudged']} pairs have no verdict and count as No"] if result["unjudged"] else []),
-        *([f"pages: {pages['read']} read, {pages['unread']} not; --keep has the reasons; engines: {by}"] if by else []),
         f"corpus {config['corpus']}; encoder {config['encoder']}; "
         f"judge {config['judge']}, threshold {config['threshold']:.3f}",
         f"{result['seconds']:.1f} s",

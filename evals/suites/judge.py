@@ -11,15 +11,10 @@ pairs are optimistic, except the ranking (ROC-AUC, average precision).
 import argparse
 import hashlib
 import math
-import random
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from evals.datasets.pairs import LabelledPair, answering, contraries, load_pairs
 from evals.datasets.rows import digest
@@ -32,16 +27,11 @@ from evals.suite import ask_in_parts, common_options, shuffled
 from tools.errors import InputError, ProviderReplyError
 from tools.models.judges.judge import Pair, PairForm
 
-_USUAL_RATE = 0.168
-"""The share of positives in the published pairs (BERDS)."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="pairs: the published tsv, or jsonl")
     add("--judge", choices=CHOICES, default="settings", help="the judge (default: the configured one)")
-    fit_on = "take the threshold with the best F1 on the passages of this folder that judge-train holds out"
-    add("--fit-on", type=Path, metavar="DIR", help=fit_on)
     contrary = "the judge also reads the other perspective of a question with two, as in a run"
     add("--contrary", action="store_true", help=contrary)
     answers = "replace yes and no perspectives by the question with the word that answers it"
@@ -72,7 +62,7 @@ def measure(args: argparse.Namespace) -> Record:
         asked = {p.key: Pair(p.perspective, p.document, told.get(p.side, ""), form=form) for p in chosen}
         found = judge_pairs(chosen, asked, judge, records)
     scored = [_facts(p, opposite) | record for p, record in zip(chosen, found, strict=True)]
-    threshold, source = _threshold(scored, judge, args)
+    threshold, source = _threshold(scored, judge)
     origin = {"threshold": threshold, "threshold_from": source, "seed": args.seed, "ece_bins": BINS}
     return {
         "suite": "judge",
@@ -113,40 +103,10 @@ def _facts(pair: LabelledPair, opposite: dict[tuple[str, str], str]) -> Record:
     }
 
 
-def _threshold(records: Sequence[Record], judge: PairJudge, args: argparse.Namespace) -> tuple[float, str]:
-    if args.fit_on is not None:
-        return fitted_elsewhere(judge, args.fit_on, args.contrary, args.seed)
+def _threshold(records: Sequence[Record], judge: PairJudge) -> tuple[float, str]:
     if judge.threshold is not None:
         return judge.threshold, "the judge's own"
     return best_f(labels_of(records), scores_of(records, -1.0))[1], "best F1 on these pairs: optimistic"
-
-
-def fitted_elsewhere(judge: PairJudge, data: Path, with_contrary: bool, seed: int) -> tuple[float, str]:
-    """Returns the threshold with the best F1 on held-out passages, and the threshold's origin. The sample of passages
-    has the same share of positives as the pairs labelled by people. Raises InputError without such passages."""
-    from evals.training.data import load_corpus
-    from evals.training.pack import held_out_pairs
-
-    cases = held_out_pairs(load_corpus(data))
-    truth = np.array([supports for _, supports in cases], bool)
-    if not truth.any() or truth.all():
-        raise InputError(
-            f"{data} has no held-out passages with and without support. Is it the folder with judge/train?"
-        )
-    kept = _of_rate(truth, _USUAL_RATE, seed)
-    pairs = [cases[i][0] for i in kept]
-    scores = judge.score([p if with_contrary else replace(p, contrary="") for p in pairs])
-    threshold = best_f(truth[kept], scores)[1]
-    return float(threshold), f"best F1 on {len(kept)} held-out passages of {data.name}"
-
-
-def _of_rate(truth: NDArray[np.bool_], rate: float, seed: int) -> list[int]:
-    """Returns as many positions as possible with a share `rate` of true labels. Drops other positions at random."""
-    rng = random.Random(seed)
-    true, false = (list(np.flatnonzero(truth == value)) for value in (True, False))
-    count = min(len(true), round(len(false) * rate / (1 - rate)))
-    rest = min(len(false), round(count * (1 - rate) / rate))
-    return sorted(int(i) for i in [*rng.sample(true, count), *rng.sample(false, rest)])
 
 
 def table(result: Record) -> list[str]:

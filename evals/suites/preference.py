@@ -7,7 +7,6 @@ python -m evals preference                         counts the votes
 The store has ballots and votes (STEELMAN_DATA_DIR), so a stopped --prepare continues. For each criterion the suite
 counts the votes for the answer, for 'the same' and for the list. The share for the answer ('the same' counts half) has
 a 95 % interval clustered by voter, which is too narrow below about ten voters. The suite adds the published z and p.
-Votes of models and scripts (voters 'model-…', 'script-…') count separately.
 """
 
 import argparse
@@ -34,7 +33,6 @@ from tools.errors import InputError, SteelmanError
 from tools.store.database import Database
 
 _OWN = GOLD / "preference.jsonl"
-_KINDS = {"person": "People", "model": "Not people, but chat models", "script": "Not people, but scripts"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,11 +60,9 @@ def measure(args: argparse.Namespace) -> Record:
         if not (drawn := ballots.drawn_for("")):
             raise InputError(f"{settings.data_dir} has no ballots: `python -m evals preference --prepare` makes them.")
         votes = ballots.votes()
-    kinds = {kind: of_kind([v for v in votes if v.kind == kind], args.seed) for kind in _KINDS}
-    people = {part: kinds["person"][part] for part in ("metrics", "intervals", "items")}
     config = {"data": settings.data_dir.name, "ballots": len(drawn), "seed": args.seed}
     config["providers"] = sorted({ballot.providers for ballot in drawn})
-    return {"suite": "preference", **people, "kinds": kinds, "config": config, "failed": failed}
+    return {"suite": "preference", **counted(votes, args.seed), "config": config, "failed": failed}
 
 
 async def prepare(questions: Sequence[str], settings: Settings, seed: int, parallel: int) -> list[str]:
@@ -91,15 +87,15 @@ async def prepare(questions: Sequence[str], settings: Settings, seed: int, paral
     return [f"{question}: {record['failed']}" for question, record in done.items() if "failed" in record]
 
 
-def of_kind(votes: Sequence[Vote], seed: int) -> Record:
-    """Returns the figures of one kind of voter. Incomplete votes are counted, but do not change the figures."""
+def counted(votes: Sequence[Vote], seed: int) -> Record:
+    """Returns the figures of the votes. Incomplete votes are counted, but do not change the figures."""
     whole = [vote for vote in votes if vote.complete]
     told: Record = figures({c: Ratio.of((v.voter, v.for_answer(c), 1) for v in whole) for c in CRITERIA}, seed)
     if (voters := len({vote.voter for vote in whole})) < 2:  # one voter has no interval
         told["intervals"] = dict.fromkeys(CRITERIA, (math.nan, math.nan))
     values = {c: [vote.for_answer(c) for vote in whole] for c in CRITERIA}
-    counted = {"answer": 1.0, "same": EVEN, "list": 0.0}
-    told["said"] = {c: {name: v.count(of) for name, of in counted.items()} for c, v in values.items()}
+    worth = {"answer": 1.0, "same": EVEN, "list": 0.0}
+    told["said"] = {c: {name: v.count(of) for name, of in worth.items()} for c, v in values.items()}
     told["z"] = {c: published_z(v, seed) for c, v in values.items()}
     told["left"] = sum(vote.choices["preference"] == "left" for vote in whole)
     told["reasons"] = [{"ballot": v.ballot, "voter": v.voter, "reason": v.reason} for v in whole if v.reason]
@@ -107,16 +103,15 @@ def of_kind(votes: Sequence[Vote], seed: int) -> Record:
 
 
 def table(result: Record) -> list[str]:
-    """Returns a block for each kind of voter, people first."""
+    """Returns the counts and a row for each criterion."""
     lines = [f"{result['config']['ballots']} ballots; answers by {'; '.join(result['config']['providers'])}"]
-    titles = ["answer", "same", "list", "% for the answer, 95 % by voter", "published z", "p"]
-    for kind, of in result["kinds"].items():
-        if of["votes"] or of["unfinished"] or kind == "person":
-            lines += ["", f"{_KINDS[kind]}: {of['votes']} votes of {of['voters']}, {of['unfinished']} unfinished"]
-        rows = {}
-        for criterion, said in of["said"].items():
-            (z, p), share = of["z"][criterion], percent(of["metrics"][criterion], of["intervals"][criterion])
-            rows[criterion] = [*map(str, said.values()), share, number(z, digits=2), number(p, digits=4)]
-        if of["votes"]:
-            lines += [*block(titles, rows), f"left preferred {of['left']} times; {len(of['reasons'])} reasons (--json)"]
+    lines += ["", f"{result['votes']} votes of {result['voters']} people, {result['unfinished']} unfinished"]
+    rows = {}
+    for criterion, said in result["said"].items():
+        (z, p), share = result["z"][criterion], percent(result["metrics"][criterion], result["intervals"][criterion])
+        rows[criterion] = [*map(str, said.values()), share, number(z, digits=2), number(p, digits=4)]
+    if result["votes"]:
+        titles = ["answer", "same", "list", "% for the answer, 95 % by voter", "published z", "p"]
+        left, reasons = result["left"], len(result["reasons"])
+        lines += [*block(titles, rows), f"left preferred {left} times; {reasons} reasons (--json)"]
     return lines

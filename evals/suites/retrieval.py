@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the queries and their corpora")
     add("--set", type=names, default=[], metavar="NAME[,NAME…]", help="query sets; not needed for a single one")
-    told = "such as steelman, dense+mmr:0.9, hybrid+expansion, dense+pap, dense+greedyplus; an unknown name lists all"
+    told = "such as steelman, dense+mmr:0.9, hybrid+expansion, dense+greedyplus; an unknown name lists all"
     usual = f"retrievers (default: {','.join(STANDARD)}), {told}"
     add("--methods", type=names, default=list(STANDARD), metavar="NAME[,NAME…]", help=usual)
     cutoff_option(parser, "passages", [5, 10, 20], DEEPEST)

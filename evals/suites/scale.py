@@ -23,10 +23,8 @@ more workers hardly shorten the answer's p95. Keep utilisation below 80 % at the
 import argparse
 import contextlib
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--runs", type=int, default=_RUNS, metavar="N", help="questions at once of a process (default: %(default)s)")
     add("--from-runs", type=Path, metavar="DIR", help="a data folder whose finished runs give the stages' seconds")
-    add("--seconds", type=Path, metavar="FILE", help='JSON {"seconds": {"search": […], …}}, a number for each run')
     times = ", ".join(f"{name} {median:g}:{sigma:g}" for name, (median, sigma) in _MEASURED.items())
     told = f"seconds of a stage, lognormal; repeatable (default: {times})"
     add("--time", type=_stage_time, action="append", default=[], metavar="STAGE=MEDIAN:SIGMA", help=told)
@@ -118,9 +115,7 @@ def measure(args: argparse.Namespace) -> Record:
         raise InputError("give --simulate, or --from-runs DIR with a data folder that has finished runs.")
     if args.runs < 1 or args.slots < 1 or not 0 <= args.chat_share <= 1:
         raise InputError("--runs and --slots must be 1 or more, and --chat-share from 0 to 1.")
-    if args.from_runs and args.seconds:
-        raise InputError("give --from-runs or --seconds, not both.")
-    seconds = seconds_of_runs(args.from_runs) if args.from_runs else read_seconds(args.seconds) if args.seconds else {}
+    seconds = seconds_of_runs(args.from_runs) if args.from_runs else {}
     result: Record = {"suite": "scale", "seed": args.seed}
     if seconds:
         result |= {"stages": _stages(seconds), "seconds": {name: values.tolist() for name, values in seconds.items()}}
@@ -154,18 +149,6 @@ def stage_seconds(events: Sequence[RunEvent]) -> dict[str, float]:
     found = dict.fromkeys(_MEASURED, 0.0)
     for (began, name), (ended, _) in itertools.pairwise(marks):
         found[_STAGE_OF.get(name, "search")] += max(0.0, ended - began)
-    return found
-
-
-def read_seconds(file: Path) -> Seconds:
-    """Reads the output of `--from-runs DIR --json`. Raises InputError for another file."""
-    try:
-        given: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))["seconds"]
-        found = {name: np.array(given[name], float) for name in _MEASURED}
-    except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise InputError(f"{file} has no seconds by stage: make it with --from-runs DIR --json > {file}.") from exc
-    if len({values.shape for values in found.values()}) != 1 or any(v.size == 0 or v.min() < 0 for v in found.values()):
-        raise InputError(f"{file} needs as many numbers, 0 or more, for every stage: {', '.join(_MEASURED)}.")
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tools.documents.document import GUESSED_COLUMNS, LARGEST_TEXT, ColumnNames, InputFile, normalized_name
 from tools.documents.passage_cutting import cut_document
-from tools.documents.sandbox import DEFAULT_LIMITS, ReaderLimits, read_in_process
+from tools.documents.sandbox import DEFAULT_LIMITS, IsCancelled, ReaderLimits, read_in_process
 from tools.errors import SourceError
 from tools.language.identification import language_of
 from tools.models.encoders import Encoder, encode_each_once
@@ -66,10 +66,11 @@ def read_all(
     progress: Progress | None = None,
     columns: ColumnNames = GUESSED_COLUMNS,
     limits: ReaderLimits = DEFAULT_LIMITS,
+    is_cancelled: IsCancelled = bool,
 ) -> Iterator[SourceDocument]:
     """Yields the documents of all files. Records problems in the report and continues. A document's key is its file's
-    whole path; a table row's key adds the row's id. columns: the chosen columns of tables. limits: the limits for each
-    file."""
+    origin, the whole path; a table row's key adds the row's id. Without an origin, the id alone identifies a document.
+    columns: the chosen columns of tables. limits: the limits for each file. Raises ReadingCancelledError."""
     report.files += len(files)
     for file in files:
         report.reading, report.begun = normalized_name(file.name), report.begun + 1
@@ -83,8 +84,9 @@ def read_all(
 
         try:
             name, origin = normalized_name(file.name), file.origin
-            for document in read_in_process(file.path, name, skip, columns, report.notes.append, limits):
-                yield replace(document, key=origin + document.identity.removeprefix(name), origin=origin)
+            for document in read_in_process(file.path, name, skip, columns, report.notes.append, limits, is_cancelled):
+                key = origin and origin + document.identity.removeprefix(name)
+                yield replace(document, key=key, origin=origin)
         except SourceError as exc:
             skip(exc)
 

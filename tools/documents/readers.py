@@ -29,9 +29,7 @@ def read_file(path: Path, name: str, columns: ColumnNames = GUESSED_COLUMNS) -> 
     than 20 wrong rows."""
     ending = path.suffix.lower()
     if ending not in READERS:
-        raise SourceError(
-            f"{name}: files ending in '{path.suffix}' are not readable. Readable endings: {', '.join(READERS)}."
-        )
+        raise SourceError(f"{name}: the name has no readable ending. Readable endings: {', '.join(READERS)}.")
     wrong = 0
     try:
         for each in READERS[ending](path, name, *([columns] if ending in _TABLE_ENDINGS else [])):

@@ -138,13 +138,12 @@ class ModelEndpoint:
         seconds: float = ENDPOINT_SECONDS,
         price: Price | None = None,
         requests: int = MODEL_REQUESTS,
-        together: float = math.inf,
     ) -> None:
         """url: an address, or several of servers of the same model, with or without the last part /score or
         /embeddings. seconds: longest silence of a server. price: the price of tokens. A model on this machine costs
-        nothing. requests, together: open requests to one server, and to all. Raises ProviderDownError for an invalid
+        nothing. requests: open requests to one server. Raises ProviderDownError for an invalid
         address."""
-        self._pool = ServerPool(re.sub("/(?:score|embeddings)?/*(?=,|$)", "", url), requests, together)
+        self._pool = ServerPool(re.sub("/(?:score|embeddings)?/*(?=,|$)", "", url), requests)
         for each in (urls := self._pool.urls):
             check_address(each)
         self.address, self.base = ", ".join(urls), urls[0]

@@ -94,15 +94,15 @@ class ServerPool:
     If all servers are at their limit, or gave a Retry-After within the deadline, the request waits its turn.
     """
 
-    def __init__(self, addresses: str, per_server: int = MODEL_REQUESTS, together: float = math.inf) -> None:
+    def __init__(self, addresses: str, per_server: int = MODEL_REQUESTS) -> None:
         """addresses: with commas between them; they differ only in scheme, host and port. per_server: open requests to
-        a server. together: open requests of this pool."""
+        a server."""
         self.urls, self.servers = split_addresses(addresses), dict[Server, str]()
         for parts in map(urlsplit, self.urls):
             place = parts.netloc.rpartition("@")[2]
             origin = f"{parts.scheme}://{place}"
             self.servers[SERVERS.setdefault(origin, Server(place))] = origin
-        self.together, self._per_server, self._open = together, per_server, 0
+        self._per_server = per_server
 
     def transport(self, inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
         """The transport over all servers. Raises httpx.PoolTimeout for a request whose turn does not come in time."""
@@ -165,7 +165,7 @@ class ServerPool:
     def _end(self, server: Server, outcome: str, seconds: float = math.nan) -> bool:
         """Ends a request; returns whether its server is left out now. seconds: a full server's Retry-After."""
         with _LOCK:
-            server.open, self._open = server.open - 1, self._open - 1
+            server.open -= 1
             server.ended[outcome] += 1
             if is_out := outcome in ("full", "unreachable"):
                 server.leave_out(seconds)
@@ -184,7 +184,7 @@ class ServerPool:
         """The server for a waiting request; None: it has to wait on. If no server is worth waiting for, the request
         goes to one that is left out, so that its caller learns why."""
         ready = [s for s in self.servers if s.out_until <= time.monotonic()]
-        if self._open >= self.together or (not ready and any(s.is_worth_waiting(turn.until) for s in self.servers)):
+        if not ready and any(s.is_worth_waiting(turn.until) for s in self.servers):
             return None
         # A single request finds out whether a server is back that could not be reached.
         probed = {s for s in ready if s.failures and not s.told and len(self.servers) > 1}
@@ -193,7 +193,7 @@ class ServerPool:
 
     def take(self, turn: _Turn, server: Server) -> None:
         """Counts a waiting request as open, and wakes it."""
-        server.open, server.last, self._open = server.open + 1, time.monotonic(), self._open + 1
+        server.open, server.last = server.open + 1, time.monotonic()
         turn.server = server
         turn.given.get_loop().call_soon_threadsafe(turn.given.cancel)
 

@@ -140,6 +140,8 @@ api_runs = _table(
     *(_of("run_id", "runs.id", **_KEY), _texts("key_id"), _texts("idempotency_key", nullable=True)),
     UniqueConstraint("key_id", "idempotency_key"),
 )
+# Requests of a key in the latest window of a rate, of all servers on a Postgres database. window: its number.
+api_rates = _table("api_rates", _texts("name", **_KEY), _numbers("window requests"))
 # Copies of retrieved passages. passage: its fields in order, as JSON.
 run_passages = _table(
     "run_passages",

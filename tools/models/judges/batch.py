@@ -135,12 +135,10 @@ class BatchJudge(Judge):
 
     reads_documents = True
 
-    def __init__(self, model: ChatModel, threshold: float = 0.5, concurrency: int = CONCURRENT_CALLS) -> None:
-        """concurrency: concurrent calls of all runs; a run makes at most CONCURRENT_CALLS. The judge owns `model`."""
+    def __init__(self, model: ChatModel, threshold: float = 0.5) -> None:
+        """The judge owns `model`."""
         self.chat = self._model = model
-        model.pool.together = concurrency
         self.threshold = threshold
-        self._concurrency = min(concurrency, CONCURRENT_CALLS)
         self._splitter = BatchSplitter(PASSAGES_PER_CALL)
         self.address = model.address
         digest, first = load_prompt("judge_batch").digest, model.address.partition(",")[0]
@@ -158,7 +156,7 @@ class BatchJudge(Judge):
         ask = partial(self._ask, question, sides, passages, found)
         parts = self._splitter.parts(order, characters, _CHARACTERS)
         try:
-            await run_within([partial(self._splitter.ask, ask, part) for part in parts], self._concurrency)
+            await run_within([partial(self._splitter.ask, ask, part) for part in parts], CONCURRENT_CALLS)
         except BudgetError as exc:
             if np.isnan(found[-1]).all():
                 raise

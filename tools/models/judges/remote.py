@@ -84,17 +84,14 @@ class ServerJudge(ModelEndpoint, Judge):
         model: str,
         together: int,
         key: str = "",
-        concurrency: int = 8,
         threshold: float = 0.5,
         **options: Any,
     ) -> None:
-        """together: pairs in one request. concurrency: concurrent requests of all runs. `ModelEndpoint` describes the
-        other parameters."""
-        super().__init__(url, model, key, together=concurrency, **options)
+        """together: pairs in one request. `ModelEndpoint` describes the other parameters."""
+        super().__init__(url, model, key, **options)
         self.name = f"{name}-{sha256(self.base.encode()).hexdigest()[:6]}"
         self.threshold = threshold
         self._pairs_per_request = together
-        self._concurrency = concurrency
         self._form: Form | None = None
 
     async def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
@@ -130,7 +127,7 @@ class ServerJudge(ModelEndpoint, Judge):
                 raise asked.problem
         await run_within(
             [partial(self._ask_batch, client, asked, part) for part in waiting],
-            min(self._concurrency, self.most_of_run),
+            self.most_of_run,
         )
 
     async def _ask_batch(self, client: "httpx.AsyncClient", asked: _Scores, part: Sequence[int]) -> None:
@@ -248,13 +245,13 @@ class ChatJudge(ServerJudge):
         {"max_completion_tokens": _THOUGHT_TOKENS},  # for models that refuse temperature and max_tokens
     )
 
-    def __init__(self, *, model: str, prompt: Prompt | None = None, concurrency: int = 64, **options: Any) -> None:
+    def __init__(self, *, model: str, prompt: Prompt | None = None, **options: Any) -> None:
         """prompt: by default the project's prompt. In the project's prompt, passage and statement are escaped data. In
         any other prompt they are inserted verbatim, so that a published prompt is used word for word. `ServerJudge`
         describes the other options. Raises SettingsError for a prompt that lacks a variable."""
         self._prompt = _checked(prompt or load_prompt("judge"))
         name = f"chat-judge-{model}-{self._prompt.digest}"
-        super().__init__(name=name, model=model, together=1, concurrency=concurrency, **options)
+        super().__init__(name=name, model=model, together=1, **options)
 
     async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
         body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form}

@@ -1,33 +1,62 @@
-"""The table of large uploads, with their files."""
+"""The table of uploads that run as jobs, with their files."""
 
 import time
-from collections.abc import Sequence
+import uuid
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
 
+from agent.runs.executor import RunFailure
 from agent.runs.store import STALE_SECONDS, utc_now
-from api.problems import ProblemError
-from api.schemas import JobDetails
 from tools.documents.document import GUESSED_COLUMNS, ColumnNames
+from tools.documents.ingest import IngestReport
 from tools.documents.readers import READERS
 from tools.store.database import LIMITS_TURN, AnyRow, Database, take_turn
 from tools.store.schema import job_files, jobs
 
 MOST_TRIES = 3
 """How many processes may end while they work on a job. The job then fails."""
-_MOST_OPEN, _MOST_ENDED = 16, 1_000  # a caller's open jobs; ended jobs that are kept
+_MOST_ENDED = 1_000  # ended jobs that are kept
 _PART = 1 << 20  # bytes of a file in one row
 _OPEN = jobs.c.status.in_(("queued", "running"))
 
 
 class Sent(BaseModel):
-    """What a job's files are. names: the original names; without names, the file is the request's body."""
+    """What a job consists of. names: the files' original names; without names, the file is `SourceDocument`s as JSON.
+    addresses: of web pages. page: whether a person sent it on the page. person: whose collections it may change. text:
+    text columns by table, chosen after a first reading; only these tables are then read."""
 
     names: list[str] = []
     columns: ColumnNames = GUESSED_COLUMNS
+    addresses: list[str] = []
+    page: bool = False
+    person: str = ""
+    text: dict[str, list[str]] = {}
+
+
+class JobState(BaseModel):
+    """A job's progress. documents: number of documents, None until the files are read. read: documents processed so
+    far. result: the report so far."""
+
+    id: str = Field(default_factory=lambda: f"j{uuid.uuid4().hex[:12]}")
+    collection: str
+    status: Literal["queued", "running", "done", "failed", "cancelled"] = "queued"
+    created_at: str = Field(default_factory=utc_now)
+    started_at: str | None = None
+    finished_at: str | None = None
+    documents: int | None = None
+    read: int = 0
+    failure: RunFailure | None = None
+    result: IngestReport = Field(default_factory=IngestReport)
+
+    @property
+    def ended(self) -> bool:
+        return self.status not in ("queued", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +65,7 @@ class JobRow:
 
     id: str
     key_id: str
-    state: JobDetails
+    state: JobState
     sent: Sent
     owner: str | None
     tries: int
@@ -46,27 +75,40 @@ class JobTable:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def add(self, key_id: str, state: JobDetails, sent: Sent, files: Sequence[Path]) -> None:
-        """Stores a job. Raises ProblemError (429) if the key has too many open jobs."""
+    def add(self, key_id: str, state: JobState, sent: Sent, files: Sequence[BinaryIO], most: int) -> bool:
+        """Stores a job. Returns False if the key has `most` open jobs. Drops the tables that the key's ended jobs still
+        hold."""
         row = {"id": state.id, "key_id": key_id, "status": "queued", "created_at": state.created_at}
         with self._db.write() as db:
             take_turn(db, LIMITS_TURN)
-            if (db.scalar(select(func.count()).where(_OPEN, jobs.c.key_id == key_id)) or 0) >= _MOST_OPEN:
-                detail = f"This key has {_MOST_OPEN} open jobs, the maximum. Wait for one, or cancel one."
-                raise ProblemError(429, "too-many-jobs", detail, headers={"Retry-After": "30"})
+            if (db.scalar(select(func.count()).where(_OPEN, jobs.c.key_id == key_id)) or 0) >= most:
+                return False
+            ended = select(jobs.c.id).where(~_OPEN, jobs.c.key_id == key_id)
+            db.execute(delete(job_files).where(job_files.c.job_id.in_(ended)))
             db.execute(insert(jobs).values(row | {"state": state.model_dump_json(), "sent": sent.model_dump_json()}))
-            for number, path in enumerate(files):
-                with path.open("rb") as file:
-                    for part, content in enumerate(iter(lambda: file.read(_PART), b"")):
-                        values = {"job_id": state.id, "file": number, "part": part, "content": content}
-                        db.execute(insert(job_files).values(values))
+            for number, file in enumerate(files):
+                for part, content in enumerate(iter(partial(file.read, _PART), b"")):
+                    values = {"job_id": state.id, "file": number, "part": part, "content": content}
+                    db.execute(insert(job_files).values(values))
+        return True
 
-    def find(self, key_id: str, job_id: str) -> JobRow:
-        """Returns the key's job. A caller without a key may see all. Raises ProblemError (404)."""
-        rows = self._db.rows(select(jobs).where(jobs.c.id == job_id))
-        if rows and key_id in ("", rows[0].key_id):
-            return _job(rows[0])
-        raise ProblemError(404, "unknown-job", f"You have no job '{job_id}'. Check its id, or send the upload again.")
+    def repeat(self, row: JobRow, text: dict[str, list[str]]) -> None:
+        """Queues an ended job again, to read the tables in `text` with these text columns."""
+        state, sent = JobState(id=row.id, collection=row.state.collection), row.sent.model_copy(update={"text": text})
+        values = {"status": "queued", "created_at": state.created_at, "tries": 0, "sent": sent.model_dump_json()}
+        with self._db.write() as db:
+            values["state"] = state.model_dump_json()
+            db.execute(update(jobs).where(jobs.c.id == row.id, ~_OPEN).values(values))
+
+    def find(self, key_id: str, job_id: str) -> JobRow | None:
+        """Returns the key's job. A caller without a key may see all keys' jobs, but none of the page."""
+        rows = [_job(row) for row in self._db.rows(select(jobs).where(jobs.c.id == job_id))]
+        return next((row for row in rows if key_id == row.key_id or not (key_id or row.sent.page)), None)
+
+    def latest(self, key_id: str) -> JobRow | None:
+        """Returns the key's newest job."""
+        newest = select(jobs).where(jobs.c.key_id == key_id).order_by(jobs.c.created_at.desc()).limit(1)
+        return next(map(_job, self._db.rows(newest)), None)
 
     def open(self) -> int:
         return int(self._db.rows(select(func.count()).where(_OPEN))[0][0])
@@ -89,7 +131,7 @@ class JobTable:
     def unpack(self, job: JobRow, folder: Path) -> list[Path]:
         """Writes the job's files into the folder. Returns their paths; a path has a readable ending or none."""
         paths = []
-        for number, name in enumerate(job.sent.names or [""]):
+        for number, name in enumerate(job.sent.names or ([] if job.sent.addresses else [""])):
             ending = PurePosixPath(name).suffix.lower()
             paths.append(folder / f"{number}{ending if ending in READERS else ''}")
             of = (job_files.c.job_id == job.id) & (job_files.c.file == number)
@@ -99,23 +141,25 @@ class JobTable:
                     out.write(part[0].content)
         return paths
 
-    def beat(self, job_id: str, owner: str, state: JobDetails) -> bool:
+    def beat(self, job_id: str, owner: str, state: JobState) -> bool:
         """Stores the progress. Returns False if the job was cancelled or another process has it."""
         with self._db.write() as db:
             beat = {"heartbeat": time.time(), "state": state.model_dump_json()}
             return db.execute(update(jobs).where(_owned(job_id, owner), _OPEN).values(beat)).rowcount == 1
 
-    def end(self, job_id: str, owner: str, state: JobDetails, left: bool, counts: bool) -> None:
-        """Releases the job: for another process if it is left, otherwise with its end. counts: whether the try
-        counts."""
-        done = state.model_copy(update={"finished_at": utc_now()})
-        ending = {"status": done.status, "state": done.model_dump_json()}
-        values = {"owner": None, "heartbeat": None} | ({"tries": jobs.c.tries - (not counts)} if left else ending)
+    def end(
+        self, job_id: str, owner: str, state: JobState, left: bool, counts: bool, kept: Collection[int] = ()
+    ) -> None:
+        """Releases the job: for another process if it is left, otherwise with its end. counts: whether the try counts.
+        kept: numbers of files that stay."""
+        done = state if left else state.model_copy(update={"finished_at": utc_now()})
+        ending = {"tries": jobs.c.tries - (not counts)} if left else {"status": done.status}
+        values = {"owner": None, "heartbeat": None, "state": done.model_dump_json()} | ending
         with self._db.write() as db:
             ended = db.execute(update(jobs).where(_owned(job_id, owner)).values(values)).rowcount
             if ended:
                 closed = select(jobs.c.id).where(jobs.c.id == job_id, ~_OPEN)
-                db.execute(delete(job_files).where(job_files.c.job_id.in_(closed)))
+                db.execute(delete(job_files).where(job_files.c.job_id.in_(closed), job_files.c.file.not_in(kept)))
                 newest = select(jobs.c.id).where(~_OPEN).order_by(jobs.c.created_at.desc()).offset(_MOST_ENDED)
                 old = [row.id for row in db.execute(newest.limit(_MOST_ENDED))]
                 db.execute(delete(jobs).where(jobs.c.id.in_(old)))
@@ -141,5 +185,6 @@ def _owned(job_id: str, owner: str) -> ColumnElement[bool]:
 
 
 def _job(row: AnyRow) -> JobRow:
-    state, sent = JobDetails.model_validate_json(row.state), Sent.model_validate_json(row.sent)
+    state, sent = JobState.model_validate_json(row.state), Sent.model_validate_json(row.sent)
+    state.status = row.status
     return JobRow(row.id, row.key_id, state, sent, row.owner, row.tries)
