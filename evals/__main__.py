@@ -18,6 +18,7 @@ GROUPS = {
         "debateqa": "do answers show every view, and say that there is a dispute: perplexity, awareness (DebateQA)",
         "deeptrace": "one-sided, overconfident, unsupported; citations and sources: eight measures (DeepTRACE)",
         "pir": "do queries that add a perspective find its passages: p-Recall@k of PAP and the like (PIR)",
+        "favour": "what do neutral queries favour: shares of stances and ideologies in their results (PIR)",
         "news": "relevance and diversity of results for a news event: P, R, D, I, C (NEWSCOPE)",
         "responses": "stance of a text: accuracy, F1 (multi-perspective search engine)",
         "preference": "votes between answers and lists: ballots, counts (multi-perspective search engine)",
@@ -28,6 +29,7 @@ GROUPS = {
         "judge-train": "train the embedded judge (extra 'models')",
         "judge-pack": "pack a trained judge into the repository: int8, calibration, thresholds",
         "corrections": "readers' corrections as labelled pairs for judge-train",
+        "quotes": "accuracy of quotations' sides by threshold",
     },
     "Speed": {
         "bench": "the second `ask`, the judge, ingesting, an index of many passages",

@@ -104,3 +104,22 @@ def labelled(tmp_path: Path, cached: None) -> Path:
     path = tmp_path / "pir.json"
     path.write_text(json.dumps({"kites": KITES, "tides": TIDES}))
     return path
+
+
+def result_of(capsys: pytest.CaptureFixture[str], *command: object) -> dict[str, Any]:
+    assert main([*map(str, command), "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_what_neutral_queries_favour(labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = result_of(capsys, "favour", "--data", labelled, "--k", "6")
+    assert list(found["metrics"]) == ["kites@6"]  # the other task has no labels
+    (told,) = found["metrics"]["kites@6"].values()
+    # All passages are in the top six: 2 + 1 support, 1 + 1 undermine, 'general' is no side.
+    assert told["support, share"] == told["support, even"] == 3 / 5
+    assert told["even, p"] == 1
+    assert main(["favour", "--data", str(labelled), "--k", "1"]) == 0
+    assert "gold passages of 2 root queries; all even: p = " in capsys.readouterr().out
+    assert main(["favour", "--data", str(labelled), "--task", "tides"]) == 2
+    assert "no root has perspectives of two 'query_labels'" in capsys.readouterr().err

@@ -257,6 +257,7 @@ def test_results_appear_next_to_the_papers_tables() -> None:
     assert "Other: no data of the paper's, which does not compare" in text
     assert "LocalNews is the 4,779 of its paragraphs that were released" in text
     assert "Without figures for some of it: news.json." in text  # at 10, 20 and 50
+    assert "PIR, table 6: QA-F1" in text
 
 
 def test_without_a_result_each_table_names_its_command(capsys: pytest.CaptureFixture[str]) -> None:

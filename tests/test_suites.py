@@ -1,15 +1,16 @@
-"""The suites answers, judge, responses, expand, build and ingest: commands on small sets, measures by hand."""
+"""The suites answers, quotes, judge, responses, expand, build and ingest: commands on small sets, measures by hand."""
 
 import argparse
 import gzip
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import Suite
 from model_server import ModelServer, Reply
@@ -21,13 +22,16 @@ from agent.stage_interfaces import Brief
 from agent.state import Claim
 from evals.__main__ import main
 from evals.datasets.rows import GOLD, json_rows
+from evals.metrics.quoting import MOST, QuotableParts, measures
 from evals.models import agent_judge
 from evals.reports.records import Record, Records
+from evals.suites import quotes
 from evals.suites.answers import add_arguments, evaluate, measure
 from evals.suites.ingest import read_one
 from evals.suites.responses import StanceItem, ask, read_items, reported, table
 from tools.errors import InputError
 from tools.models.judges.judge import Pair
+from tools.models.judges.quoting import RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
 
 # Every sentence is worded in its own way: copies of one text are judged and cited once.
 PRO = """
@@ -144,6 +148,88 @@ async def test_another_agents_answers_are_measured_like_own_ones(folder: Path, s
         await result(arguments(folder, answers=theirs), settings)
     with pytest.raises(InputError, match="give either --out"):
         measure(argparse.Namespace(answers=theirs, out=folder / "out.jsonl"))
+
+
+# Only the part itself counts, and all are on topic (offset 30): leaning x has probability 1 / (1 + e^-x) of side one.
+OWN = QuotingWeights(
+    own=1,
+    passage=0,
+    document=0,
+    centre=0,
+    nearness=0,
+    judged=0,
+    foremost=0,
+    offset=30,
+    near=-1,
+    case=0.9,
+    alone=0,
+    closer=0,
+    told=1,
+)
+LOWER = replace(OWN, case=0.6)
+SURE = 3.0  # of 0.953
+LIKELY = 1.0  # of 0.731
+
+
+def question(*parts: tuple[float, str, int], key: str = "q", rank: tuple[float, ...] = ()) -> QuotableParts:
+    """From how each part leans, its document, and the side that this is known for."""
+    leans, documents, sides = zip(*parts, strict=True) if parts else ((), (), ())
+    features = np.zeros((len(parts), 3))
+    features[:, 0] = leans
+    ranks = np.array(rank) if rank else np.ones(len(parts))
+    return QuotableParts(
+        key,
+        features,
+        np.zeros((len(parts), RELEVANCE_FEATURES)),
+        ranks,
+        tuple(documents),
+        np.array(sides, int),
+        np.ones(len(parts), bool),
+    )
+
+
+def values(found: dict[str, Any]) -> dict[str, float]:
+    return {name: ratio.value for name, ratio in found.items() if ratio.total}
+
+
+def test_the_measures_by_hand() -> None:
+    one = question((SURE, "a", 1), (SURE, "b", -1), (-SURE, "c", -1), (LIKELY, "d", 1), (SURE, "e", 0), key="one")
+    other = question((SURE, "f", 1), (-LIKELY, "g", -1), key="other")
+    found = measures([one, other], OWN)
+    # For: a right, b wrong, e of no known side; against: c right. Of the other question f, and nothing against.
+    assert (found["right"].value, found["right"].total) == (3 / 4, 4)
+    assert (found["sides"].value, found["sides"].total) == (3 / 4, 4)
+    assert (found["both"].value, found["both"].total) == (1 / 2, 2)
+    # Without its own documents only the side for of the first question would be shown: b and e are left to it.
+    assert (found["missing"].value, found["missing"].total) == (1 / 4, 4)
+    assert found["swapped"].value == 1 / 4, "b is known for the other side"
+    lower = measures([one, other], LOWER)
+    # For: of a, b and e, which come first, three is all that is shown; d waits. Against: c, and g.
+    assert MOST == 3
+    assert values(lower) == {"right": 4 / 5, "sides": 1.0, "both": 1.0, "missing": 1 / 4, "swapped": 1 / 4, "told": 0.0}
+
+
+@pytest.fixture
+def asked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
+    """The pairs that were judged, of runs over the instant providers."""
+    judge = ScriptedJudge(sided)
+    monkeypatch.setattr(quotes, "build_providers", build(judge))
+    monkeypatch.setattr(quotes, "load_settings", lambda: settings)
+    return judge.pairs
+
+
+def test_a_set_is_asked_and_measured(folder: Path, asked: list[Pair], capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["quotes", "--data", str(folder), "--set", "towns_2way"]
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["quoting"] == asdict(load_quoting_weights())
+    curve = told["metrics"]["towns_2way"]
+    assert curve["0.5"]["sides"] >= curve["case"]["sides"] >= curve["0.98"]["sides"]
+    found = curve["0.5"]
+    assert found["right"] == found["sides"] == found["both"] == 1
+    assert asked
+    assert main(command) == 0
+    assert "towns_2way" in capsys.readouterr().out
 
 
 Report = dict[str, Any]

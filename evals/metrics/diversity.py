@@ -64,6 +64,7 @@ def figures(ready: EventCandidates, chosen: list[int], k: int) -> dict[str, floa
         f"density@{k}": density(ready.clusters, chosen),
         f"coverage@{k}": coverage(ready.positives, found),
         f"coverage_without_noise@{k}": coverage(ready.positives, found, noise=False),
+        f"chosen@{k}": float(len(chosen)),
     }
 
 

@@ -1,8 +1,9 @@
-"""Measures of PIR: p-Recall (are passages retrieved for every perspective on a query? §2.3)."""
+"""Measures of PIR: p-Recall (are passages retrieved for every perspective on a query? §2.3) and QA-F1 (A.8)."""
 
 import math
+import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.measure import LEVEL, ROUNDS, Figure, Interval
+from evals.metrics.measure import LEVEL, ROUNDS, Figure, Interval, Ratio
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -79,6 +80,18 @@ def measures(
                 less = {task: values[task] - roots[:, 0] for task, roots in tasks.items()}
                 of[f"gain@{k}"] = TaskMean(lambda _: math.nan, (), (), less)
     return found
+
+
+def words(text: str) -> list[str]:
+    """Returns lower-case words without punctuation and articles, as in SQuAD (Rajpurkar et al. 2016)."""
+    return [w for w in re.sub(r"[^\w\s]", "", text.lower()).split() if w not in ("a", "an", "the")]
+
+
+def qa_f1(rows: Iterable[tuple[str, str, str]]) -> Ratio:
+    """Returns the mean of |T ∩ G| / |T ∪ G| over rows of (question, extracted text T, gold text G), as sets of words. A
+    row with an empty T counts 0. PIR calls this Jaccard index QA-F1 (A.8)."""
+    sets = [(question, {*words(drawn)}, {*words(gold)}) for question, drawn, gold in rows]
+    return Ratio.of((question, len(t & g) / len(t | g) if t else 0, 1) for question, t, g in sets)
 
 
 def _number(value: Any) -> float:

@@ -58,11 +58,13 @@ def cluster_sentences(vectors: NDArray[np.float32], paragraph: Sequence[int]) ->
     return Clustered(of, np.asarray(labels, np.int64))
 
 
-def greedy_scs(clusters: Clustered, similarity: NDArray[np.floating], k: int, released: bool = False) -> list[int]:
+def greedy_scs(
+    clusters: Clustered, similarity: NDArray[np.floating], k: int, enough: float = 1.0, released: bool = False
+) -> list[int]:
     """Chooses up to k paragraphs: each step takes the paragraph with the most uncovered clusters (GreedySCS).
 
-    similarity: to the query, shape (paragraphs,). When all clusters are covered, similarity fills the rest of
-    k. released: use the score 0.04 · count + similarity, as in the released code;
+    similarity: to the query, shape (paragraphs,). enough: the sufficient share of clusters; when it is covered,
+    similarity fills the rest of k. released: use the score 0.04 · count + similarity, as in the released code;
     otherwise similarity only breaks ties.
     """
 
@@ -71,14 +73,16 @@ def greedy_scs(clusters: Clustered, similarity: NDArray[np.floating], k: int, re
             return _COUNTED * len(fresh) + float(similarity[paragraph]), 0.0
         return float(len(fresh)), float(similarity[paragraph])
 
-    return _greedy_clusters(clusters, similarity, k, score)
+    return _greedy_clusters(clusters, similarity, k, enough, score)
 
 
-def greedy_plus(clusters: Clustered, similarity: NDArray[np.floating], k: int, trade_off: float = 0.5) -> list[int]:
+def greedy_plus(
+    clusters: Clustered, similarity: NDArray[np.floating], k: int, enough: float = 1.0, trade_off: float = 0.5
+) -> list[int]:
     """Chooses up to k paragraphs by Σ ClusterScore over uncovered clusters + λ · similarity (GreedyPlus).
 
     ClusterScore: for each cluster, the mean similarity to the query of the paragraphs with the cluster's sentences.
-    trade_off: λ, 0.5 in the paper. similarity: as in `greedy_scs`.
+    trade_off: λ, 0.5 in the paper. similarity, enough: as in `greedy_scs`.
     """
     behind = similarity[clusters.paragraph]
     value = {int(c): float(behind[clusters.label == c].mean()) for c in np.unique(clusters.label)}
@@ -86,22 +90,24 @@ def greedy_plus(clusters: Clustered, similarity: NDArray[np.floating], k: int, t
     def score(paragraph: int, fresh: frozenset[int]) -> tuple[float, float]:
         return sum(value[c] for c in fresh) + trade_off * float(similarity[paragraph]), 0.0
 
-    return _greedy_clusters(clusters, similarity, k, score)
+    return _greedy_clusters(clusters, similarity, k, enough, score)
 
 
 def _greedy_clusters(
     clusters: Clustered,
     similarity: NDArray[np.floating],
     k: int,
+    enough: float,
     score: Callable[[int, frozenset[int]], tuple[float, float]],
 ) -> list[int]:
-    """Chooses by `score` until k paragraphs are chosen or all clusters are covered, then by similarity. Ties go to
+    """Chooses by `score` until k paragraphs are chosen or the share `enough` is covered, then by similarity. Ties go to
     the paragraph with fewer sentences, then to the earlier paragraph."""
     size = len(similarity)
     covers = [clusters.of(i) for i in range(size)]
     sentences = np.bincount(clusters.paragraph, minlength=size)
-    open_, taken, left = set[int]().union(*covers), list[int](), set(range(size))
-    while left and len(taken) < k and open_:
+    everything = frozenset().union(*covers)
+    open_, taken, left = set(everything), list[int](), set(range(size))
+    while left and len(taken) < k and open_ and (len(everything) - len(open_)) / len(everything) < enough:
         best = max(left, key=lambda i: (*score(i, covers[i] & open_), -int(sentences[i]), -i))
         taken.append(best)
         left.remove(best)

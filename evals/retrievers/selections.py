@@ -36,17 +36,17 @@ class Selection:
     clustered: bool = False
 
 
-# The number is the weight of relevance (λ).
+# The number is the weight of relevance (λ), or the sufficient share of the clusters.
 SELECTIONS = {
     COVERAGE: Selection(lambda pool, k, _: choose_by_coverage(pool, k)),
     SEARCH_ORDER: Selection(lambda pool, k, _: list(range(min(k, pool.size)))),
     "mmr": Selection(lambda pool, k, value: mmr(pool.cosine, pool.vectors, k, value, pool.largest), 0.75),
     "dkmips": Selection(lambda pool, k, value: dkmips(pool.cosine, pool.vectors, k, value, meant=_LOOKED_AT), 0.75),
-    "scs": Selection(lambda pool, k, _: greedy_scs(pool.clusters, pool.cosine, k), clustered=True),
+    "scs": Selection(lambda pool, k, value: greedy_scs(pool.clusters, pool.cosine, k, value), 1.0, True),
     "scs-released": Selection(
-        lambda pool, k, _: greedy_scs(pool.clusters, pool.cosine, k, released=True), clustered=True
+        lambda pool, k, value: greedy_scs(pool.clusters, pool.cosine, k, value, released=True), 1.0, True
     ),
-    "greedyplus": Selection(lambda pool, k, _: greedy_plus(pool.clusters, pool.cosine, k), clustered=True),
+    "greedyplus": Selection(lambda pool, k, value: greedy_plus(pool.clusters, pool.cosine, k, value), 1.0, True),
 }
 
 

@@ -15,7 +15,8 @@ greedyplus-calibrated  ours: GreedyPlus; its similarity is a logistic function o
 
 We fitted greedyplus-calibrated on one half of LocalNews. The suite prints the figures of the other half after those of
 all events. A name may have parameters: mmr:0.9 (λ), dkmips:0.5:5 (λ and μ), greedyplus:0 (no similarity),
-greedyplus:inf (no clusters).
+greedyplus:inf (no clusters). greedyplus+enough:0.8 chooses by similarity once 80 % of the candidates' clusters are
+covered; greedyplus+stop:0.8 stops there. `--sweep` and `--ablations` each stand for a list of such names.
 
 The suite measures only events with annotations. Paragraphs of other events stay in the corpus. The reported seconds
 cover the search (with the headline's encoding), the clustering if the method needs it, and the choice for the largest
@@ -35,7 +36,7 @@ from evals.models import encoder_and_cache
 from evals.reports.records import Record
 from evals.reports.table import STAR, block, number, percent, sure
 from evals.retrievers import news as stages
-from evals.retrievers.news_methods import FITTED_ON, METHODS, NewsMethod, held_out, named
+from evals.retrievers.news_methods import ABLATIONS, FITTED_ON, METHODS, SWEEP, NewsMethod, held_out, named
 from evals.suite import common_options, cutoff_option, names, progress, shuffled
 
 STAGES = ("search", "clustering", "selection", "all")
@@ -43,6 +44,7 @@ _COUNTED = {"precision": "P", "recall": "R", "f1": "F1"}
 _PUBLISHED = {f"published_{m}": f"published {title}" for m, title in _COUNTED.items()}
 _DIVERSITY = {"distance": "D", "density": "I", "coverage": "C"}
 _BLOCKS = (_COUNTED | _PUBLISHED, _DIVERSITY | {"coverage_without_noise": "C without noise"})
+_SHORT = (_PUBLISHED | _COUNTED | _DIVERSITY | {"chosen": "chosen"},)
 Rows = dict[str, list[float]]
 """Maps a measure of one method to its values, one for each event. The seconds of each stage are measures."""
 
@@ -53,18 +55,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", type=Path, required=True, metavar="ZIP|DIR", help=data)
     beside = f"methods compared with dense; all: {','.join(METHODS)}"
     add("--methods", type=names, metavar="NAME[,NAME…]", help=beside)
+    add("--sweep", action="store_true", help="λ of mmr and greedyplus, λ and μ of dkmips, in one table")
+    add("--ablations", action="store_true", help="greedyplus without clusters, without similarity, with stop rules")
     cutoff_option(parser, "paragraphs", [5, 10, 20, 50], stages.CANDIDATES)
     common_options(parser, "only the first N events of a seeded shuffle", "seed of the sample and the intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
     """Measures all methods. Raises InputError, and errors of a remote encoder."""
-    methods, news = named(args.methods or METHODS), load_news(args.data)
+    listed = [*(args.methods or ()), *(SWEEP if args.sweep else ()), *(ABLATIONS if args.ablations else ())]
+    methods, news = named(listed or METHODS), load_news(args.data)
     events = shuffled(news.measured, args.limit, args.seed)
     encoder, cache = encoder_and_cache()
     ready = stages.with_candidates(news, events, encoder, cache, any(m.kind == "bm25" for m in methods.values()))
     found = measured(events, methods, args.k, ready)
-    return scored(args, news, events, found, encoder.name)
+    return scored(args, news, events, found, encoder.name) | {"one_table": args.sweep or args.ablations}
 
 
 def measured(
@@ -128,8 +133,8 @@ def _parts(news: NewsSet, events: Sequence[NewsEvent], methods: Collection[str])
 
 
 def table(result: Record) -> list[str]:
-    """Returns two blocks for each k, in percent with 95 % intervals over events, then the seconds. The held-out
-    events follow in the same form."""
+    """Returns two blocks for each k, in percent with 95 % intervals over events, then the seconds. `one_table` gives
+    one block for each k, without intervals. The held-out events follow in the same form."""
     config = result["config"]
     lines = [f"* the paired interval of the difference to dense, by event, {STAR}"]
     for data, size in config["sizes"].items():
@@ -146,9 +151,10 @@ def table(result: Record) -> list[str]:
 
 
 def _tables(result: Record, data: str) -> list[str]:
-    methods, lines = result["metrics"][data], list[str]()
+    methods, short = result["metrics"][data], result["one_table"]
+    lines = list[str]()
     for k in result["config"]["k"]:
-        for titles in _BLOCKS:
+        for titles in _SHORT if short else _BLOCKS:
             rows = {name: [_cell(result, data, name, f"{m}@{k}") for m in titles] for name in methods}
             lines += ["", *block([f"{title}@{k}" for title in titles.values()], rows)]
     return lines
@@ -156,5 +162,7 @@ def _tables(result: Record, data: str) -> list[str]:
 
 def _cell(result: Record, data: str, name: str, m: str) -> str:
     value, over = result["metrics"][data][name][m], result["config"]["sizes"][data]["questions"]
+    if m.startswith("chosen"):
+        return number(value, digits=1)
     paired = result["paired"][data].get(name, {}).get(m, {"interval": (0.0, 0.0)})["interval"]
-    return percent(value, result["intervals"][data][name][m], sure(paired, over))
+    return percent(value, () if result["one_table"] else result["intervals"][data][name][m], sure(paired, over))
