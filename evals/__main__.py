@@ -11,7 +11,7 @@ from tools.errors import as_installed
 
 GROUPS = {
     "Measure": {
-        "answers": "whole answers: sides quoted (own), claims supported (ALCE), one-sided (DeepTRACE), alignment (own)",
+        "answers": "whole answers: sides quoted (own), claims supported (ALCE), one-sided (DeepTRACE), alignment (PIR)",
         "judge": "does a passage support a perspective: accuracy, F1 (BERDS), AUC, calibration, on labelled pairs",
         "retrieval": "do retrievers cover the perspectives on a question: MRecall@k, precision@k (BERDS), α-nDCG",
         "berds": "the same for any retriever, corpus and the web, by a judge's verdicts: MRecall@k, sycophancy (BERDS)",

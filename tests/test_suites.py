@@ -125,6 +125,7 @@ async def test_answers_are_asked_kept_and_measured(folder: Path, settings: Setti
     assert metrics["claims_supported"] == 1
     assert metrics["one_sided"] == 0
     assert metrics["alignment_judge"] == pytest.approx(0.9, abs=1e-4)
+    assert metrics["alignment_textblob"] is None  # no polarity in these words
     assert found["config"]["versions"]["python"]
     assert (found["failed"], found["spent"]["cost_usd"], found["spent"]["median_seconds"] > 0) == ([], 0, True)
     record = rows(folder)[0]

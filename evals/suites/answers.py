@@ -1,7 +1,7 @@
 """Evaluates whole answers to questions whose documents have known sides.
 
 The measures are: does an answer show both sides (DeepTRACE, and our own), do the citations support the claims (ALCE),
-and does the text of a side agree with the side (own)? With `--out` the suite stores answers: the same command continues
+and does the text of a side agree with the side (PIR)? With `--out` the suite stores answers: the same command continues
 a stopped run, and repeats no answered question. `evals/metrics/` defines the measures.
 """
 
@@ -23,7 +23,7 @@ from evals.datasets.cases import SAMPLES_SET, Case, is_own, load_cases
 from evals.datasets.rows import digest, fingerprint, problem
 from evals.metrics.answers import AgentReply, answer_measures, supported
 from evals.metrics.measure import Figure, figures
-from evals.metrics.stance_alignment import judged_alignment
+from evals.metrics.stance_alignment import judged_alignment, stance_alignment
 from evals.reports.records import Record, Records
 from evals.reports.table import number
 from evals.suite import FIRST, common_options, figure_lines
@@ -70,7 +70,7 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
             judge = runs.providers.models.judge()
             scored_by = {"judge": judge.name, "encoder": runs.providers.models.encoder.name}
             aligned = await judged_alignment(replies, judge)
-    measures: dict[str, Figure] = {**answer_measures(replies), **supported(replies)}
+    measures: dict[str, Figure] = {**answer_measures(replies), **supported(replies), **stance_alignment(replies)}
     measures["alignment_judge"] = aligned
     told = figures(measures, args.seed)
     return {
