@@ -9,13 +9,14 @@ from search_servers import Found, Kind, SearchServer, Trouble
 from tools.budget import Budget, StageLog, budget_scope
 from tools.dates import date_of_cell, date_of_result
 from tools.errors import ProviderDownError, ProviderReplyError
-from tools.web.engines import DuckDuckGo, SearchEngine, SearXng, Serper, Tavily, WebResult
+from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
+from tools.web.source import Source, SourceResult
 
 KINDS: tuple[Kind, ...] = ("tavily", "serper", "duckduckgo", "searxng")
 NOW = datetime(2026, 3, 15, 12, 0)
 
 
-def engine(server: SearchServer, seconds: float = 5.0) -> SearchEngine:
+def engine(server: SearchServer, seconds: float = 5.0) -> Source:
     if server.kind == "duckduckgo":
         return DuckDuckGo(server.url, seconds)
     if server.kind == "searxng":
@@ -75,7 +76,7 @@ async def test_searxng_is_asked_for_json_page_by_page() -> None:
 
 
 @pytest.mark.parametrize("remote", [Tavily("k"), Serper("k"), DuckDuckGo()])
-async def test_an_offline_run_asks_no_engine_on_the_internet(remote: SearchEngine) -> None:
+async def test_an_offline_run_asks_no_engine_on_the_internet(remote: Source) -> None:
     with budget_scope(Budget(offline=True)) as budget, pytest.raises(ProviderDownError, match="stays offline"):
         await remote.search("bike", 5)
     assert budget.calls == 0
@@ -102,9 +103,9 @@ async def test_results_are_pages_over_http_each_once_in_order(kind: Kind) -> Non
         server.on("bike", odd)
         found = await engine(server).search("bike", 10)
     assert found == [
-        WebResult("https://a.example/one?x=%26y&z=1", "One", "First & best."),
-        WebResult("https://b.example/two/", "Two", "What the page says."),
-        WebResult("https://b.example:8080/two", "", "What the page says."),
+        SourceResult("https://a.example/one?x=%26y&z=1", "One", "First & best."),
+        SourceResult("https://b.example/two/", "Two", "What the page says."),
+        SourceResult("https://b.example:8080/two", "", "What the page says."),
     ]
 
 

@@ -19,8 +19,9 @@ from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
 from tools.web.domains import DomainLists
-from tools.web.engines import DuckDuckGo, SearchEngine, SearXng, Serper, Tavily
+from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
+from tools.web.source import Source
 
 STAGES = ("expand", "queries", "write")
 _VARIABLES = ", ".join(f"STEELMAN_MODEL_{stage.upper()}" for stage in STAGES)
@@ -183,7 +184,7 @@ def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSe
     return HybridSearch(store, settings.data_dir / "index", encoder, dense)
 
 
-def build_engine(settings: Settings) -> SearchEngine | None:
+def build_engine(settings: Settings) -> Source | None:
     """Returns the search engine, or None."""
     tavily, serper = settings.tavily_api_key.get_secret_value(), settings.serper_api_key.get_secret_value()
     name: str = settings.web

@@ -24,8 +24,8 @@ from tools.store.run_passages import WebPage
 from tools.store.store import Store
 from tools.web.addresses import host_of, normalise_url
 from tools.web.domains import PAGE_READERS, DomainLists, read_source
-from tools.web.engines import SearchEngine, WebResult, usable_results
 from tools.web.fetch import PageFetcher
+from tools.web.source import Source, SourceResult, usable_results
 
 _SEARCH_TTL = 3600.0  # seconds in the cache
 _PAGE_TTL = 86_400.0
@@ -42,7 +42,7 @@ _WORD = re.compile(r"\w{4,}")
 class WebSearch:
     """A search engine and a page reader. required: the engine's failure ends the run."""
 
-    engine: SearchEngine
+    engine: Source
     fetcher: PageFetcher
     lists: DomainLists
     store: Store
@@ -73,12 +73,12 @@ class WebSearch:
 
     async def _results(
         self, queries: Sequence[str], pages: int, only: Sequence[str], found: WebResults
-    ) -> list[WebResult]:
+    ) -> list[SourceResult]:
         """Returns the engine's results for all queries, sorted by rank. Each page occurs once; trusted sites move up
         slightly."""
         wanted = min(self.engine.most_results, max(5, math.ceil(pages * _SPARE / max(1, len(queries)))))
         answers = await asyncio.gather(*(self._ask(q, wanted, only) for q in queries), return_exceptions=True)
-        rankings: list[list[WebResult]] = []
+        rankings: list[list[SourceResult]] = []
         for answer in answers:
             if isinstance(answer, ProviderError):
                 found.problems.append(answer)
@@ -87,12 +87,12 @@ class WebSearch:
             else:
                 found.answered += 1
                 rankings.append([r for r in answer if self.lists.is_allowed(r.url)])
-        best: dict[str, WebResult] = {}
+        best: dict[str, SourceResult] = {}
         for result in filter(None, chain.from_iterable(zip_longest(*rankings))):
             best.setdefault(normalise_url(result.url), result)
         return self.lists.order(list(best.values()))
 
-    async def _ask(self, query: str, limit: int, domains: Sequence[str]) -> list[WebResult]:
+    async def _ask(self, query: str, limit: int, domains: Sequence[str]) -> list[SourceResult]:
         key = f"{query}\x1f{limit}\x1f{' '.join(domains)}"
         known = await asyncio.to_thread(self.cache.get, self.engine.name, key, _SEARCH_TTL)
         if known is None:
@@ -108,10 +108,10 @@ class WebSearch:
             known = [asdict(r) for r in results]
             if known:
                 await asyncio.to_thread(self.cache.put, self.engine.name, key, known)
-        return [WebResult(**row) for row in known]
+        return [SourceResult(**row) for row in known]
 
     async def _read_all(
-        self, results: Sequence[WebResult], pages: int, only: Sequence[str], found: WebResults
+        self, results: Sequence[SourceResult], pages: int, only: Sequence[str], found: WebResults
     ) -> list[SourceDocument]:
         """Returns `pages` documents in the order of the results. The next results replace unreadable and late pages."""
         waiting = list(enumerate(results))
@@ -140,7 +140,7 @@ class WebSearch:
         found.unread |= {results[rank].url: "took too long" for rank in tasks.values()}
         return [read[rank] for rank in sorted(read)]
 
-    async def _read(self, result: WebResult, only: Sequence[str]) -> SourceDocument:
+    async def _read(self, result: SourceResult, only: Sequence[str]) -> SourceDocument:
         """Returns the page. Concurrent callers share one fetch."""
         url = normalise_url(result.url)
         if (task := self._reading.get(url)) is None:
@@ -153,7 +153,7 @@ class WebSearch:
             raise SourceError(f"{result.url}: leads to {host_of(document.url)}, which is not to be searched.")
         return document
 
-    async def _fetch(self, result: WebResult) -> SourceDocument:
+    async def _fetch(self, result: SourceResult) -> SourceDocument:
         """Returns the page as a document, from the cache or the web."""
         url = normalise_url(result.url)
         known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, _PAGES, url, _PAGE_TTL)

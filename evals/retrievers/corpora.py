@@ -31,8 +31,8 @@ from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.store import Store
 from tools.web.domains import PAGE_READERS, DomainLists, read_source
-from tools.web.engines import SearchEngine, WebResult
 from tools.web.fetch import PageFetcher
+from tools.web.source import Source, SourceResult
 
 CTXS, WEB, _COLLECTION = "ctxs", "web", "collection:"
 _SEGMENT = 100  # words
@@ -124,14 +124,14 @@ class WebCorpora:
             )
         asyncio.run(self._gather(missing, settings, engine))
 
-    async def _gather(self, missing: Sequence[str], settings: Settings, engine: SearchEngine) -> None:
+    async def _gather(self, missing: Sequence[str], settings: Settings, engine: Source) -> None:
         fetcher, lists = build_fetcher(settings), DomainLists.load(settings.domains)
         PAGE_READERS.start()
         asked = {question: partial(self._search, question, engine, fetcher, lists) for question in missing}
         async with aclosing(fetcher):
             await ask_each(asked, Records(None, "pages", {}), self.parallel, "question")
 
-    async def _search(self, question: str, engine: SearchEngine, fetcher: PageFetcher, lists: DomainLists) -> Record:
+    async def _search(self, question: str, engine: Source, fetcher: PageFetcher, lists: DomainLists) -> Record:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         found = KeptCorpus(question=question, engine=engine.name, searched=now)
         with budget_scope(Budget(), log := StageLog()):
@@ -159,7 +159,7 @@ class WebCorpora:
         return self.folder / f"{hashlib.sha256(f'{self.pages} {question}'.encode()).hexdigest()[:16]}.json"
 
 
-async def _read(result: WebResult, fetcher: PageFetcher, lists: DomainLists) -> SourceDocument | str:
+async def _read(result: SourceResult, fetcher: PageFetcher, lists: DomainLists) -> SourceDocument | str:
     """Returns the page, or the reason why the page was not read."""
     if not lists.is_allowed(result.url):
         return "the lists of domains leave it out"

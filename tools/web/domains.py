@@ -21,7 +21,7 @@ from tools.web.addresses import ascii_host, host_of
 from tools.web.fetch import FetchedPage
 
 if TYPE_CHECKING:
-    from tools.web.engines import WebResult
+    from tools.web.source import SourceResult
 
 _SHIPPED = Path(__file__).parent / "domains.toml"
 _PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*(\.\*)?")
@@ -114,7 +114,7 @@ class DomainLists:
         pattern = _best(self.publishers, host_of(url))
         return self.publishers[pattern] if pattern is not None else ""
 
-    def order(self, results: "Sequence[WebResult]") -> "list[WebResult]":
+    def order(self, results: "Sequence[SourceResult]") -> "list[SourceResult]":
         """The results, with each trusted result moved up by at most three ranks."""
         ranks = [i - (_RANKS_UP + 0.5) * self.is_preferred(r.url) for i, r in enumerate(results)]
         return [results[i] for i in sorted(range(len(results)), key=ranks.__getitem__)]

@@ -1,0 +1,233 @@
+"""Sources of evidence on the internet: the interface of all of them, and the form of their results.
+
+Queries have a limited length. All sources' results have the same form.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+from urllib.parse import urldefrag
+
+from tools.budget import current_budget, current_log
+from tools.dates import date_of_result
+from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.limits import LONGEST_PAGE, SEARCH_SECONDS
+from tools.net.http import fetch_json, is_address, is_local, open_client
+from tools.web.addresses import host_of, normalise_url
+from tools.web.domains import covers
+
+PAGE_RESULTS = 10
+"""The most results on one page."""
+_MOST_SITES = 10  # Google reads 32 words of a query; each site with its OR takes two
+LONGEST_TITLE, LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
+
+
+SourceKind = Literal["web", "studies", "news", "discussion", "encyclopedia"]
+"""What a source searches. The user's own documents are no source: they are in the store."""
+Extent = Literal["", "abstract", "full text", "extract", "post"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceResult:
+    """A search result. `date` is ISO (`2026-03-12`, `2026-03`, `2026`) or empty.
+
+    venue: the journal, site or forum. text: what the source itself gives whole, such as an abstract; such a result
+    needs no fetch. extent: what `text` is. open_url: an open-access copy, whose full text may be read.
+    """
+
+    url: str
+    title: str
+    snippet: str
+    date: str = ""
+    publisher: str = ""
+    author: str = ""
+    venue: str = ""
+    text: str = ""
+    extent: Extent = ""
+    open_url: str = ""
+
+
+class Source(ABC):
+    """A search service that returns pages of results.
+
+    name: for settings, caches and notes. title: display name. kind: what it searches. longest_query: most characters of
+    a query. most_results: the most results of one search. patience: the time limit of a page, as a multiple of the
+    server's longest silence (`seconds`).
+    """
+
+    name: str
+    title: str
+    kind: SourceKind = "web"
+    longest_query = 500
+    most_results = 100
+    patience = 3.0
+
+    def __init__(self, address: str, seconds: float = SEARCH_SECONDS, headers: dict[str, str] | None = None) -> None:
+        """seconds: longest silence of the server. headers: sent with every request."""
+        self.address = address.rstrip("/")
+        self._seconds = seconds
+        self._headers = headers
+
+    async def search(self, query: str, limit: int, domains: Sequence[str] = (), since: str = "") -> list[SourceResult]:
+        """At most `limit` results, best first, without duplicates. If `domains` are given, all results are from these
+        domains. since: an ISO date; results with an earlier date are left out.
+
+        If a later page fails, the earlier results are returned with a note. Raises ProviderDownError,
+        ProviderReplyError, BudgetError, DeadlineError.
+        """
+        text, limit = with_sites(query, domains, self.longest_query), max(1, min(limit, self.most_results))
+        found: list[SourceResult] = []
+        async with self._client() as client:
+            for page in range(1, -(-limit // PAGE_RESULTS) + 1):
+                try:
+                    more = usable_results([*found, *await self._ask(client, text, page)])
+                except ProviderError as exc:
+                    if page == 1:
+                        raise
+                    current_log().note("skipped", f"{self.title} gave only the first {len(found)} results: {exc}")
+                    break
+                if len(more) == len(found):
+                    break
+                found = more
+        return usable_results([r for r in found if is_since(r.date, since)], limit, domains)
+
+    async def _ask(self, client: Any, query: Any, page: int = 1) -> list[SourceResult]:
+        """The results of a page, within the time left. Each page counts as a call."""
+        budget = current_budget()
+        if budget.offline and not is_local(self.address):
+            raise ProviderDownError(f"{self.title} is on the internet, and this run stays offline.")
+        if budget.seconds_left() <= 0:
+            raise DeadlineError(f"no time was left to ask {self.title}.")
+        budget.begin_call()
+        try:
+            async with asyncio.timeout(min(self.patience * self._seconds, budget.seconds_left())):
+                return await self._page(client, query, page)
+        except TimeoutError as exc:
+            if budget.seconds_left() <= 0:
+                raise DeadlineError(f"{self.title} did not answer before the deadline.") from exc
+            raise ProviderDownError(f"{self.title} did not answer in time.") from exc
+
+    @abstractmethod
+    async def _page(self, client: Any, query: Any, page: int) -> list[SourceResult]:
+        """The results of a page, counted from 1."""
+
+    def _client(self) -> AbstractAsyncContextManager[Any]:
+        return open_client(self._headers, self._seconds)
+
+    async def _fetch(self, client: Any, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        reply = await fetch_json(client, method, f"{self.address}{path}", name=self.title, body=body)
+        if not isinstance(reply, dict):
+            raise ProviderReplyError(f"{self.title} answered with unexpected data.")
+        return reply
+
+
+def is_since(date: str, since: str) -> bool:
+    """Whether a result of this date is not older than `since`. A result without a date passes; `2026` passes for any
+    day of that year."""
+    return not date or date >= since[: len(date)]
+
+
+def cut_query(query: str, longest: int) -> str:
+    """The query in at most `longest` characters, cut at a word's end, without unpaired quotation marks."""
+    text = " ".join(query.split())
+    if len(text) > longest:
+        text = text[: longest + 1].rpartition(" ")[0] or text[:longest]
+    return text if text.count('"') % 2 == 0 else text.replace('"', "")
+
+
+def exact_domains(domains: Sequence[str]) -> Sequence[str]:
+    """The domains for the engine; none if any domain is a pattern like `gov.*`, because engines do not support
+    patterns."""
+    return () if any(d.endswith(".*") for d in domains) else domains
+
+
+def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
+    """The query with `site:` operators for the domains, in at most `longest` characters.
+
+    The operators may take half of the length. Domains beyond this limit get no operator. The operators come first,
+    because engines ignore the end of a long query.
+    """
+    clause = ""
+    for domain in exact_domains(domains)[:_MOST_SITES]:
+        longer = f"{clause} OR site:{domain.removeprefix('*.')}" if clause else f"site:{domain.removeprefix('*.')}"
+        if len(longer) + 3 > longest // 2:
+            break
+        clause = longer
+    if not clause:
+        return cut_query(query, longest)
+    clause = f"({clause})" if " OR " in clause else clause
+    return f"{clause} {cut_query(query, longest - len(clause) - 1)}"
+
+
+def usable_results(
+    results: Sequence[SourceResult], limit: int | None = None, domains: Sequence[str] = ()
+) -> list[SourceResult]:
+    """The first `limit` results over http(s), without duplicates. If `domains` are given, only results from these
+    domains."""
+    kept: dict[str, SourceResult] = {}
+    patterns = [host_of(d) if "*" not in d else d.lower() for d in domains]
+    for result in results:
+        host = host_of(result.url)
+        if host and (not patterns or any(covers(p, host) for p in patterns)):
+            kept.setdefault(normalise_url(result.url), result)
+    return list(kept.values())[:limit]
+
+
+def read_results(
+    name: str, items: Any, *, url: str, title: str, snippet: str, date: str, extent: Extent = "", **more: str
+) -> list[SourceResult]:
+    """The results in a source's JSON, except results without a usable address.
+
+    url, title, snippet, date: the names of the fields in the JSON. more: the same for other fields of SourceResult.
+    extent: of the results that have a text. Raises ProviderReplyError if the JSON is no list of objects, or no object
+    has an address.
+    """
+    if not isinstance(items, list):
+        raise ProviderReplyError(f"{name} answered without a list of results.")
+    rows = [i for i in items if isinstance(i, dict) and isinstance(i.get(url), str)]
+    if items and not rows:
+        raise ProviderReplyError(f"{name} answered with results that have no addresses.")
+    found = []
+    for row in rows:
+        if is_page(row[url].strip()):
+            given = {field: plain_text(row.get(key), LONGEST_TITLE) for field, key in more.items()}
+            if "text" in more:
+                given["text"] = plain_lines(row.get(more["text"]))
+            result = SourceResult(
+                urldefrag(row[url].strip()).url,
+                plain_text(row.get(title), LONGEST_TITLE),
+                plain_text(row.get(snippet), LONGEST_SNIPPET),
+                date_of_result(row.get(date)),
+                extent=extent if given.get("text") else "",
+                **given,
+            )
+            found.append(result if is_page(result.open_url) else replace(result, open_url=""))
+    return found
+
+
+def is_page(url: str) -> bool:
+    """Whether the address is a usable http(s) address."""
+    return url.lower().startswith(("http://", "https://")) and is_address(url) and len(url) <= _LONGEST_URL
+
+
+def plain_text(value: object, longest: int) -> str:
+    """The value on one line, without unprintable characters, cut at a word's end; '' if it is no text."""
+    if not isinstance(value, str):
+        return ""
+    text = " ".join("".join(c if c.isprintable() else " " for c in value).split())
+    return text if len(text) <= longest else text[:longest].rpartition(" ")[0] or text[:longest]
+
+
+def plain_lines(value: object) -> str:
+    """The value as lines of plain text, at most LONGEST_PAGE characters; '' if it is no text."""
+    lines = value[:LONGEST_PAGE].splitlines() if isinstance(value, str) else []
+    return "\n".join(filter(None, (plain_text(line, LONGEST_PAGE) for line in lines)))
+
+
+def polite_headers(contact: str) -> dict[str, str]:
+    """The headers that name this program to a source without a key, with an address at which its user can be reached
+    (empty: none)."""
+    return {"User-Agent": f"Steelman/0.1{f' (mailto:{contact})' if contact else ''}"}
