@@ -34,7 +34,7 @@ async def run_of(service: ApiService, caller: Caller, response_id: str, *, previ
     if known and (previous or not known[2]):
         try:
             run = await service.run(caller, known[1]) if known[1] else None
-            if previous or (run and (run.stored or run.status != "done")):  # a run of /v1/retrieve writes no answer
+            if previous or (run and run.options.get("writing", True)):  # a run of /v1/retrieve writes no answer
                 return run
         except UnknownRunError:  # another caller's, or deleted
             pass
