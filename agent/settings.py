@@ -276,6 +276,12 @@ class Settings(BaseSettings):
         "SEARXNG_URL", "Turns on web search by a SearXNG of your own, at its address."
     )
     serper_api_key: SecretStr = _key("SERPER_API_KEY", "Turns on web search by Serper.")
+    fetch: Literal["plain", "playwright"] = Field(
+        default="plain",
+        description="'playwright' reads pages that show nothing without JavaScript once more, with a headless Chromium "
+        "(extra 'browser').",
+    )
+    chromium: str = _text("The Chromium to use, if not the usual one.")
     domains: Path | None = Field(default=None, description="A file of domain lists: allow, prefer, block, kinds.")
 
     # Stores and encoders

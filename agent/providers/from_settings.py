@@ -18,6 +18,7 @@ from tools.net.http import is_local
 from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
+from tools.web.browser import BrowserFetcher
 from tools.web.domains import DomainLists
 from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
@@ -205,6 +206,9 @@ def build_engine(settings: Settings) -> Source | None:
 
 
 def build_fetcher(settings: Settings) -> PageFetcher:
+    """Returns the reader of pages. Raises SettingsError."""
+    if settings.fetch == "playwright":
+        return BrowserFetcher(settings.chromium, concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy)
     return PageFetcher(concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy)
 
 

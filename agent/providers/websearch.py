@@ -23,7 +23,7 @@ from tools.store.hybrid import passage_text
 from tools.store.run_passages import WebPage
 from tools.store.store import Store
 from tools.web.addresses import host_of, normalise_url
-from tools.web.domains import PAGE_READERS, DomainLists, read_source
+from tools.web.domains import PAGE_READERS, DomainLists, read_address
 from tools.web.fetch import PageFetcher
 from tools.web.source import Source, SourceResult, usable_results
 
@@ -159,8 +159,7 @@ class WebSearch:
         known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, _PAGES, url, _PAGE_TTL)
         if known is not None:
             return document_from_json(known)
-        page = await self.fetcher.fetch(result.url)
-        document = await read_source(page, self.lists, result.title, result.date)
+        document = await read_address(result.url, self.fetcher, self.lists, result.title, result.date)
         await asyncio.to_thread(self.cache.put, _PAGES, url, document_to_json(document))
         return document
 
