@@ -41,6 +41,8 @@ examples:
   python -m agent ingest papers/ notes.docx --collection mine
   python -m agent ingest survey.csv --text comment --title topic
   python -m agent ask "Should we raise prices?" --collection mine --no-web
+  python -m agent ask "Does screen time harm sleep?" --sources studies,news
+  python -m agent ask "Should the bridge be closed?" --url https://example.org/for --url https://example.org/against
 
 exit status: 0 answered, 1 failed, 2 bad input, 3 nothing found, 4 a provider was replaced, or nothing was found and not
 everything was searched and judged in time, 130 interrupted
@@ -112,6 +114,9 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-web", action="store_true", help="send no request off this machine")
     parser.add_argument("--only", action="append", metavar="DOMAIN", help="search the web only there; repeatable")
+    kinds = "web, studies, news, discussion, encyclopedia, mine (your documents); default: all that is on"
+    parser.add_argument("--sources", action="append", metavar="KINDS", help=f"search only these: {kinds}")
+    parser.add_argument("--url", action="append", metavar="URL", help="read this page and search nothing; repeatable")
     parser.add_argument("--deadline", type=float, metavar="SECONDS", help="answer by then from what was found")
     depth = parser.add_mutually_exclusive_group()
     depth.add_argument(

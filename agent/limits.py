@@ -83,6 +83,8 @@ UNCLEAR_FACTOR = 0.7
 REPEATS = 0.72
 """Cosine from which two sentences say the same."""
 QUOTES_PER_PASSAGE = 2
+AS_GOOD = 0.1
+"""A quotation whose score is at most this much below the best one's is about as good."""
 SAME_RESPONSE = 0.4
 """Mean cosine from which documents' responses form one group. The question's direction is removed from the vectors
 first."""
@@ -147,6 +149,8 @@ FEW_UNJUDGED = 5
 
 # Lookup: questions of fact, and follow-ups without sides
 
+LOOKUP_SEARCH = 0.6
+"""Share of the time of a lookup for searching the internet, if no collection is searched."""
 LOOKUP_POOL, LOOKUP_SECOND_POOL = 60, 180
 """Passages retrieved for each query. If a model finds no answer, the second number is used."""
 LOOKUP_SENTENCES, LOOKUP_SHOWN, LOOKUP_PICKED = 15, 120, 8

@@ -16,6 +16,8 @@ from tools.language.identification import (
     reads_as_english,
     reply_to_greeting,
 )
+from tools.net.http import is_address
+from tools.passages import EVIDENCE_KINDS, EvidenceKind
 from tools.store.store import SAMPLES
 
 LONGEST_QUESTION = 4000  # characters
@@ -35,7 +37,9 @@ _DEPTHS: dict[Depth, dict[str, int | float]] = {
 REMOTE_PATIENCE = 2.0
 """Factor on the usual deadline if servers are used, because servers are slower than the embedded providers."""
 
-_LISTS = ("collections", "domains", "earlier")
+_LISTS = ("collections", "domains", "earlier", "sources", "urls")
+MOST_URLS = 20
+"""The most pages that a question may name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class RunOptions:
     uncovered perspectives. max_passages: passages judged. pool: passages kept for each perspective and search.
     deadline_seconds: time after which the run answers from what it has. deadline_at: the same deadline in seconds since
     the epoch, set at each start or resume (0: none). pages: web pages read. domains: limit the web search to these.
+    sources: kinds to search; empty: all that are on. urls: read these pages and search nothing.
     max_calls, max_tokens, max_cost: budget of calls to models and searches, of model tokens and of US dollars. When a
     budget is used up, embedded providers take over.
     """
@@ -67,6 +72,8 @@ class RunOptions:
     deadline_at: float = 0.0
     pages: int = 20
     domains: tuple[str, ...] = ()
+    sources: tuple[EvidenceKind, ...] = ()
+    urls: tuple[str, ...] = ()
     max_calls: int = 1000
     max_tokens: int = 400_000
     max_cost: float = 1.0
@@ -92,8 +99,27 @@ class RunOptions:
         for name in ("pages", "max_calls", "max_tokens", "max_cost"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise SettingsError(f"{name} has to be 0 or more, not {getattr(self, name)}.")
+        if unknown := [kind for kind in self.sources if kind not in EVIDENCE_KINDS]:
+            raise SettingsError(f"there is no kind of sources '{unknown[0]}'. There are: {', '.join(EVIDENCE_KINDS)}.")
+        self._check_urls()
         if self.max_rounds < 0:
             raise SettingsError(f"max_rounds cannot be negative ({self.max_rounds}); 0 never searches again.")
+
+    def _check_urls(self) -> None:
+        if self.urls and not self.web:
+            raise SettingsError("pages cannot be read without the web.", hint="Leave out --no-web, or --url.")
+        if self.urls and (self.sources or self.domains):
+            raise SettingsError("only the given pages are read, so leave out what else is to be searched.")
+        if len(self.urls) > MOST_URLS:
+            raise SettingsError(f"{len(self.urls)} pages are too many for one question; {MOST_URLS} is the most.")
+        for url in self.urls:
+            if not (url.startswith(("http://", "https://")) and is_address(url)):
+                raise SettingsError(f"'{url[:200]}' is no address of a page. One begins with https:// and a host.")
+
+    @property
+    def own_collections(self) -> tuple[str, ...]:
+        """The collections to search; none if only given pages are read, or if the kinds leave out 'mine'."""
+        return () if self.urls or (self.sources and "mine" not in self.sources) else self.collections
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {name: list(getattr(self, name)) for name in _LISTS}

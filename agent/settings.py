@@ -99,6 +99,20 @@ def checked_addresses(value: str) -> str:
     return ",".join(found)
 
 
+def checked_contact(value: str) -> str:
+    if value and not re.fullmatch(r"[!-?A-~]+@[!-?A-~]+", value):
+        raise ValueError("it is an e-mail address, such as ann@example.org")
+    return value
+
+
+def checked_source_addresses(value: str) -> str:
+    for part in split_list(value):
+        name, given, address = part.partition("=")
+        if not (name and given and address) or checked_address(address.strip()) != address.strip():
+            raise ValueError("it lists names and addresses, such as openalex=http://127.0.0.1:8010")
+    return value
+
+
 def checked_public_address(value: str) -> str:
     value = checked_address(value)
     if value.endswith(("/v1", "/mcp", "/docs")) or "?" in value:  # people copy these from addresses of calls
@@ -276,6 +290,17 @@ class Settings(BaseSettings):
         "SEARXNG_URL", "Turns on web search by a SearXNG of your own, at its address."
     )
     serper_api_key: SecretStr = _key("SERPER_API_KEY", "Turns on web search by Serper.")
+    sources: str = _text(
+        "Sources without a key that are searched besides the engine, such as openalex, wikipedia, or all. Empty: none. "
+        "`python -m agent doctor` lists those that are installed."
+    )
+    semantic_scholar_api_key: SecretStr = _key("SEMANTIC_SCHOLAR_API_KEY", "Turns on studies from Semantic Scholar.")
+    contact: Annotated[str, AfterValidator(checked_contact)] = _text(
+        "Your e-mail address, which sources without a key get with each request, as they ask for."
+    )
+    source_addresses: Annotated[str, AfterValidator(checked_source_addresses)] = _text(
+        "Other addresses of sources, such as a mirror of your own: openalex=http://127.0.0.1:8010, ..."
+    )
     fetch: Literal["plain", "playwright"] = Field(
         default="plain",
         description="'playwright' reads pages that show nothing without JavaScript once more, with a headless Chromium "
@@ -373,6 +398,11 @@ class Settings(BaseSettings):
         """Whether a chat model is configured."""
         vendors = {name.partition(":")[0] for name in (self.model, *self._stages) if ":" in name}
         return bool(self.openai_api_key.get_secret_value() or self.openai_base_url or vendors - {"openai", "ft"})
+
+    def address_of(self, source: str) -> str:
+        """The address that replaces a source's own; empty for its own."""
+        pairs = dict(part.replace(" ", "").split("=", 1) for part in split_list(self.source_addresses))
+        return pairs.get(source, "")
 
     @property
     def _stages(self) -> tuple[str, ...]:

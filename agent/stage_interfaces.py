@@ -4,6 +4,7 @@ An implementation is a function of the stage's type. A new implementation needs 
 `agent/runs/build.py`.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,16 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.options import RunOptions
 from agent.providers.inference import CachedJudge, Models
 from agent.state import Claim, FramingState, Perspective, ScoredQuote, ScoredResponse
 from tools.errors import ProviderError, SettingsError
 from tools.language.quotable import QuotablePart
-from tools.passages import Passage, Sentence
+from tools.passages import EvidenceKind, Passage, Sentence, interleave
 from tools.store.store import Store
 
 if TYPE_CHECKING:
     from agent.providers.websearch import WebSearch
     from tools.store.hybrid import HybridSearch
+    from tools.web.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +108,24 @@ both perspectives. None if they share no point."""
 
 @dataclass
 class WebResults:
-    """One perspective's web results. ids: best first. unread: pages that could not be read, and why.
+    """One perspective's results from the internet. rankings: passages by kind of source, best first. unread: pages that
+    could not be read, and why.
 
-    answered: number of queries with a reply. pages: number of pages with passages for this perspective. new: number of
-    pages that this search was the first to read.
+    problems: failures by source. answered: number of queries with a reply by source. pages: number of fetched pages
+    with passages for this perspective. new: number of pages that this search was the first to read.
     """
 
-    ids: list[int] = field(default_factory=list)
+    rankings: dict[EvidenceKind, list[int]] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
-    problems: list[ProviderError] = field(default_factory=list)
-    answered: int = 0
+    problems: dict[str, list[ProviderError]] = field(default_factory=dict)
+    answered: Counter[str] = field(default_factory=Counter)
     pages: int = 0
     new: int = 0
+
+    @property
+    def ids(self) -> list[int]:
+        """All passages, in turns of the kinds."""
+        return interleave(self.rankings.values())
 
 
 @dataclass(frozen=True)
@@ -156,6 +165,20 @@ class Providers:
     def english_only(self) -> bool:
         """Whether rules read the question. The rules know only English."""
         return self.plan is None
+
+    def sources(self, options: RunOptions) -> "list[Source]":
+        """Returns the sources on the internet that a run searches."""
+        searches = self.web is not None and options.web and not options.urls
+        return self.web.asked(options.sources, options.domains) if self.web and searches else []
+
+    def check_sources(self, options: RunOptions) -> None:
+        """Raises SettingsError if a run can search nothing at all."""
+        if not (options.own_collections or options.urls or self.sources(options)):
+            kinds = ", ".join(options.sources)
+            raise SettingsError(
+                f"nothing of these kinds can be searched: {kinds}. STEELMAN_SOURCES turns sources on; `python -m agent "
+                "doctor` lists those that are installed."
+            )
 
     def check_offline(self) -> None:
         """Raises SettingsError if a run without network access needs a remote service."""

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict  # LangGraph cannot use `typing.TypedDic
 from tools.budget import NoteKind
 from tools.language.lexicon import analyzer
 from tools.language.question import ANSWERS
+from tools.passages import EvidenceKind
 
 T = TypeVar("T")
 
@@ -262,7 +263,8 @@ class RunState(TypedDict, total=False):
     scored_by: str  # judge: the judge whose scores `support` holds
     threshold: float  # judge: lowest probability with which a passage counts as support
     served_by: Annotated[dict[str, str], operator.or_]  # every node: provider by stage
-    unread_pages: Annotated[dict[str, str], operator.or_]  # retrieve: web pages that could not be read, and why
+    kinds: Annotated[list[EvidenceKind], merge_distinct]  # retrieve, lookup: kinds searched, if the internet was
+    unread_pages: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: unreadable web pages, and why
     foreign_documents: Annotated[dict[str, str], operator.or_]  # retrieve, judge, lookup: language by title
     failed_providers: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 

@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from agent.answer.model import Answer
-from agent.options import LONGEST_QUESTION, Depth
+from agent.options import LONGEST_QUESTION, MOST_URLS, Depth
 from agent.runs.store import RunStatus
 from agent.stages.expand import SIDE_ID
+from tools.passages import EVIDENCE_KINDS, EvidenceKind
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
 LONGEST_ID = 2_000
@@ -27,6 +28,7 @@ CollectionName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z
 AnyCollection = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=ONE_LINE)]
 """An existing collection. The page and the command line allow more names than CollectionName."""
 Domain = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$", max_length=253)]
+PageAddress = Annotated[str, StringConstraints(pattern=URL, min_length=1, max_length=2000)]
 
 
 class _Request(BaseModel):
@@ -53,6 +55,15 @@ class SearchOptions(_Request):
     domains: list[Domain] = Field(
         default=[], max_length=100, description="Search only these domains of the web, for example ['gov.uk']."
     )
+    sources: list[EvidenceKind] = Field(
+        default=[],
+        max_length=len(EVIDENCE_KINDS),
+        description="Kinds to search, for example ['studies', 'mine'] ('mine': the collections). Default: the "
+        "collections, and all kinds that the server's settings turn on.",
+    )
+    urls: list[PageAddress] = Field(
+        default=[], max_length=MOST_URLS, description="Read these web pages and search nothing."
+    )
     deadline_seconds: float | None = Field(
         default=None, ge=1, le=3600, description="At the deadline the answer is written from the results so far."
     )
@@ -65,7 +76,8 @@ class SearchOptions(_Request):
     def changes(self) -> dict[str, Any]:
         """The options of a run that the request sets."""
         collections = tuple(dict.fromkeys(self.collections or ()))
-        optional = {"collections": collections, "deadline_seconds": self.deadline_seconds}
+        optional: dict[str, Any] = {"collections": collections, "deadline_seconds": self.deadline_seconds}
+        optional |= {"sources": tuple(dict.fromkeys(self.sources)), "urls": tuple(dict.fromkeys(self.urls))}
         return {"web": self.web, "domains": tuple(self.domains)} | {k: v for k, v in optional.items() if v}
 
 

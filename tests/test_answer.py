@@ -107,4 +107,4 @@ def test_the_published_schema_is_the_models() -> None:
     assert (ROOT / "docs" / "answer.schema.json").read_text() == printed, (
         "make it again: python -m agent.answer.model > docs/answer.schema.json"
     )
-    assert json.loads(printed)["properties"]["schema_version"]["const"] == "4.1"
+    assert json.loads(printed)["properties"]["schema_version"]["const"] == "4.2"

@@ -269,7 +269,7 @@ def test_answers_that_were_stored_before_open(version: str) -> None:
     assert {c.role for c in answer.also} == {"also"}
     opened, line = answer.perspectives[1], answer.coverage[1]
     assert (opened.claims, opened.status, line.status, line.strength) == ([], "not_found", "not_found", "none")
-    assert (answer.perspectives[0], answer.usage, answer.schema_version) == (now.perspectives[0], now.usage, "4.1")
+    assert (answer.perspectives[0], answer.usage, answer.schema_version) == (now.perspectives[0], now.usage, "4.2")
     assert Answer.model_validate_json(answer.model_dump_json()) == answer
     shown = to_markdown(answer)
     assert QUESTION in shown

@@ -28,6 +28,7 @@ from tools.models.judges.judge import Pair
 from tools.store.store import Store
 from tools.web.domains import DomainLists
 from tools.web.engines import Tavily
+from tools.web.source import Source
 
 _WORDS = (
     "arch barge canal dock estuary ferry gate harbour inlet jetty keel lock mooring narrows oar pier quay river ship "
@@ -92,11 +93,12 @@ def web_search(
     *,
     page_seconds: float = 3.0,
     engine_seconds: float = 0.7,
+    beside: Sequence[Source] = (),
     **changes: Any,
 ) -> WebSearch:
-    """The search by a Tavily at the server's address, which gives up soon."""
+    """The search by a Tavily at the server's address, which gives up soon. beside: other sources."""
     made = WebSearch(
-        engine=Tavily("key", engine.url, seconds=engine_seconds),
+        sources=(Tavily("key", engine.url, seconds=engine_seconds), *beside),
         fetcher=open_fetcher(resolver=resolve_here, seconds=page_seconds),
         lists=DomainLists.load(),
         store=store,

@@ -12,6 +12,8 @@ CONNECT_SECONDS = 5.0
 """Longest wait for a connection. Servers on the internet answer within a second."""
 SEARCH_SECONDS = 20.0
 """Longest silence of a search engine."""
+LONGEST_TURN = 10.0
+"""Longest wait for the turn at a service that limits requests. A search that waits longer delays the whole answer."""
 DUCKDUCKGO_SECONDS = 10.0
 """Limit of one request to DuckDuckGo. DuckDuckGo is fast or does not answer at all."""
 PAGE_SECONDS = 12.0

@@ -10,6 +10,22 @@ SourceKind = Literal[
     "government", "academic", "news", "advocacy", "reference", "forum", "company", "personal", "unknown"
 ]
 SOURCE_KINDS: tuple[str, ...] = get_args(SourceKind)
+WEB = "web"
+"""The collection name of web passages."""
+EvidenceKind = Literal["web", "studies", "news", "discussion", "encyclopedia", "mine"]
+"""What can be searched: kinds of sources on the internet, and the documents of the store ('mine')."""
+EVIDENCE_KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
+_EVIDENCE: dict[str, EvidenceKind] = {
+    "study": "studies",
+    "news": "news",
+    "forum": "discussion",
+    "reference": "encyclopedia",
+}
+
+
+def kind_of_evidence(kind: str, *, stored: bool) -> EvidenceKind:
+    """The kind of evidence of a document with this `kind`. stored: the document is in the store."""
+    return "mine" if stored else _EVIDENCE.get(kind, "web")
 
 
 PROBABLY = "probably "
@@ -56,6 +72,7 @@ class SourceDocument:
     domain.
     `author`: of the whole document; empty if unknown or if several people speak in it.
     `provenance`: where the parser found date and author: 'date: byline; author: PDF metadata'.
+    `venue`: where a study appeared. `extent`: what was read of a document that a source gave, such as 'abstract'.
     """
 
     external_id: str
@@ -73,6 +90,8 @@ class SourceDocument:
     owner: str = ""
     author: str = ""
     provenance: str = ""
+    venue: str = ""
+    extent: str = ""
 
     @property
     def identity(self) -> str:
@@ -103,8 +122,8 @@ class Passage:
     """About a hundred words of a document, cut at sentence ends, with the metadata of its source.
 
     Passages of the store have positive ids. Passages of web pages have negative ids. `original`: the first publisher of
-    the text, if the document is a known copy. `section`: the heading above the passage. `key`, `language`, `owner`: as
-    in `SourceDocument`. `speaker`: of the passage; `author`: of the whole document.
+    the text, if the document is a known copy. `section`: the heading above the passage. `key`, `language`, `owner`,
+    `venue`, `extent`: as in `SourceDocument`. `speaker`: of the passage; `author`: of the whole document.
     """
 
     id: int
@@ -127,6 +146,12 @@ class Passage:
     owner: str = ""
     speaker: str = ""
     author: str = ""
+    venue: str = ""
+    extent: str = ""
+
+    @property
+    def evidence_kind(self) -> EvidenceKind:
+        return kind_of_evidence(self.kind, stored=self.id > 0)
 
     @property
     def said_by(self) -> str:

@@ -57,13 +57,15 @@ def select(
 
 
 def independent_first(passages: Sequence[Passage]) -> list[int]:
-    """The passages' ids, reordered so that each source occurs once before any source occurs again."""
-    turns = Counter[str]()
+    """The passages' ids, reordered so that each source occurs once before any source occurs again. Among the first
+    passages of sources, the first of each kind of evidence comes first."""
+    turns, kinds = Counter[str](), set[str]()
     keyed = []
     for rank, passage in enumerate(passages):
-        keyed.append((turns[passage.source], rank, passage.id))
+        keyed.append((turns[passage.source], passage.evidence_kind in kinds, rank, passage.id))
         turns[passage.source] += 1
-    return [i for _, _, i in sorted(keyed)]
+        kinds.add(passage.evidence_kind)
+    return [i for *_, i in sorted(keyed)]
 
 
 ALIKE = 0.8

@@ -80,16 +80,46 @@ def _options(service: PageService, thread: str | None, shown: str) -> dict[str, 
         told, key = called.__getitem__, f"where{thread}{shown}"
         where = st.pills("Look in", names, selection_mode="multi", default=at_first, format_func=told, key=key)
         web = with_web = places.get("web", True)
-        if service.has_web:
+        if service.kinds:
             web = st.checkbox("Search the web too", with_web, key=f"web{thread}{shown}")
         else:
             how = " Settings tell how to turn one on." if permissions.may_set() else ""
             html.small(f"The web is not searched: no search engine is on.{how}")
+        named, urls = _sources(service, places if web else {}, f"{thread}{shown}")
         review = st.checkbox("Let me edit the sides first", chosen.get("review", False), key="review")
     chosen |= {"depth": depth or "normal", "review": review} | ({"web": web} if web != with_web else {})
     chosen |= {"collections": where} if where and set(where) != set(at_first) else {}
     differs = where and set(where) != set(usual["collections"])
-    return {"depth": chosen["depth"], "web": web, "review": review} | ({"collections": tuple(where)} if differs else {})
+    chosen |= {name: given for name, given in (("sources", named), ("urls", urls)) if given != places.get(name, ())}
+    told = {"sources": () if urls else named, "urls": urls} if web else {}
+    told = {name: given for name, given in told.items() if given or usual.get(name)}
+    told |= {"collections": tuple(where)} if differs else {}
+    return {"depth": chosen["depth"], "web": web, "review": review} | told
+
+
+def _sources(service: PageService, places: dict[str, Any], key: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the chosen kinds of sources (none: all that are on) and the pages to read. places: what is usual; empty
+    if the web is not searched."""
+    kinds, usual = ["mine", *service.kinds], places.get("sources", ())
+    told = {"mine": "my documents", "web": "the web"}
+    picked = kinds
+    if places and len(kinds) > 2:
+        at_first = [kind for kind in kinds if kind in usual] or kinds
+        picked = st.pills(
+            "Kinds of sources",
+            kinds,
+            selection_mode="multi",
+            default=at_first,
+            format_func=lambda kind: told.get(kind, kind),
+            key=f"kinds{key}",
+        )
+    pages = ""
+    if places:
+        how = "One address a line. Nothing else is searched."
+        before = "\n".join(places.get("urls", ()))
+        pages = st.text_area("Read only these pages", before, help=how, key=f"urls{key}", height=68)
+    named = tuple(picked) if picked and set(picked) != set(kinds) else ()
+    return named, tuple(dict.fromkeys(pages.split()))
 
 
 def _scope(service: PageService) -> None:
@@ -98,7 +128,7 @@ def _scope(service: PageService) -> None:
     known = {SAMPLES: "sample passages, written for this project"}
     places = (service.places(None) | st.session_state.get("places", {}))["collections"]
     parts = [f"{held.get(p, 0):,} {known.get(p) or f'passages of {service.called(p)}'}" for p in places]
-    parts += ["the web"] if service.has_web else []
+    parts += ["the web" if kind == "web" else kind for kind in service.kinds]
     with st.container(horizontal=True, vertical_alignment="center"):
         html.small(f"Searched, unless Options say otherwise: {', '.join(parts)}.")
         link("Add your documents", "add-documents", view="documents")
@@ -130,7 +160,8 @@ def ask(service: PageService, typed: str, thread: str | None, options: dict[str,
     """Starts a run, or carries out a command such as '/against 2' that follows up on an answer."""
     st.session_state["chosen"] = {name: options[name] for name in ("depth", "review")}
     if not thread:
-        st.session_state["places"] = {name: options[name] for name in ("collections", "web") if name in options}
+        kept = ("collections", "web", "sources")
+        st.session_state["places"] = {name: options[name] for name in kept if name in options}
     before = service.rows.get(thread).answer if thread and typed.strip().startswith("/") else None
     if before is None:
         begin(service, typed, thread=thread, **options)

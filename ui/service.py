@@ -59,7 +59,8 @@ class PageService:
             self._end_loop()
             raise
         self.settings, self.search = self._runs.settings, self._runs.providers.search
-        self.has_web = self._runs.providers.web is not None  # whether a search engine is on
+        web = self._runs.providers.web
+        self.kinds = list(dict.fromkeys(s.kind for s in web.sources)) if web else []  # of the sources that are on
         self.uploads_of: dict[str, Uploads] = {}  # by person
         self._stopping = threading.Event()
         self._see("")
@@ -168,7 +169,7 @@ class PageService:
         from agent.stages.lookup import more_like  # imports LangGraph, which would slow the page's start
 
         options, judge = RunOptions.from_dict(run.options), self._wait(self._runs.state(run.id)).get("scored_by")
-        asked = answer.neutral_question, words, options, stance_of_quotation(answer, words), judge
+        asked = answer.neutral_question, words, options, stance_of_quotation(answer, words), judge, run.id
         return similar_quotations(answer, self._wait(more_like(self._runs.providers, *asked)))
 
     def remove_thread(self, thread: str) -> None:

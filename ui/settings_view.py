@@ -40,6 +40,8 @@ _GROUPS = {
         "tavily_api_key": "Tavily's key",
         "serper_api_key": "Serper's key",
         "searxng_url": "A SearXNG of your own",
+        "sources": "Sources without a key",
+        "semantic_scholar_api_key": "Semantic Scholar's key",
     },
 }
 """The settings that can be changed here, with their labels. The help beside a field tells the setting's name in

@@ -36,7 +36,7 @@ from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.grounding import content_overlap, has_prompt_injection, verbatim
 from tools.language.reported_speech import speaker_of
-from tools.passages import Passage
+from tools.passages import EVIDENCE_KINDS, Passage
 from tools.store.store import SAMPLES
 
 _FILE = re.compile(r".*?\.\w+(?=, |#|$)")  # of 'news.eml, Ann Lee, 2025-03-01' or 'survey.csv#3'
@@ -152,12 +152,11 @@ def assemble(
     *,
     by_verdicts: bool = False,
 ) -> Answer:
-    """Returns the public answer. passages: at least the retrieved and the quoted passages. same, by_verdicts: see
-    `answer_documents`."""
+    """Returns the public answer. passages: at least those found or quoted. same, by_verdicts: `answer_documents`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
     numbering = CitationNumbering(passages, claims, _dropped(state))
-    framing, against = state["framing"], state.get("against")
+    framing, against, kinds = state["framing"], state.get("against"), state.get("kinds", [])
     sides, also, crux = _numbered(state, claims, numbering)
     outcome, intervals = _outcome(state, sides, also), state.get("intervals", {}).items()
     documents = answer_documents(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
@@ -174,6 +173,7 @@ def assemble(
         also=also,
         citations=list(numbering.citations.values()),
         documents=documents,
+        kinds=sorted({*kinds}, key=EVIDENCE_KINDS.index),
         coverage=[_line(p, state, claims, passages) for p in state["perspectives"]],
         notes=[*(query_notes(state) if outcome == "nothing_found" else []), *notes_of(state, sides)],
         nearest_questions=[*nearest] if outcome == "nothing_found" and not state.get("earlier") else [],
@@ -310,7 +310,7 @@ async def build_answer(
     within = Budget(deadline_at=stage_deadline(options, "verify"))
     with contextlib.suppress(DeadlineError), budget_scope(within):  # both parts are optional
         same = await in_time(group_same_texts(providers.models, state, passages))
-        if SAMPLES in options.collections and not state.get("claims"):
+        if SAMPLES in options.own_collections and not state.get("claims"):
             nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))
     answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
     gone = [p for i, p in passages.items() if i in quoted and i not in stored]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from agent.answer import wording
 from agent.answer.model import Answer, AnswerDocument, Citation
 from agent.answer.retrieved import JudgedPassage
-from agent.answer.summary import documents_and_rows, was_read
+from agent.answer.summary import documents_and_rows, evidence_counts, was_read
 from tools.language.grounding import best_evidence
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS
@@ -22,7 +22,8 @@ def documents_headline(answer: Answer) -> str:
     """Returns 'Read 6 documents and 8 rows of a table, quoted 6.', or 'Read 7 documents (of 9 found), quoted 6.'"""
     read, quoted = list(filter(was_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
     found = "" if len(read) == len(answer.documents) else f" (of {len(answer.documents):,} found)"
-    return f"Read {documents_and_rows(read)}{found}, quoted {quoted:,}."
+    rests = evidence_counts(d for d in answer.documents if d.quoted) if len(answer.kinds) > 1 else ""
+    return f"Read {documents_and_rows(read)}{found}, quoted {quoted:,}{f': {rests}' if rests else ''}."
 
 
 def documents_by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:

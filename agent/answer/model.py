@@ -7,8 +7,9 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from agent.limits import STRONG_CLAIMS, STRONG_SOURCES
+from tools.passages import WEB, EvidenceKind, kind_of_evidence
 
-SCHEMA_VERSION: Literal["4.1"] = "4.1"
+SCHEMA_VERSION: Literal["4.2"] = "4.2"
 
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
 """'answered': a side has a case (claims that clearly argue for the side). 'no_sides': only `also` has sentences.
@@ -24,7 +25,7 @@ LEAD_NOTE_KINDS = ("not_found", "corrected")
 FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
 """Kinds of notes in the line below the answer, in this order. `--explain` shows notes of all kinds."""
 
-_EARLIER = ("2.0", "3.0", "4.0")
+_EARLIER = ("2.0", "3.0", "4.0", "4.1")
 _DROPPED_FIELDS = ("tier", "leaning", "copies", "chosen", "plain")
 _RENAMED_VALUES = {("role", "plain"): "also", ("status", "leaning"): "not_found", ("strength", "unsure"): "none"}
 
@@ -165,7 +166,11 @@ class _Location(AnswerModel):
 
 
 class SourceFacts(AnswerModel):
-    """The known facts about a document."""
+    """The known facts about a document.
+
+    `venue`: where a study appeared. `extent`: what was read of a document that a source on the internet gave whole:
+    'abstract', 'full text', 'extract' or 'post'. The JSON omits both fields if they are empty.
+    """
 
     collection: str
     title: str
@@ -173,6 +178,12 @@ class SourceFacts(AnswerModel):
     publisher: str
     kind: str
     date: str
+    venue: str = Field(default="", exclude_if=lambda venue: not venue)
+    extent: str = Field(default="", exclude_if=lambda extent: not extent)
+
+    @property
+    def evidence_kind(self) -> EvidenceKind:
+        return kind_of_evidence(self.kind, stored=self.collection != WEB)
 
 
 class Quotation(_Location):
@@ -284,10 +295,11 @@ class Answer(AnswerModel):
     question in another language has its English translation. `focus` is the topic that a follow-up asks about, such as
     "the cost". `against` is the claim or side that a follow-up wants to see opposed. `crux` names the point on which
     the dispute depends. A model writes the crux with citations of both sides; the crux is verified like a claim. `also`
-    holds the sources' sentences on the question whose side is not known, the best fit to the question first.
+    holds the sources' sentences on the question whose side is not known, the best fit to the question first. `kinds`
+    are the kinds of sources that were searched; the JSON omits the field if the internet was not searched.
     """
 
-    schema_version: Literal["4.1"] = SCHEMA_VERSION
+    schema_version: Literal["4.2"] = SCHEMA_VERSION
     run_id: str
     question: str
     neutral_question: str
@@ -300,6 +312,7 @@ class Answer(AnswerModel):
     also: list[AnswerClaim] = Field(default_factory=list)
     citations: list[Citation]
     documents: list[AnswerDocument] = Field(default_factory=list)
+    kinds: list[EvidenceKind] = Field(default_factory=list, exclude_if=lambda kinds: not kinds)
     coverage: list[CoverageLine]
     notes: list[Note]
     nearest_questions: list[str] = Field(default_factory=list)

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
 from typing import cast
 
-from agent.answer.model import Answer, AnswerDocument, AnswerPerspective, Note, Outcome
+from agent.answer.model import Answer, AnswerDocument, AnswerPerspective, Note, Outcome, SourceFacts
 from agent.limits import FEW_UNJUDGED, UNBALANCED
 from agent.state import CounterTarget, FailedCheck, RunState
 from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
-from tools.passages import Passage
+from tools.passages import EvidenceKind, Passage
 
 _ROW = re.compile(r"(.+), row [^/]+")  # id of a table's row
 _NAMED = 4  # the most answers that the summary names
@@ -34,6 +34,7 @@ def summary_of(answer: Answer) -> str:
     state = {
         "framing": {"focus": answer.focus, "question": answer.neutral_question},
         "perspectives": [side.model_dump() for side in answer.perspectives],
+        "kinds": answer.kinds,
         "notes": [{"stage": late, "kind": note.kind} for note in answer.notes],
     } | ({"against": answer.against.model_dump()} if answer.against else {})
     return summarise(answer.outcome, cast(RunState, state), answer.documents)
@@ -57,7 +58,26 @@ def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocume
     if not state["perspectives"]:
         return "What the sources say on this:"
     census = _stance_counts(state, documents)
-    return f"On {focus}, {census[:1].lower()}{census[1:]}" if focus else census
+    lead = f"On {focus}, {census[:1].lower()}{census[1:]}" if focus else census
+    counts = evidence_counts(d for d in documents if d.quoted) if len(state.get("kinds", [])) > 1 else ""
+    return f"{lead} It rests on {counts}.".lstrip() if counts else lead
+
+
+EVIDENCE_NAMES: dict[EvidenceKind, tuple[str, str]] = {
+    "studies": ("study", "studies"),
+    "news": ("news article", "news articles"),
+    "encyclopedia": ("encyclopedia article", "encyclopedia articles"),
+    "discussion": ("forum post", "forum posts"),
+    "web": ("web page", "web pages"),
+    "mine": ("document of the collections", "documents of the collections"),
+}
+
+
+def evidence_counts(sources: Iterable[SourceFacts]) -> str:
+    """Returns '3 studies, 4 news articles and 2 forum posts'; empty without sources."""
+    found = Counter(source.evidence_kind for source in sources)
+    parts = [f"{found[kind]} {names[found[kind] > 1]}" for kind, names in EVIDENCE_NAMES.items() if found[kind]]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def _where(documents: Sequence[AnswerDocument]) -> str:

@@ -20,6 +20,7 @@ from agent.answer.model import (
     Quotation,
     ResponseSentence,
 )
+from agent.answer.summary import EVIDENCE_NAMES
 from agent.state import OTHER_WAYS, Stance, is_answer, with_focus
 from prompts import one_line
 from tools.dates import dates_in
@@ -213,10 +214,13 @@ def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
         return "nothing found" if answer.outcome == "nothing_found" else NOT_SURE
     cited = {n for c in shown for n in c.citations}
     behind = {(c.collection, c.document_id): _owner(c) for c in answer.citations if c.number in cited}
+    kinds = {c.evidence_kind for c in answer.citations if c.number in cited} if len(answer.kinds) > 1 else set()
+    only = f", all {EVIDENCE_NAMES[kinds.pop()][1]}" if len(kinds) == 1 and len(behind) > 1 else ""
     several = f"{len(behind)} documents that count as one source"
     one = f"one source alone: {next(iter(behind.values()))}" if len(behind) == 1 else several
     called = "quotation" if all(c.quoted for c in shown) else "claim"
-    return f"{count(len(shown), called)} from {one if behind and line.sources == 1 else count(line.sources, 'source')}"
+    sources = one if behind and line.sources == 1 else count(line.sources, "source")
+    return f"{count(len(shown), called)} from {sources}{only}"
 
 
 def _owner(source: Citation) -> str:
@@ -245,10 +249,11 @@ def page_numbers(words: Quotation | Passage) -> str:
 
 def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
     """Returns the kind, such as 'opinion (sample)'. If the kind is unknown, the file's ending gives it ('e-mail'). own:
-    the document's id; if empty, an unknown kind is not replaced."""
+    the document's id; if empty, an unknown kind is not replaced. A study says what was read: 'study (abstract)'."""
     file = source.file or own
     ending = PurePath(file.rpartition(", ")[0] or file).suffix.lower()
     known = (_FILES.get(ending, "") if own else "") if source.kind == "unknown" else source.kind
+    known = f"{known} ({source.extent})" if source.extent in ("abstract", "full text") else known
     return f"{known} (sample)".strip() if getattr(source, "sample", False) else known
 
 

@@ -21,7 +21,7 @@ from agent.runs.executor import RunCrashedError, resume_command
 from agent.runs.progress import RunProgress
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunEvent
-from agent.settings import load_settings
+from agent.settings import load_settings, split_list
 from tools.errors import GreetingError, InputError, RunAbandonedError, RunCancelledError, RunError, SteelmanError
 from tools.web.addresses import host_of
 
@@ -29,6 +29,10 @@ from tools.web.addresses import host_of
 def options_from_args(args: argparse.Namespace, runs: Runs, depth: Depth | None = None) -> RunOptions:
     """Returns the run's options. depth: replaces the depth of the command line."""
     changes: dict[str, Any] = {"web": not args.no_web, "domains": _domains(args)}
+    if args.sources:
+        changes["sources"] = tuple(dict.fromkeys(kind for given in args.sources for kind in split_list(given)))
+    if args.url:
+        changes["urls"] = tuple(dict.fromkeys(args.url))
     if args.collection:
         changes["collections"] = tuple(args.collection)
     if args.deadline is not None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import ExitStack, aclosing, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import parse_qs, unquote
 
@@ -18,6 +19,7 @@ from pydantic import SecretStr
 
 from agent.answer.wording import provider_name
 from agent.providers import from_settings
+from agent.providers.websearch import search_source
 from agent.runs.bootstrap import build_own_judge
 from agent.settings import Settings
 from agent.stage_interfaces import Providers
@@ -123,6 +125,8 @@ def _on(checks: "_Checks") -> Iterator[tuple[str, Callable[[], str]]]:
     yield "judge", checks.served_judge if from_settings.build_judge(settings) else checks.own_judge
     if from_settings.build_engine(settings):
         yield "web search", checks.web
+    for name in from_settings.sources_on(settings):
+        yield f"source {name}", partial(checks.source, name)
     yield "checkpoints", checks.checkpoints
 
 
@@ -138,6 +142,9 @@ def _off(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "judge server", "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`"
     if not from_settings.build_engine(settings):
         yield "web search", "TAVILY_API_KEY, SERPER_API_KEY, or STEELMAN_WEB=ddgs without a key"
+    on = from_settings.sources_on(settings)
+    if off := [name for name in from_settings.installed_sources() if name not in on]:
+        yield "other sources", f"STEELMAN_SOURCES ({', '.join(off)}), or SEMANTIC_SCHOLAR_API_KEY"
     if not settings.chroma_url:
         yield "Chroma server", "CHROMA_URL"
     if not (settings.encoder or settings.embeddings_url):
@@ -216,6 +223,13 @@ class _Checks:
         engine = from_settings.build_engine(self.settings)
         assert engine is not None  # this check runs only with a search engine
         return f"{engine.title} at {engine.address}, not asked"
+
+    def source(self, name: str) -> str:
+        """Asks a source without a price one question."""
+        source = from_settings.build_source(self.settings, name)
+        found = _wait(search_source(source, "bicycles", 1), source.title)
+        where = f"{source.title} ({source.kind}) at {without_login(source.address)}"
+        return f"{where}, {'answers' if found else 'answers, and found nothing for a test'}"
 
     def checkpoints(self) -> str:
         from agent.runs.checkpoints import open_checkpointer

@@ -126,16 +126,19 @@ async def quotations(models: Models, brief: Brief) -> list[Claim]:
 
 def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> list[int]:
     """Returns the positions of up to `most` quotable parts of the case that do not repeat each other. The best part of
-    each source comes first, then the best part of each response group, then any part.
+    each kind of evidence comes first if it is about as good as the best part of all, then the best part of each source,
+    then the best part of each response group, then any part.
 
     groups: for each quotable part the group of its speaker's response, or None.
     """
     among = np.flatnonzero(reading.case)
     order = [int(i) for i in among[np.argsort(-reading.quality[among], kind="stable")]]
     sources = [u.passage.source for u in reading.units]
+    evidence = [u.passage.evidence_kind for u in reading.units]
+    equal = [i for i in order if reading.quality[i] >= reading.quality[order[0]] - limits.AS_GOOD]
     kinds: tuple[Sequence[object], ...] = (sources, groups, range(len(sources)))
     chosen: list[int] = []
-    for kind, i in product(kinds, order):
+    for kind, i in (*((evidence, i) for i in equal), *product(kinds, order)):
         same = [j for j in chosen if reading.units[j].passage.id == reading.units[i].passage.id]
         nearest = max((float(reading.vectors[i] @ reading.vectors[j]) for j in chosen), default=-1.0)
         repeats = nearest >= limits.REPEATS or any(_overlap(reading, i, j) for j in same)

@@ -53,13 +53,24 @@ def filter_passages(
     return FilteredPassages([p.id for p in found if p.language in ("", "en")], foreign)
 
 
+def search_passages(
+    providers: Providers, query: str, vector: NDArray[np.float32], options: RunOptions, run: str
+) -> list[int]:
+    """Returns up to `options.pool` passages of the collections, best first. If no collection is searched, returns
+    passages of the pages that the run has read, by cosine. run: the run's id. Raises as `HybridSearch.search` does."""
+    if options.own_collections:
+        return [h.passage_id for h in providers.search.search(query, vector, options.own_collections, options.pool)]
+    stored = providers.store.web.vectors(providers.store.web.passage_ids(run))
+    return sorted(stored, key=lambda i: (-float(stored[i] @ vector), -i))[: options.pool]
+
+
 async def search_store(
-    providers: Providers, query: str, options: RunOptions, *, tables: bool = False
+    providers: Providers, query: str, options: RunOptions, run: str, *, tables: bool = False
 ) -> tuple[FilteredPassages, dict[int, Passage]]:
-    """Searches the store. Returns the passages that the answer may cite, and all retrieved passages by id."""
+    """Searches as `search_passages`. Returns the passages that the answer may cite, and all retrieved passages by
+    id."""
     vector = (await providers.models.encode_queries([query]))[0]
-    hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
-    ids = [h.passage_id for h in hits]
+    ids = await asyncio.to_thread(search_passages, providers, query, vector, options, run)
     stored = await asyncio.to_thread(providers.store.passages, ids)
     kept = await asyncio.to_thread(filter_passages, ids, stored, query, tables=tables)
     return kept, await asyncio.to_thread(providers.passages, ids)
@@ -214,6 +225,6 @@ async def _word_scores(providers: Providers, question: str, options: RunOptions)
     """Returns BM25 scores by passage. If the index does not answer in time, there are no scores, so only vectors
     count."""
     with suppress(SteelmanError):
-        return await in_time(asyncio.to_thread(providers.search.word_scores, question, options.collections))
+        return await in_time(asyncio.to_thread(providers.search.word_scores, question, options.own_collections))
     current_log().note("failed", "Passages were chosen without their word scores.")
     return {}

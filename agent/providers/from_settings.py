@@ -4,7 +4,7 @@ from typing import Any
 
 from agent.providers.inference import Models
 from agent.providers.websearch import WebSearch
-from agent.settings import DEFAULT_MODEL, Settings
+from agent.settings import DEFAULT_MODEL, Settings, split_list
 from tools.errors import SettingsError
 from tools.models.cache import TextCache
 from tools.models.chat.model import ChatModel
@@ -22,6 +22,7 @@ from tools.web.browser import BrowserFetcher
 from tools.web.domains import DomainLists
 from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
+from tools.web.plugins import KEYED, installed_sources, open_source
 from tools.web.source import Source
 
 STAGES = ("expand", "queries", "write")
@@ -212,16 +213,52 @@ def build_fetcher(settings: Settings) -> PageFetcher:
     return PageFetcher(concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy)
 
 
-def build_web(settings: Settings, store: Store, models: Models) -> WebSearch | None:
-    """Returns the web search, or None."""
-    if (engine := build_engine(settings)) is None:
-        return None
+def build_sources(settings: Settings) -> tuple[list[Source], list[str]]:
+    """Returns the sources that the settings turn on, the search engine first, and the errors of those that cannot be
+    used. Raises SettingsError for a source that is not installed."""
+    engine = build_engine(settings)
+    sources, unusable = [engine] if engine else [], list[str]()
+    for name in sources_on(settings):
+        try:
+            sources.append(build_source(settings, name))
+        except SettingsError as exc:
+            unusable.append(str(exc))
+    return sources, unusable
+
+
+def build_source(settings: Settings, name: str) -> Source:
+    """Returns an installed source. Raises SettingsError if it cannot be used."""
+    own = {"contact": settings.contact, "address": settings.address_of(name)}
+    if name in KEYED:
+        own["key"] = settings.semantic_scholar_api_key.get_secret_value()
+    return open_source(installed_sources()[name], {k: v for k, v in own.items() if v})
+
+
+def sources_on(settings: Settings) -> list[str]:
+    """Returns the names of the sources that are switched on, besides the engine. Raises SettingsError for a name that
+    is not installed."""
+    installed, named = installed_sources(), split_list(settings.sources.lower())
+    if unknown := [name for name in named if name not in (*installed, "all")]:
+        raise SettingsError(
+            f"STEELMAN_SOURCES names '{unknown[0]}', which is not installed. There are: all, {', '.join(installed)}."
+        )
+    key = settings.semantic_scholar_api_key.get_secret_value()
+    if not key and (keyless := [name for name in named if name in KEYED]):
+        raise SettingsError(f"STEELMAN_SOURCES names '{keyless[0]}': set SEMANTIC_SCHOLAR_API_KEY.")
+    wanted = {*named, *(installed if "all" in named else ())} - {*KEYED} | {*(KEYED if key else ())}
+    return [name for name in installed if name in wanted]
+
+
+def build_web(settings: Settings, store: Store, models: Models) -> WebSearch:
+    """Returns the search of the internet; without sources it only reads pages that a question names."""
+    sources, unusable = build_sources(settings)
     return WebSearch(
-        engine=engine,
+        sources=tuple(sources),
+        unusable=tuple(unusable),
         fetcher=build_fetcher(settings),
         lists=DomainLists.load(settings.domains),
         store=store,
         models=models,
         cache=TextCache(settings.cache_dir / "web.db"),
-        required=settings.web != "auto",
+        required=settings.web != "auto" and settings.web != "off",
     )

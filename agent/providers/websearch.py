@@ -1,6 +1,7 @@
-"""Searches the web for one perspective: asks the engine, fetches pages, stores their passages with the run.
+"""Searches the internet for one perspective: asks the sources, fetches pages, stores their passages with the run.
 
-Pages that two perspectives find are read once. Results and pages are cached by address for a while.
+All sources are asked in parallel. Pages that two perspectives find are read once. Results and pages are cached by
+address for a while.
 """
 
 import asyncio
@@ -9,23 +10,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import chain, zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 from agent.providers.inference import Models
 from agent.stage_interfaces import WebResults
 from tools.budget import batches, current_budget, current_log, in_time, share_of_time
 from tools.documents.document import document_from_json, document_to_json
 from tools.documents.passage_cutting import cut_document
-from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
+from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SourceError
+from tools.language.identification import language_of
 from tools.models.cache import TextCache
-from tools.passages import PassageText, SourceDocument
+from tools.passages import EvidenceKind, PassageText, SourceDocument
 from tools.store.hybrid import passage_text
 from tools.store.run_passages import WebPage
 from tools.store.store import Store
-from tools.web.addresses import host_of, normalise_url
+from tools.web.addresses import host_of, normalise_url, without_tracking
 from tools.web.domains import PAGE_READERS, DomainLists, read_address
 from tools.web.fetch import PageFetcher
-from tools.web.source import Source, SourceResult, usable_results
+from tools.web.source import Source, SourceKind, SourceResult, plain_lines, usable_results
 
 _SEARCH_TTL = 3600.0  # seconds in the cache
 _PAGE_TTL = 86_400.0
@@ -36,91 +38,148 @@ _ASKING, _READING, _ENCODING = 0.5, 0.6, 0.75  # share of the remaining time tha
 _ENCODE_BATCH = 4  # pages; only batches that are encoded in time are used
 _LONGEST_PASSAGE = 3_000  # characters; a passage has about a hundred words, but some pages have endless words
 _WORD = re.compile(r"\w{4,}")
+_TEXTS = 5  # results of one kind that come with their text; they need no fetch
+_FULL_TEXT = 1_000  # words; an open copy with fewer is a page about the study
+_DOCUMENT_KINDS = {"studies": "study", "news": "news", "discussion": "forum", "encyclopedia": "reference"}
+
+
+class _Hit(NamedTuple):
+    """A result and its source's kind."""
+
+    result: SourceResult
+    kind: SourceKind
+
+    @property
+    def address(self) -> str:
+        """The page to fetch."""
+        return self.result.open_url or self.result.url
 
 
 @dataclass(frozen=True)
 class WebSearch:
-    """A search engine and a page reader. required: the engine's failure ends the run."""
+    """Sources and a page reader. required: the failure of the web sources ends the run. unusable: errors of sources
+    that were switched on and could not be opened."""
 
-    engine: Source
+    sources: tuple[Source, ...]
     fetcher: PageFetcher
     lists: DomainLists
     store: Store
     models: Models
     cache: TextCache
     required: bool = False
+    unusable: tuple[str, ...] = ()
     _reading: "dict[str, asyncio.Task[SourceDocument]]" = field(default_factory=dict)
 
+    def asked(self, kinds: Sequence[EvidenceKind], domains: Sequence[str] = ()) -> list[Source]:
+        """Returns the sources that a search of these kinds asks; all kinds if none is named. domains: limit the search
+        to pages on the web."""
+        return [s for s in self.sources if (not kinds or s.kind in kinds) and not (domains and s.kind != "web")]
+
     async def find(
-        self, run_id: str, queries: Sequence[str], pages: int, k: int, domains: Sequence[str] = ()
+        self,
+        run_id: str,
+        queries: Sequence[str],
+        pages: int,
+        k: int,
+        domains: Sequence[str] = (),
+        kinds: Sequence[EvidenceKind] = (),
     ) -> WebResults:
-        """Returns up to k passages of up to `pages` pages for one perspective's queries. domains: limit the search to
-        these."""
+        """Returns up to k passages of each kind for one perspective's queries. Up to `pages` pages are fetched; results
+        that come with their text need no fetch. domains: limit the search to these."""
         found = WebResults()
-        if self.engine.name in current_log().down:  # a note already reports the failure
+        for message in self.unusable:
+            current_log().note("failed", message, "A source cannot be used.")
+        sources = [s for s in self.asked(kinds, domains) if s.name not in current_log().down]  # else a note reports it
+        if not sources:
             return found
         only = domains or self.lists.allow
-        await asyncio.to_thread(PAGE_READERS.start)  # loads while the engine searches
-        results = await self._results(queries, pages, only, found)
+        await asyncio.to_thread(PAGE_READERS.start)  # loads while the sources search
+        hits = _by_kind(await asyncio.gather(*(self._results(s, queries, pages, only, found) for s in sources)))
+        texts = [hit for own in hits for hit in [h for h in own if h.result.text][:_TEXTS]]
+        pages_of = [[h for h in own if not h.result.text or (h.result.open_url and h in texts)] for own in hits]
+        best = [hit for hit in chain.from_iterable(zip_longest(*pages_of)) if hit]
         with share_of_time(_READING):
-            documents = await self._read_all(results[: math.ceil(pages * _SPARE)], pages, only, found)
+            read = await self._read_all(best[: math.ceil(pages * _SPARE)], pages, only, found)
+        fetched = {d.external_id for _, d in read}
+        given = [(h, d) for h in texts if (d := self._own_text(h)).external_id not in fetched]
         with share_of_time(_ENCODING):
-            read = await self._encoded(documents, queries, found)
-        stored = await asyncio.to_thread(self.store.web.put, run_id, read)
-        found.pages, found.new = len(stored.ids), stored.new
-        found.ids = (await self._ranked([i for ids in stored.ids.values() for i in ids], queries))[:k]
+            encoded = await self._encoded([d for _, d in (*given, *read)], queries, found)
+        stored = await asyncio.to_thread(self.store.web.put, run_id, encoded)
+        found.pages, found.new = len(fetched.intersection(stored.ids)), len(fetched & stored.new)
+        kinds = {d.external_id: h.kind for h, d in (*given, *read)}
+        ranked = await self._ranked([i for ids in stored.ids.values() for i in ids], queries)
+        for kind in dict.fromkeys(kinds.values()):
+            own = {i for url, ids in stored.ids.items() if kinds[url] == kind for i in ids}
+            found.rankings[kind] = [i for i in ranked if i in own][:k]
+        return found
+
+    async def read(self, run_id: str, urls: Sequence[str], question: str, most: int) -> WebResults:
+        """Reads these pages for the run. most: passages of each page. Raises SourceError if no page can be read."""
+        found = WebResults()
+        await asyncio.to_thread(PAGE_READERS.start)
+        hits = [_Hit(SourceResult(url, "", ""), "web") for url in urls]
+        with share_of_time(_READING):
+            read = await self._read_all(hits, len(hits), (), found)
+        pages = await self._encoded([d for _, d in read], [question], found, most)
+        if not pages:
+            reasons = "; ".join(f"{url} ({found.unread[url]})" for url in urls if url in found.unread)
+            what = "the page cannot be read" if len(urls) == 1 else "none of the pages can be read"
+            raise SourceError(f"{what}: {reasons}. Check the address, or leave it out to search.")
+        stored = await asyncio.to_thread(self.store.web.put, run_id, pages)
+        found.pages, found.new = len(stored.ids), len(stored.new)
         return found
 
     async def _results(
-        self, queries: Sequence[str], pages: int, only: Sequence[str], found: WebResults
-    ) -> list[SourceResult]:
-        """Returns the engine's results for all queries, sorted by rank. Each page occurs once; trusted sites move up
+        self, source: Source, queries: Sequence[str], pages: int, only: Sequence[str], found: WebResults
+    ) -> list[_Hit]:
+        """Returns a source's results for all queries, sorted by rank. Each page occurs once; trusted sites move up
         slightly."""
-        wanted = min(self.engine.most_results, max(5, math.ceil(pages * _SPARE / max(1, len(queries)))))
-        answers = await asyncio.gather(*(self._ask(q, wanted, only) for q in queries), return_exceptions=True)
+        wanted = min(source.most_results, max(5, math.ceil(pages * _SPARE / max(1, len(queries)))))
+        answers = await asyncio.gather(*(self._ask(source, q, wanted, only) for q in queries), return_exceptions=True)
         rankings: list[list[SourceResult]] = []
         for answer in answers:
             if isinstance(answer, ProviderError):
-                found.problems.append(answer)
+                found.problems.setdefault(source.name, []).append(answer)
             elif isinstance(answer, BaseException):
                 raise answer
             else:
-                found.answered += 1
+                found.answered[source.name] += 1
                 rankings.append([r for r in answer if self.lists.is_allowed(r.url)])
         best: dict[str, SourceResult] = {}
         for result in filter(None, chain.from_iterable(zip_longest(*rankings))):
             best.setdefault(normalise_url(result.url), result)
-        return self.lists.order(list(best.values()))
+        return [_Hit(result, source.kind) for result in self.lists.order(list(best.values()))]
 
-    async def _ask(self, query: str, limit: int, domains: Sequence[str]) -> list[SourceResult]:
+    async def _ask(self, source: Source, query: str, limit: int, domains: Sequence[str]) -> list[SourceResult]:
         key = f"{query}\x1f{limit}\x1f{' '.join(domains)}"
-        known = await asyncio.to_thread(self.cache.get, self.engine.name, key, _SEARCH_TTL)
+        known = await asyncio.to_thread(self.cache.get, source.name, key, _SEARCH_TTL)
         if known is None:
             try:
                 with share_of_time(_ASKING):
-                    results = await in_time(self.engine.search(query, limit, domains))
+                    results = await in_time(search_source(source, query, limit, domains))
             except DeadlineError as exc:
-                current_log().down.add(self.engine.name)
-                raise DeadlineError(f"{self.engine.title} did not answer in time.") from exc
+                current_log().down.add(source.name)
+                raise DeadlineError(f"{source.title} did not answer in time.") from exc
             except ProviderDownError:
-                current_log().down.add(self.engine.name)
+                current_log().down.add(source.name)
                 raise
             known = [asdict(r) for r in results]
             if known:
-                await asyncio.to_thread(self.cache.put, self.engine.name, key, known)
+                await asyncio.to_thread(self.cache.put, source.name, key, known)
         return [SourceResult(**row) for row in known]
 
     async def _read_all(
-        self, results: Sequence[SourceResult], pages: int, only: Sequence[str], found: WebResults
-    ) -> list[SourceDocument]:
+        self, hits: Sequence[_Hit], pages: int, only: Sequence[str], found: WebResults
+    ) -> list[tuple[_Hit, SourceDocument]]:
         """Returns `pages` documents in the order of the results. The next results replace unreadable and late pages."""
-        waiting = list(enumerate(results))
+        waiting = list(enumerate(hits))
         tasks: dict[asyncio.Task[SourceDocument], int] = {}
         read: dict[int, SourceDocument] = {}
+        unread: dict[int, str] = {}
         try:
             while len(read) < pages and (waiting or tasks):
-                for rank, result in waiting[: (more := pages - len(read) - len(tasks))]:
-                    tasks[asyncio.create_task(self._read(result, only))] = rank
+                for rank, hit in waiting[: (more := pages - len(read) - len(tasks))]:
+                    tasks[asyncio.create_task(self._read(hit, only))] = rank
                 waiting = waiting[more:]
                 left = max(0.0, current_budget().seconds_left())
                 timeout = None if math.isinf(left) else left
@@ -130,46 +189,73 @@ class WebSearch:
                 for task in done:
                     rank = tasks.pop(task)
                     if problem := _read_failure(task):
-                        found.unread[results[rank].url] = problem
+                        unread[rank] = problem
                     else:
                         read[rank] = task.result()
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        found.unread |= {results[rank].url: "took too long" for rank in tasks.values()}
-        return [read[rank] for rank in sorted(read)]
+        unread |= dict.fromkeys(tasks.values(), "took too long")
+        found.unread |= {hits[i].address: why for i, why in unread.items() if not hits[i].result.text}
+        return [(hits[rank], read[rank]) for rank in sorted(read)]
 
-    async def _read(self, result: SourceResult, only: Sequence[str]) -> SourceDocument:
+    async def _read(self, hit: _Hit, only: Sequence[str]) -> SourceDocument:
         """Returns the page. Concurrent callers share one fetch."""
-        url = normalise_url(result.url)
+        url, result = normalise_url(hit.address), hit.result
         if (task := self._reading.get(url)) is None:
-            task = self._reading[url] = asyncio.create_task(self._fetch(result))
+            task = self._reading[url] = asyncio.create_task(self._fetch(hit))
             task.add_done_callback(lambda done: self._reading.pop(url) and (done.cancelled() or done.exception()))
         document = await asyncio.shield(task)
         if not self.lists.is_allowed(document.url) or not usable_results(
             [replace(result, url=document.url)], domains=only
         ):
-            raise SourceError(f"{result.url}: leads to {host_of(document.url)}, which is not to be searched.")
-        return document
+            raise SourceError(f"{hit.address}: leads to {host_of(document.url)}, which is not to be searched.")
+        if not result.text:
+            kind = _DOCUMENT_KINDS.get(hit.kind, "unknown") if document.kind == "unknown" else document.kind
+            return replace(document, kind=kind, author=document.author or result.author)
+        if len(document.text.split()) < _FULL_TEXT:
+            raise SourceError(f"{hit.address}: is not the full text.")
+        own = self._own_text(hit)
+        return replace(own, text=document.text, blocks=document.blocks, language=document.language, extent="full text")
 
-    async def _fetch(self, result: SourceResult) -> SourceDocument:
+    async def _fetch(self, hit: _Hit) -> SourceDocument:
         """Returns the page as a document, from the cache or the web."""
-        url = normalise_url(result.url)
+        url = normalise_url(hit.address)
         known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, _PAGES, url, _PAGE_TTL)
         if known is not None:
             return document_from_json(known)
-        document = await read_address(result.url, self.fetcher, self.lists, result.title, result.date)
+        document = await read_address(hit.address, self.fetcher, self.lists, hit.result.title, hit.result.date)
         await asyncio.to_thread(self.cache.put, _PAGES, url, document_to_json(document))
         return document
 
+    def _own_text(self, hit: _Hit) -> SourceDocument:
+        """Returns the document of a result that comes with its text. Each study and each post is a source of its own,
+        because a journal and a forum only publish what their authors say."""
+        result, url = hit.result, without_tracking(hit.result.url)
+        apart = hit.kind in ("studies", "discussion")
+        return SourceDocument(
+            external_id=url,
+            url=url,
+            text=plain_lines(result.text),
+            title=result.title,
+            publisher=result.venue or result.publisher or self.lists.publisher_of(url),
+            owner=(result.author if hit.kind == "discussion" else "") or url if apart else self.lists.owner_of(url),
+            kind=_DOCUMENT_KINDS.get(hit.kind) or self.lists.kind_of(url),
+            date=result.date,
+            author=result.author,
+            venue=result.venue,
+            extent=result.extent,
+            language=language_of(result.text),
+        )
+
     async def _encoded(
-        self, documents: Sequence[SourceDocument], queries: Sequence[str], found: WebResults
+        self, documents: Sequence[SourceDocument], queries: Sequence[str], found: WebResults, most: int = _MAX_PASSAGES
     ) -> list[WebPage]:
         """Returns the pages with passages and vectors that were ready in time."""
         pages: list[WebPage] = []
         for part in batches(documents, _ENCODE_BATCH):
-            passages = [await asyncio.to_thread(_passages, d, queries) for d in part]
+            passages = [await asyncio.to_thread(_passages, d, queries, most) for d in part]
             texts = [passage_text(d.title, p.text, p.section) for d, ps in zip(part, passages, strict=True) for p in ps]
             try:
                 vectors, start = await in_time(self.models.encode_passages(texts)), 0
@@ -200,10 +286,34 @@ def _read_failure(task: "asyncio.Task[SourceDocument]") -> str:
     raise exc
 
 
-def _passages(document: SourceDocument, queries: Sequence[str]) -> list[PassageText]:
-    """Returns the passages with the most query words, in the page's order. A short page keeps all its passages."""
+async def search_source(source: Source, query: str, limit: int, domains: Sequence[str] = ()) -> list[SourceResult]:
+    """Returns the source's usable results. Raises ProviderError, also for whatever another package's source raises."""
+    try:
+        found = await source.search(query, limit, domains)
+        return usable_results([SourceResult(**asdict(r)) for r in found], limit, domains)
+    except (ProviderError, DeadlineError):
+        raise
+    except Exception as exc:
+        raise ProviderReplyError(f"{source.title} failed unexpectedly ({type(exc).__name__}: {exc}).") from exc
+
+
+def _by_kind(found: Sequence[Sequence[_Hit]]) -> list[list[_Hit]]:
+    """Returns the sources' results by kind, in turns. Each page occurs once, with its text if a source gave it."""
+    once: dict[str, _Hit] = {}
+    for hit in filter(None, chain.from_iterable(zip_longest(*found))):
+        known = once.setdefault(normalise_url(hit.result.url), hit)
+        if hit.result.text and not known.result.text:
+            once[normalise_url(hit.result.url)] = hit
+    kinds: dict[SourceKind, list[_Hit]] = {}
+    for hit in once.values():
+        kinds.setdefault(hit.kind, []).append(hit)
+    return list(kinds.values())
+
+
+def _passages(document: SourceDocument, queries: Sequence[str], most: int) -> list[PassageText]:
+    """Returns the `most` passages with the most query words, in the page's order."""
     passages = [replace(p, text=p.text[:_LONGEST_PASSAGE]) for p in cut_document(document)]
     wanted = {w for q in queries for w in _WORD.findall(q.casefold())}
     overlap = [len(wanted.intersection(_WORD.findall(p.text.casefold()))) for p in passages]
-    best = sorted(range(len(passages)), key=lambda i: (-overlap[i], i))[:_MAX_PASSAGES]
+    best = sorted(range(len(passages)), key=lambda i: (-overlap[i], i))[:most]
     return [passages[i] for i in sorted(best)]

@@ -141,7 +141,7 @@ def default_places(opened: "Runs | AgentParts", person: str = "", before: RunRow
     """
     if before:
         options = RunOptions.from_dict(before.options)
-        return {"collections": options.collections, "web": options.web, "domains": options.domains}
+        return {name: getattr(options, name) for name in ("collections", "web", "domains", "sources", "urls")}
     own = [c for c in opened.store.of(person).collections() if c.documents and c.name != SAMPLES]
     fitting = [c.name for c in own if c.encoder == opened.providers.search.encoder.name]
     return {"collections": tuple(fitting or [c.name for c in own] or [SAMPLES])}
@@ -158,6 +158,10 @@ def default_options(
     """Returns a depth's options with `default_places`, the deadline of the settings or a longer one for servers, and
     the changes."""
     usual = default_places(opened, person, before)
+    if changes.get("urls"):
+        usual |= {"sources": (), "domains": ()}
+    elif changes.get("sources") or changes.get("domains"):
+        usual["urls"] = ()
     if opened.settings.deadline:
         usual["deadline_seconds"] = opened.settings.deadline
     elif opened.providers.remotes:
@@ -198,7 +202,8 @@ async def prepare_run(
     if not options.web:
         providers.check_offline()
     state = await first_state(question, earlier, await in_thread(answers), providers)
-    for collection in options.collections:
+    providers.check_sources(options)
+    for collection in options.own_collections:
         _, made_by = await in_thread(providers.store.of(person).collection, collection)
         check_encoder(collection, made_by, providers.search.encoder.name)
     return state

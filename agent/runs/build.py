@@ -44,7 +44,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
     )
     served = {} if chats else dict.fromkeys(("frame", "expand", "requery", "write"), EMBEDDED)
     indexed_by = EMBEDDED if models.retrieval_encoder is models.encoder else models.retrieval_encoder.name
-    connected = (*set(chats.values()), models.remote_judge, web and web.fetcher)
+    connected = (*set(chats.values()), models.remote_judge, web.fetcher)
     closers = filter(None, (getattr(each, "aclose", None) for each in connected))
     providers = Providers(
         store=store,
@@ -58,7 +58,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         # Stages with a chat model, and the web, are recorded when they run.
         names={**served, "retrieve": indexed_by, "judge": models.judge().name},
         web=web,
-        remotes=_remotes(settings, chats, models, web.engine.address if web else ""),
+        remotes=_remotes(settings, chats, models, [s.address for s in web.sources]),
         closers=(*closers, partial(asyncio.to_thread, search.close)),
     )
     return _with_chat_models(providers, chats, required=settings.provider == "chat") if chats else providers
@@ -116,14 +116,16 @@ def _models(settings: Settings, store: Store, writer: ChatModel | None) -> Model
     )
 
 
-def _remotes(settings: Settings, chats: dict[str, ChatModel], models: Models, web: str) -> tuple[RemoteService, ...]:
-    """Returns the services outside this process. web: the search engine's address, or empty."""
+def _remotes(
+    settings: Settings, chats: dict[str, ChatModel], models: Models, web: Sequence[str]
+) -> tuple[RemoteService, ...]:
+    """Returns the services outside this process. web: the sources' addresses."""
     judge = models.remote_judge.address if models.remote_judge else ""
     chat = "chat model", settings.provider == "chat", "STEELMAN_PROVIDER=chat"
     services = (
         *((address, *chat) for address in sorted({m.address for m in chats.values()})),
         (judge, "judge", models.judge_required, f"STEELMAN_JUDGE={settings.judge}"),
-        (web, "web search", False, "STEELMAN_WEB"),  # not asked in offline runs
+        *((address, "web search", False, "STEELMAN_WEB") for address in web),  # not asked in offline runs
         (settings.embeddings_url, "encoder", True, "STEELMAN_EMBEDDINGS_URL"),
         (settings.chroma_url, "dense index", True, "CHROMA_URL"),
         (settings.database_url, "database", True, "STEELMAN_DATABASE_URL"),

@@ -22,7 +22,7 @@ from agent.evidence.coverage import search_store
 from agent.options import RunOptions, check_question, run_options
 from agent.providers.inference import Models
 from agent.stage_interfaces import Expander, Framer, Plan, Planner, Providers
-from agent.stages.stage import ModelFallback, ask_model, report, stage
+from agent.stages.stage import ModelFallback, ask_model, report, run_id, stage
 from agent.state import OTHER_WAYS, FramingState, Perspective, RunState, Stance, asked_query
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time
@@ -47,7 +47,7 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     ids = state.get("question_results", [])
     try:
         if not ids:
-            found, passages = await in_time(search_store(providers, asked_query(framing), options))
+            found, passages = await in_time(search_store(providers, asked_query(framing), options, run_id()))
             ids = found.ids
         if perspectives is None:
             expanding = providers.expand(framing, [passages[i] for i in ids])

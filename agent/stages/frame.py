@@ -15,11 +15,11 @@ from agent.evidence.coverage import search_store
 from agent.limits import LEAD_PASSAGES, LEAD_POOL, MOST_LEADS, SEARCH_BEFORE_PLAN
 from agent.options import RunOptions, check_answerable, run_options
 from agent.providers.inference import Models
-from agent.stage_interfaces import Planner, Providers
-from agent.stages.stage import report, stage
+from agent.stage_interfaces import Planner, Providers, WebResults
+from agent.stages.stage import report, run_id, stage
 from agent.state import FramingState, RunState, asked_query
 from tools.budget import current_log, in_time, share_of_time
-from tools.errors import DeadlineError, SteelmanError, StoreDownError
+from tools.errors import DeadlineError, SettingsError, SteelmanError, StoreDownError
 from tools.language.identification import reads_as_english
 from tools.language.question import ANSWERS, is_standalone_question
 from tools.language.sentences import is_no_prose, passage_sentences
@@ -30,16 +30,28 @@ from tools.store.store import SAMPLES
 @stage("frame")
 async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     options = run_options(runtime)
+    read = await _read_pages(providers, state["question"], options) if options.urls else WebResults()
     if providers.plan and "framing" not in state:
         update = await _plan_update(providers, providers.plan, state, options)
         check_answerable(update["framing"]["form"], state["question"])
     else:
         framing = state["framing"]
-        alone = not state["earlier"] and options.collections == (SAMPLES,) and not (options.web and providers.web)
+        alone = not state["earlier"] and options.own_collections == (SAMPLES,) and not providers.sources(options)
         update = RunState(framing=await _as_sample_question(providers, framing) if alone else framing)
     framing = update["framing"]
     report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
-    return update
+    return RunState(**{**update, "counts": {"pages": read.new}})
+
+
+async def _read_pages(providers: Providers, question: str, options: RunOptions) -> WebResults:
+    """Reads the run's given pages. Raises SourceError if none can be read."""
+    if providers.web is None:
+        raise SettingsError("no pages can be read here: these providers have no reader of web pages.")
+    most = max(1, options.max_passages // len(options.urls))
+    found = await providers.web.read(run_id(), options.urls, question, most)
+    for url, why in found.unread.items():
+        current_log().note("skipped", f"Not read: {url} ({why}).")
+    return found
 
 
 async def _as_sample_question(providers: Providers, framing: FramingState) -> FramingState:
@@ -69,7 +81,7 @@ async def _plan_update(providers: Providers, plan: Planner, state: RunState, opt
     try:
         with share_of_time(SEARCH_BEFORE_PLAN):
             wide = replace(options, pool=max(LEAD_POOL, options.pool))
-            (ids, _), passages = await in_time(search_store(providers, query, wide))
+            (ids, _), passages = await in_time(search_store(providers, query, wide, run_id()))
             leads = await in_time(document_leads(providers.models, query, [passages[i] for i in ids]))
     except DeadlineError as exc:
         current_log().note("scope", f"The sides were planned without a look at the documents: {exc}")

@@ -78,7 +78,7 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     perspectives = [p for p in perspectives if p["id"] != OTHER_WAYS or coverage[OTHER_WAYS]["ids"]]
     coverage = {p["id"]: coverage[p["id"]] for p in perspectives}
     _report(runtime, coverage, late=len(asked) - judged)
-    web_left = providers.web and options.web and options.pages > state.get("counts", {}).get("pages", 0)
+    web_left = providers.sources(options) and options.pages > state.get("counts", {}).get("pages", 0)
     return RunState(
         perspectives=perspectives,
         support=put(fresh),
@@ -153,10 +153,10 @@ def _passage_budget(judge: CachedJudge, perspectives: Sequence[Perspective], opt
 
 
 def _small_collections(providers: Providers, options: RunOptions, statement: str, limit: int) -> FilteredPassages:
-    """Returns all passages of the collections and stores them with the run. Returns none if there are more than
-    WHOLE_COLLECTION or `limit` passages."""
+    """Returns all passages of the collections, or of the given pages, and stores them with the run. Returns none if
+    there are more than WHOLE_COLLECTION or `limit` passages."""
     store, most = providers.store, min(limit, WHOLE_COLLECTION)
-    ids = store.passage_ids(options.collections, most + 1)
+    ids = store.web.passage_ids(run_id()) if options.urls else store.passage_ids(options.own_collections, most + 1)
     if len(ids) > most:
         return FilteredPassages([], {})
     passages, vectors = store.passages(ids), store.vectors(ids)

@@ -19,11 +19,11 @@ from agent.evidence.coverage import FilteredPassages, search_store, similarity_t
 from agent.evidence.sentences import score_sentences, stances_to, with_denial
 from agent.options import RunOptions, run_options
 from agent.providers.inference import CachedJudge, Models
-from agent.stage_interfaces import Brief, Providers
+from agent.stage_interfaces import Brief, Providers, WebResults
 from agent.stages.stage import ask_model, report, run_id, stage
 from agent.state import Claim, FramingState, QuotedStance, RunState, asked_query
 from prompts import as_data
-from tools.budget import current_log, in_time
+from tools.budget import current_log, in_time, share_of_time
 from tools.errors import DeadlineError, JudgeError
 from tools.language.fact_quotes import FactQuote, distinct, fact_quotes, figures_asked, share_known, words_held
 from tools.language.grounding import has_prompt_injection
@@ -60,11 +60,13 @@ class _LookupResult(NamedTuple):
 @stage("lookup")
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     found = _LookupResult([], [], FilteredPassages([], {}))
-    options, framing = run_options(runtime), state["framing"]
+    options, framing, web = run_options(runtime), state["framing"], WebResults()
     if state.get("earlier") and not framing["focus"]:  # understandable alone, but perhaps on the thread's subject
         thread = await providers.models.thread_question(state["earlier"])
         framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
     try:
+        if not options.own_collections and providers.sources(options):
+            web = await _search_sources(providers, framing, options)
         found = await in_time(_look_up(providers, framing, options))
     except DeadlineError as exc:
         current_log().note("late", f"Nothing could be looked up: {exc}")
@@ -78,7 +80,21 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         candidates={"": found.left.ids},
         selected={"": list(dict.fromkeys(part.passage.id for part in found.read))},
         foreign_documents=found.left.foreign,
+        unread_pages=web.unread,
+        counts={"pages": web.new},
+        kinds=[s.kind for s in providers.sources(options)],
     )
+
+
+async def _search_sources(providers: Providers, framing: FramingState, options: RunOptions) -> WebResults:
+    """Searches the internet with the question; the lookup then ranks what was read."""
+    assert providers.web is not None  # it has sources
+    queries = list(dict.fromkeys([framing["focus"] or framing["question"], asked_query(framing)]))
+    with share_of_time(limits.LOOKUP_SEARCH):
+        web = await providers.web.find(run_id(), queries, options.pages, options.pool, options.domains, options.sources)
+    for problem in dict.fromkeys(str(p) for each in web.problems.values() for p in each):
+        current_log().note("failed", problem)
+    return web
 
 
 async def _look_up(providers: Providers, framing: FramingState, options: RunOptions) -> _LookupResult:
@@ -156,15 +172,22 @@ async def _rank_sentences(providers: Providers, framing: FramingState, options: 
 
 
 async def more_like(
-    providers: Providers, question: str, words: str, options: RunOptions, stand: QuotedStance | None, judge: str | None
+    providers: Providers,
+    question: str,
+    words: str,
+    options: RunOptions,
+    stand: QuotedStance | None,
+    judge: str | None,
+    run: str = "",
 ) -> list[tuple[str, Passage]]:
     """Returns sentences similar to a quotation with their passages, most similar first. The quotation is left out.
 
     stand: the perspective that the quotation supports; the sentences must support it too. None: any sentence will do.
-    judge: the name of the run's judge; None: the embedded judge.
+    judge: the name of the run's judge; None: the embedded judge. run: the run whose pages are searched if no
+    collection is.
     """
     models = providers.models
-    found, passages = await search_store(providers, words, replace(options, pool=limits.LOOKUP_POOL))
+    found, passages = await search_store(providers, words, replace(options, pool=limits.LOOKUP_POOL), run)
     parts = [part for i in found.ids for part in fact_quotes(passages[i]) if words not in part.text]
     parts = [part for part in {p.text: p for p in parts}.values() if part.text not in words]
     parts = [part for part in parts if not has_prompt_injection(part.text)]
@@ -204,7 +227,7 @@ async def _search_queries(
     wide, ids, known = replace(options, pool=max(pool, options.pool)), dict[int, None](), dict[int, Passage]()
     left = FilteredPassages([], {})
     for query in queries:
-        found, passages = await search_store(providers, query, wide, tables=True)
+        found, passages = await search_store(providers, query, wide, run_id(), tables=True)
         ids, known = ids | dict.fromkeys(found.ids), known | passages
         left = FilteredPassages([*ids], left.foreign | found.foreign)
     return left, known

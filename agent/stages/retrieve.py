@@ -2,11 +2,12 @@
 
 import asyncio
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from langgraph.runtime import Runtime
 
-from agent.evidence.coverage import filter_passages
+from agent.evidence.coverage import filter_passages, search_passages
 from agent.limits import FIRST_ROUND_PAGES, TOO_FAR
 from agent.options import RunOptions, run_options
 from agent.stage_interfaces import Providers, WebResults
@@ -14,7 +15,9 @@ from agent.stages.stage import report, run_id, stage
 from agent.state import BranchState, RunState, StageNote
 from tools.budget import NoteKind, current_log, in_time
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError, StoreDownError
+from tools.passages import EvidenceKind
 from tools.store.hybrid import fuse
+from tools.web.source import Source
 
 _TITLES = 4  # titles shown during the run
 
@@ -61,9 +64,23 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
         notes=[*failures, *_web_failures(providers, web, perspective["name"])],
         unread_pages=web.unread,
         foreign_documents=found.foreign,
-        counts={"pages": web.new, "web_failed": len(web.problems), "web_answered": web.answered},
-        served_by={"web": providers.web.engine.name} if providers.web and web.ids else {},
+        counts={"pages": web.new} | _engine_counts(providers, web),
+        served_by={"web": ", ".join(sorted(web.answered))} if web.ids else {},
+        kinds=_kinds(providers, run_options(runtime)),
     )
+
+
+def _kinds(providers: Providers, options: RunOptions) -> list[EvidenceKind]:
+    """Returns the kinds of evidence that the run searches; empty if it searches only the collections."""
+    own: list[EvidenceKind] = ["mine"] if options.own_collections else []
+    return [*own, *(s.kind for s in sources)] if (sources := providers.sources(options)) else []
+
+
+def _engine_counts(providers: Providers, web: WebResults) -> dict[str, float]:
+    """Returns how many queries failed and were answered at the sources of the web, one of which may be required."""
+    engines = [s.name for s in providers.web.sources if s.kind == "web"] if providers.web else []
+    failed = sum(len(problems) for name, problems in web.problems.items() if name in engines)
+    return {"web_failed": failed, "web_answered": sum(web.answered[name] for name in engines)}
 
 
 def _kind(problem: SteelmanError) -> NoteKind:
@@ -80,9 +97,9 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     statement, queries = state["perspective"]["statement"], _new_queries(state)
     vectors = await in_time(providers.models.encode_queries([statement, *queries]))
     searches = (
-        in_time(asyncio.to_thread(providers.search.search, q, v, options.collections, options.pool))
+        in_time(asyncio.to_thread(search_passages, providers, q, v, options, run_id()))
         for q, v in zip(queries, vectors[1:], strict=True)
-        if not state.get("web_only")
+        if not state.get("web_only") and (options.own_collections or options.urls)
     )
     in_store = asyncio.gather(*searches, return_exceptions=True)
     web, answers = await asyncio.gather(_search_web(providers, state, options), in_store)
@@ -90,12 +107,12 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     ranked = list(state.get("known", {}).values())
     for hits in answers:
         if not isinstance(hits, BaseException):
-            ranked.append([h.passage_id for h in hits])
+            ranked.append(hits)
         elif not isinstance(hits, SteelmanError):
             raise hits
     ids = [i for i, _ in fuse(ranked)]
-    if web.ids:  # store and web count as one ranking each, otherwise several store queries outvote the web
-        ids = [i for i, _ in fuse([ids, web.ids])]
+    if web.ids:  # store and each kind count as one ranking, otherwise several store queries outvote the web
+        ids = [i for i, _ in fuse([ids, *web.rankings.values()])]
     ids = ids[: 2 * options.pool]
     passages = await asyncio.to_thread(providers.store.passages, ids)
     ids, foreign = await asyncio.to_thread(filter_passages, ids, passages, statement)
@@ -109,9 +126,10 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
 
 
 async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebResults:
-    if providers.web is None or not options.web:
-        why = "no search engine is set" if options.web else "nothing was to leave this machine"
-        current_log().note("skipped", f"The web was not searched: {why}.")
+    sources = providers.sources(options)
+    for why in _not_asked(providers, options, sources):
+        current_log().note("skipped", why)
+    if providers.web is None or not sources:
         return WebResults()
     read, share = state["counts"].get("pages", 0), state["share"]
     left = options.pages - read
@@ -121,20 +139,40 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
             message = f"The web was not searched: too few pages ({options.pages}) for {share} sides."
             current_log().note("skipped", message)
         return WebResults()
-    search = providers.web.find(run_id(), _new_queries(state), pages, options.pool, options.domains)
+    kinds = options.sources
+    search = providers.web.find(run_id(), _new_queries(state), pages, options.pool, options.domains, kinds)
     try:
         return await in_time(search)
     except ProviderError as exc:  # the store's results still count
-        return WebResults(problems=[exc])
+        return WebResults(problems={sources[0].name: [exc]})
+
+
+def _not_asked(providers: Providers, options: RunOptions, sources: Sequence[Source]) -> Iterator[str]:
+    """Yields what was wanted and cannot be searched."""
+    if not options.web:
+        yield "The web was not searched: nothing was to leave this machine."
+    elif not options.urls and not (options.sources or (providers.web and providers.web.sources)):
+        yield "The web was not searched: no search engine is set."
+    missing = [k for k in options.sources if k not in ("mine", *(s.kind for s in sources))]
+    if missing and options.web:
+        where = " among the given domains" if options.domains else ""
+        yield f"Not searched{where}, since no source of the kind is on: {', '.join(missing)}."
 
 
 def _web_failures(providers: Providers, web: WebResults, perspective: str) -> list[StageNote]:
-    messages = (f"The web search failed: {problem}" for problem in web.problems)
-    brief = f"Web searches with {providers.web.engine.title} failed." if providers.web else ""
-    failures = [
-        StageNote(stage="web", message=message, kind="degraded", brief=brief) for message in dict.fromkeys(messages)
-    ]
-    if providers.web and web.answered and not (web.problems or web.pages or web.unread):
-        nothing = f"{providers.web.engine.title} found no page for '{perspective}'."
-        failures.append(StageNote(stage="web", message=nothing, kind="scope"))
-    return failures
+    """Returns a note for each failure, and one if the sources found nothing. If another source answered, a source's
+    failure is no replacement of a provider."""
+    known = {s.name: s for s in (providers.web.sources if providers.web else ())}
+    failures = dict[str, StageNote]()
+    for name, problems in web.problems.items():
+        engine = known[name].kind == "web"
+        kind: NoteKind = "failed" if web.answered.keys() - {name} else "degraded"
+        brief = f"{'Web searches with ' if engine else ''}{known[name].title} failed."
+        for problem in map(str, problems):
+            text = f"{'The web search' if engine else 'One source'} failed: {problem}"
+            failures.setdefault(text, StageNote(stage="web", message=text, kind=kind, brief=brief))
+    if web.answered and not (web.problems or web.ids or web.pages or web.unread):
+        titles = " and ".join(known[name].title for name in web.answered)
+        nothing = f"{titles} found no page for '{perspective}'."
+        failures[nothing] = StageNote(stage="web", message=nothing, kind="scope")
+    return list(failures.values())

@@ -25,7 +25,7 @@ from tools.errors import RunError, SteelmanError
 from tools.language.lexicon import count
 
 _Input = TypeVar("_Input", bound=BaseModel)
-_LISTS = ("collections", "domains", "pairs")
+_LISTS = ("collections", "domains", "sources", "urls", "pairs")
 SCHEME = "steelman://answers/"
 _SHOWN = 5
 """The largest number of passages of a side in the text. The structured result has all passages."""

@@ -54,9 +54,10 @@ async def fetch_json(
     body: Any = None,
     headers: Mapping[str, str] | None = None,
     key: str = "",
+    parse: "Callable[[httpx.Response], Any] | None" = None,
 ) -> Any:
     """The JSON reply of the server called `name`. `key`: the environment variable of the server's key, for error
-    messages.
+    messages. `parse`: reads a reply that is not plain JSON; it may raise ValueError.
 
     Raises ProviderDownError (invalid address, unreachable, refused, or failed after the retries) or ProviderReplyError
     (no JSON, or too large). No message contains a key that was sent.
@@ -68,7 +69,7 @@ async def fetch_json(
     try:
         response = await client.request(method, url, json=body, headers=headers)
         if response.status_code < 300:
-            return response.json()
+            return parse(response) if parse else response.json()
     except (httpx.HTTPError, httpx.InvalidURL) as exc:
         name = failed_server(name, exc)
         if isinstance(exc, httpx.TimeoutException):
@@ -116,7 +117,7 @@ def refusal_text(text: str) -> str:
     with contextlib.suppress(ValueError, RecursionError):
         body = json.loads(text)
         while isinstance(body, dict):
-            body = next((body[k] for k in ("error", "message", "detail") if body.get(k)), "")
+            body = next((body[k] for k in ("error", "message", "detail", "error_message") if body.get(k)), "")
         text = body if isinstance(body, str) else text
     return " ".join(text.split())[:200].rstrip(".")
 

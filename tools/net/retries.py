@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which the same request may succeed."""
+LEAST_PAUSE = "steelman.least_pause"
+"""A request's extension: least seconds before the request is repeated."""
 _ANSWERED = "steelman.answered"  # request extension: the head of a reply has arrived
 _PIECE = 1 << 16
 # Values of Content-Encoding that mean no compression, mostly names of character sets.
@@ -36,7 +38,7 @@ def retry_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransp
     class Retrying(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             for again in range(ATTEMPTS):
-                pause = pause_before(again)
+                pause = max(pause_before(again), request.extensions.get(LEAST_PAUSE, 0.0))
                 request.extensions.pop(_ANSWERED, None)
                 try:
                     response = await inner.handle_async_request(request)

@@ -13,16 +13,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Table, and_, delete, func, insert, literal, select
+from sqlalchemy import Connection, Table, and_, delete, func, insert, literal, select, update
 
 from tools.language.near_duplicates import copy_groups
-from tools.passages import Passage, PassageText, SourceDocument
+from tools.passages import WEB, Passage, PassageText, SourceDocument
 from tools.store.database import AnyRow, Database, from_float16, to_float16, upsert
 from tools.store.schema import passages as stored_passages
 from tools.store.schema import run_passages, web_documents, web_passages
 
-WEB = "web"
-"""The collection name of web passages."""
 _COMPARED = 20_000  # characters of a page, stored to detect copies
 
 _ORIGINAL = web_documents.alias("original")
@@ -30,7 +28,8 @@ _p, _d, _o = web_passages.c, web_documents.c, _ORIGINAL.c
 _ROW = select(
     *((-_p.id).label("id"), _d.url, literal(WEB), _p.text, _d.title, _d.url, _d.publisher, _d.kind, _d.date),
     *(_p.position, _d.original, _p.section, _p.form, _p.page, _p.last_page, _d.language, literal(""), _d.owner),
-    *(_p.speaker, _d.author, func.coalesce(func.nullif(_o.owner, ""), _o.publisher, "").label("first"), _p.vector),
+    *(_p.speaker, _d.author, _d.venue, _d.extent),
+    *(func.coalesce(func.nullif(_o.owner, ""), _o.publisher, "").label("first"), _p.vector),
 ).select_from(
     web_passages.join(web_documents).outerjoin(_ORIGINAL, and_(_o.run_id == _d.run_id, _o.url == _d.original))
 )
@@ -48,10 +47,10 @@ class WebPage:
 
 @dataclass(frozen=True, slots=True)
 class StoredPages:
-    """The passages' ids by page address, and the number of pages that are new to the run."""
+    """The passages' ids by page address, and the addresses that are new to the run."""
 
     ids: dict[str, list[int]]
-    new: int
+    new: frozenset[str]
 
 
 class WebPassages:
@@ -68,7 +67,7 @@ class WebPassages:
         (tools.language.near_duplicates). The two pages may be on different sites.
         """
         if not pages:
-            return StoredPages({}, 0)
+            return StoredPages({}, frozenset())
         pages = list({p.source.external_id: p for p in pages}.values())
         with self._putting:
             originals = self._originals(run_id, pages)
@@ -78,7 +77,7 @@ class WebPassages:
                 )  # a process that lost the run may write
                 new = {url: first for url, first in originals.items() if url not in there}
                 ids = {p.source.external_id: _insert(db, run_id, p, new) for p in pages}
-        return StoredPages(ids, len(new))
+        return StoredPages(ids, frozenset(new))
 
     def _originals(self, run_id: str, pages: Sequence[WebPage]) -> dict[str, str]:
         """For each page that is new to the run: the address of the page that it copies, or an empty string."""
@@ -103,6 +102,11 @@ class WebPassages:
         found = self.passages(-row.id for row in rows)
         return [found[-row.id] for row in rows]
 
+    def passage_ids(self, run_id: str) -> list[int]:
+        """The ids of all passages of the run's pages, in order."""
+        query = select(_p.id).select_from(web_passages.join(web_documents)).where(_d.run_id == run_id)
+        return [-row.id for row in self._db.rows(query.order_by(_p.document_id, _p.position))]
+
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         return {row.id: from_float16(row.vector) for row in self._rows(ids)}
 
@@ -125,10 +129,13 @@ def _insert(db: Connection, run_id: str, page: WebPage, originals: dict[str, str
     """Inserts the page's passages and returns their ids. If the page is known, only its new passages are added."""
     source = page.source
     if source.external_id in originals:
-        names = "title publisher kind date language owner author".split()
+        names = "title publisher kind date language owner author venue extent".split()
         row = {name: getattr(source, name) for name in names} | {"run_id": run_id, "url": source.external_id}
         row |= {"original": originals[source.external_id], "text": source.text[:_COMPARED]}
         db.execute(insert(web_documents).values(row))
+    elif source.extent == "full text":  # another search knew the abstract
+        known = _d.run_id == run_id, _d.url == source.external_id
+        db.execute(update(web_documents).where(*known).values(extent=source.extent))
     document = db.scalars(select(_d.id).where(_d.run_id == run_id, _d.url == source.external_id)).one()
     ids = {r.text: r.id for r in db.execute(select(_p.id, _p.text).where(_p.document_id == document))}
     new = {

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Table, UniqueConstraint
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-REVISION = "0002"
+REVISION = "0003"
 """The last revision of `tools/store/migrations`."""
 SCHEMA_VERSION = 5
 """`PRAGMA user_version` of revision 0001, for versions of Steelman without revisions."""
@@ -118,6 +118,7 @@ web_documents = _table(
     "web_documents",
     _numbers("id", **_KEY),
     _texts("run_id url original title publisher kind date text language owner author"),
+    _texts("venue extent", server_default=""),
     UniqueConstraint("run_id", "url").ddl_if(dialect="sqlite"),
     _postgres_indexes("web_documents_by_url", "url", "run_id"),
 )

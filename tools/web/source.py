@@ -34,8 +34,9 @@ Extent = Literal["", "abstract", "full text", "extract", "post"]
 class SourceResult:
     """A search result. `date` is ISO (`2026-03-12`, `2026-03`, `2026`) or empty.
 
-    venue: the journal, site or forum. text: what the source itself gives whole, such as an abstract; such a result
-    needs no fetch. extent: what `text` is. open_url: an open-access copy, whose full text may be read.
+    venue: the journal, site or forum; of news, the country. text: what the source itself gives whole, such as an
+    abstract; such a result needs no fetch. extent: what `text` is. open_url: an open-access copy, whose full text may
+    be read.
     """
 
     url: str
@@ -78,7 +79,8 @@ class Source(ABC):
         If a later page fails, the earlier results are returned with a note. Raises ProviderDownError,
         ProviderReplyError, BudgetError, DeadlineError.
         """
-        text, limit = with_sites(query, domains, self.longest_query), max(1, min(limit, self.most_results))
+        sites = domains if self.kind == "web" else ()
+        text, limit = with_sites(query, sites, self.longest_query), max(1, min(limit, self.most_results))
         found: list[SourceResult] = []
         async with self._client() as client:
             for page in range(1, -(-limit // PAGE_RESULTS) + 1):

@@ -1,0 +1,301 @@
+"""Kinds of sources in whole runs: which are asked, what the answer rests on, and what one that fails costs."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from agent_fixtures import QUESTION, door
+from model_server import ModelServer
+from played_sources import ITEMS, SOURCES, listed, reply_of
+from providers import ScriptedJudge, build
+from pydantic import SecretStr
+from search_servers import Found, SearchServer
+from toy_sources import ToyServer, ToySource
+from web_fixtures import asked_for, at, by_word, prose, publish, with_web
+from web_server import WebServer
+
+from agent.answer.files import to_html, to_markdown
+from agent.answer.model import Answer
+from agent.answer.outline import to_terminal
+from agent.answer.summary import summary_of
+from agent.answer.wording import evidence_counts
+from agent.commands.ask import exit_status
+from agent.options import RunOptions
+from agent.providers.from_settings import build_sources
+from agent.runs.service import Runs
+from agent.settings import Settings
+from tools.errors import RunError, SettingsError
+from tools.passages import EVIDENCE_KINDS, Passage
+from tools.selection import independent_first
+from tools.web import keyword_source
+
+SLOWLY: dict[str, Any] = {"engine_seconds": 5.0, "page_seconds": 20.0}
+
+
+@pytest.fixture
+def toys() -> Iterator[ToyServer]:
+    with ToyServer() as running:
+        yield running
+
+
+def study(number: int, word: str, **more: str) -> dict[str, str]:
+    named = {"title": f"Study {number}", "venue": f"Journal {number}", "author": f"A. Lee{number}", "date": "2021"}
+    return {"url": f"https://doi.example/10.1/{number}", "text": prose(number, word)} | named | more
+
+
+def post(number: int, word: str) -> dict[str, str]:
+    named = {"title": f"Thread {number}", "author": f"user{number}", "venue": "Talk", "date": "2025-03-01"}
+    return {"url": f"https://talk.example/item?id={number}", "text": prose(number, word)} | named
+
+
+async def run(runs: Runs, question: str = QUESTION, **options: Any) -> Answer:
+    return await runs.answer(await runs.start(question, RunOptions.of(**{"max_rounds": 0, **options})))
+
+
+def notes(answer: Answer, *kinds: str) -> list[str]:
+    return [n.text for n in answer.notes if n.kind in kinds]
+
+
+def kinds_cited(answer: Answer) -> set[str]:
+    return {c.evidence_kind for c in answer.citations}
+
+
+async def test_each_kind_is_searched_and_the_answer_says_what_it_rests_on(
+    settings: Settings, engine: SearchServer, site: WebServer, toys: ToyServer
+) -> None:
+    engine.otherwise(lambda _: [Found(publish(site, "gazette.example", "/a", prose(1), publisher="The Gazette"))])
+    studies = toys.source("papers", "studies", study(10, "help"), study(11, "harm"))
+    posts = toys.source("forum", "discussion", post(20, "help"), post(21, "harm"))
+    async with door(settings, with_web(engine, **SLOWLY, beside=(studies, posts))) as runs:
+        answer = await run(runs)
+    assert toys.asked == {"papers": 2, "forum": 2}  # each side
+    assert answer.kinds == ["web", "studies", "discussion", "mine"]
+    assert answer.summary.endswith(" It rests on 2 studies, 2 forum posts and 1 web page.")
+    assert summary_of(answer) == answer.summary
+    assert not notes(answer, "failed", "degraded", "skipped")
+    assert (answer.usage.pages, answer.providers["web"]) == (1, "forum, papers, tavily")
+    assert not [r for r in site.requests if r.path != "/a"]  # a text that a source gives whole is not fetched
+    [cited] = [c for c in answer.citations if c.title == "Study 10"]
+    assert (cited.venue, cited.extent, cited.date, cited.kind) == ("Journal 10", "abstract", "2021", "study")
+    assert Answer.model_validate_json(answer.model_dump_json()) == answer
+    for told in (to_terminal(answer, 200, bold=False, explain=True), to_markdown(answer), to_html(answer)):
+        assert "Journal 10, study (abstract), 2021" in told
+        assert "quoted 5: 2 studies, 2 forum posts and 1 web page." in told
+
+
+async def test_a_side_of_one_kind_says_so(settings: Settings, engine: SearchServer, toys: ToyServer) -> None:
+    engine.otherwise(lambda _: [])
+    studies = toys.source("papers", "studies", study(10, "help"), study(11, "help"), study(12, "harm"))
+    posts = toys.source("forum", "discussion", post(20, "harm"))
+    async with door(settings, with_web(engine, **SLOWLY, beside=(studies, posts))) as runs:
+        answer = await run(runs)
+        alone = await run(runs, sources=("studies",))
+    assert [evidence_counts(answer, side).rpartition("2 sources")[2] for side in answer.perspectives] == [
+        ", all studies",
+        "",
+    ]
+    assert evidence_counts(alone, alone.perspectives[0]).endswith(" from 2 sources")
+    assert "rests on" not in alone.summary  # nothing else was searched
+
+
+async def test_only_the_chosen_kinds_are_searched(settings: Settings, engine: SearchServer, toys: ToyServer) -> None:
+    searched: list[str] = []
+    made = build(ScriptedJudge(by_word), before_search=searched.append)
+    studies, posts = toys.source("papers", "studies", study(1, "help")), toys.source("forum", "discussion")
+    async with door(settings, with_web(engine, made=made, **SLOWLY, beside=(studies, posts))) as runs:
+        answer = await run(runs, sources=("studies", "news"))
+        assert not searched  # without 'mine' the collections are not searched
+        own = await run(runs, sources=("mine",))
+        with pytest.raises(SettingsError, match=r"can be searched: news\. STEELMAN_SOURCES turns"):
+            await runs.start(QUESTION, RunOptions.of(sources=("news",)))
+    assert not engine.requests
+    assert not toys.asked["forum"]
+    assert [d.title for d in answer.documents] == ["Study 1"]
+    assert notes(answer, "skipped") == ["Not searched, since no source of the kind is on: news."]
+    assert searched
+    assert (kinds_cited(own), own.kinds, notes(own, "skipped")) <= ({"mine"}, [], [])
+
+
+async def test_a_question_of_fact_is_looked_up_in_the_chosen_kinds(
+    settings: Settings, engine: SearchServer, toys: ToyServer
+) -> None:
+    told = "The stone bridge of Xaver cost 412,000 crowns in 1912. " + prose(3)
+    studies = toys.source("papers", "studies", study(1, "help", text=told))
+    async with door(settings, with_web(engine, **SLOWLY, beside=(studies,))) as runs:
+        answer = await run(runs, "How much did the stone bridge of Xaver cost?", sources=("studies",))
+    assert "412,000" in answer.also[0].text
+    assert answer.citations[0].extent == "abstract"
+
+
+@pytest.mark.parametrize(("words", "extent"), [(180, "full text"), (20, "abstract")])
+async def test_an_open_copy_of_a_study_is_read_if_it_is_the_full_text(
+    settings: Settings, engine: SearchServer, site: WebServer, toys: ToyServer, words: int, extent: str
+) -> None:
+    copy = publish(site, "archive.example", "/copy", prose(5, "help", words), title="Archive: Study 1")
+    studies = toys.source("papers", "studies", study(1, "help", open_url=copy))
+    async with door(settings, with_web(engine, **SLOWLY, beside=(studies,))) as runs:
+        answer = await run(runs, sources=("studies",))
+    [cited] = answer.citations
+    assert (cited.title, cited.venue, cited.url) == ("Study 1", "Journal 1", "https://doi.example/10.1/1")
+    assert cited.extent == extent
+    assert (cited.quote in prose(5, "help", words)) == (extent == "full text")
+    assert answer.usage.pages == (extent == "full text")
+    assert not notes(answer, "skipped", "failed")  # the abstract counts
+    assert asked_for(site) == {"/copy": 2 if words == 20 else 1} or asked_for(site) == {"/copy": 1}
+
+
+# Bad days
+
+
+async def test_a_source_that_fails_costs_one_note(settings: Settings, engine: SearchServer, toys: ToyServer) -> None:
+    engine.otherwise(lambda _: [])
+    studies = toys.source("papers", "studies", study(10, "help"), study(11, "harm"))
+    posts = toys.source("forum", "discussion", post(20, "help"))
+    toys.down.add("forum")
+    async with door(settings, with_web(engine, **SLOWLY, beside=(posts, studies))) as runs:
+        answer = await run(runs, max_rounds=1)
+    assert notes(answer, "failed", "degraded", "late", "skipped") == ["One source failed: Forum failed (status 500)."]
+    assert kinds_cited(answer) == {"studies"}
+    assert exit_status(answer) == 0
+
+
+@pytest.mark.usefixtures("quick_retries")
+async def test_a_source_that_hangs_leaves_time_for_the_others(
+    settings: Settings, engine: SearchServer, site: WebServer, toys: ToyServer
+) -> None:
+    engine.otherwise(lambda _: [Found(publish(site, "gazette.example", "/a", prose(1)))])
+    kinds: tuple[tuple[str, Any], ...] = (("papers", "studies"), ("press", "news"), ("wiki", "encyclopedia"))
+    more = [toys.source(name, kind, study(n, "harm")) for n, (name, kind) in enumerate(kinds)]
+    more.append(toys.source("forum", "discussion", seconds=60.0))
+    toys.hangs.add("forum")
+    began = time.monotonic()
+    async with door(settings, with_web(engine, page_seconds=20.0, engine_seconds=20.0, beside=more)) as runs:
+        answer = await run(runs, max_rounds=1, deadline_seconds=12.0)
+    assert answer.timings["total"] < 12.5
+    assert time.monotonic() - began < 30
+    assert kinds_cited(answer) >= {"studies"}
+    [note] = notes(answer, "failed", "degraded", "late")
+    assert note == "One source failed: Forum did not answer in time."
+
+
+class Broken(ToySource):
+    """A source of a package that is not well made."""
+
+    async def search(self, *asked: Any, **more: Any) -> list[Any]:
+        return [{"url": 3}]
+
+
+async def test_a_source_that_answers_nonsense_costs_one_note(
+    settings: Settings, engine: SearchServer, toys: ToyServer
+) -> None:
+    studies = toys.source("papers", "studies", study(10, "help"))
+    async with door(settings, with_web(engine, **SLOWLY, beside=(Broken("http://x", "odd", "news"), studies))) as runs:
+        answer = await run(runs, sources=("studies", "news"))
+    [note] = notes(answer, "failed", "degraded")
+    assert note.startswith("One source failed: Odd failed unexpectedly (TypeError: ")
+    assert kinds_cited(answer) == {"studies"}
+
+
+# Given pages
+
+
+async def test_a_page_that_cannot_be_read_is_noted(settings: Settings, engine: SearchServer, site: WebServer) -> None:
+    good, login = publish(site, "a.example", "/a", prose(1)), site.login_wall("/login")
+    urls = (good, at(site, "b.example", "/login"), at(site, "private.example", "/c"))
+    async with door(settings, with_web(engine, **SLOWLY)) as runs:
+        answer = await run(runs, urls=urls)
+        followed = await run(runs, urls=urls[:1], depth="quick")
+        with pytest.raises(RunError, match=r"none of the pages can be read: .*\(a login is asked for\)"):
+            await run(runs, urls=urls[1:])
+        with pytest.raises(RunError, match=r"the page cannot be read: http\S+ \(status 404\)\. Check the address"):
+            await run(runs, urls=(at(site, "a.example", "/none"),))
+    assert login
+    assert sorted(notes(answer, "skipped")) == [
+        f"Not read: {urls[1]} (a login is asked for).",
+        f"Not read: {urls[2]} (it leads to an address that is not public).",
+    ]
+    assert {d.url for d in answer.documents} == {d.url for d in followed.documents} == {good}
+    assert (answer.usage.pages, answer.usage.calls, answer.kinds) == (1, 0, [])
+
+
+async def test_a_question_of_fact_is_looked_up_in_the_given_pages(
+    settings: Settings, engine: SearchServer, site: WebServer
+) -> None:
+    told = ["The stone bridge of Xaver cost 412,000 crowns in 1912.", prose(3)]
+    page = publish(site, "a.example", "/a", told)
+    async with door(settings, with_web(engine, **SLOWLY, sources=())) as runs:
+        answer = await run(runs, "How much did the stone bridge of Xaver cost?", urls=(page,))
+    assert "412,000" in answer.also[0].text
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"urls": ("example.org",)}, "'example.org' is no address of a page"),
+        ({"urls": ("https://a.example",), "web": False}, "pages cannot be read without the web"),
+        ({"urls": ("https://a.example",), "sources": ("news",)}, "leave out what else is to be searched"),
+        ({"urls": tuple(f"https://a.example/{i}" for i in range(21))}, "21 pages are too many"),
+        ({"sources": ("papers",)}, "no kind of sources 'papers'. There are: web, studies, news"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(SettingsError, match=says):
+        RunOptions.of(**options)
+
+
+# Selection
+
+
+def passage(number: int, kind: str, publisher: str) -> Passage:
+    return Passage(-number, f"https://{number}.example", "web", "…", publisher=publisher, kind=kind)
+
+
+def test_publishers_count_first_and_then_kinds() -> None:
+    found = [passage(1, "news", "A"), passage(2, "news", "A"), passage(3, "news", "B"), passage(4, "study", "C")]
+    assert independent_first(found) == [-1, -4, -3, -2]
+    one_kind = [replace(p, kind="news") for p in found]
+    assert independent_first(one_kind) == [-1, -3, -4, -2]
+
+
+# All of Steelman's own sources, from the settings
+
+
+@pytest.mark.usefixtures("quick_retries")
+async def test_all_sources_of_the_settings_are_searched_in_time(
+    settings: Settings, engine: SearchServer, site: WebServer
+) -> None:
+    engine.otherwise(lambda _: [Found(publish(site, "gazette.example", "/a", prose(1)))])
+    paged = {"gdelt": {"url": publish(site, "press.example", "/news", prose(2, "harm"))}}
+    keyword_source._turns.clear()
+    with ExitStack() as open_servers:
+        servers = {name: open_servers.enter_context(ModelServer(strict=False)) for name in SOURCES}
+        for name, server in servers.items():
+            reply = reply_of(listed(name, ITEMS[name](**paged.get(name, {}))))
+            hangs = name == "openalex"
+            server.on(lambda body: True, replace(reply, delay=60.0) if hangs else reply, path="")
+        chosen = settings.model_copy(
+            update={
+                "sources": "all",
+                "semantic_scholar_api_key": SecretStr("key"),
+                "contact": "ann@example.org",
+                "source_addresses": ", ".join(f"{name}={server.root}" for name, server in servers.items()),
+            }
+        )
+        sources, unusable = build_sources(chosen)
+        for source in sources:
+            if isinstance(source, keyword_source.KeywordSource):
+                source.pause = 0.0
+        assert (sorted(s.name for s in sources), unusable) == (sorted(SOURCES), [])
+        async with door(settings, with_web(engine, page_seconds=20.0, engine_seconds=20.0, beside=sources)) as runs:
+            answer = await run(runs, max_rounds=1, deadline_seconds=16.0)
+        asked = {name: server.requests for name, server in servers.items()}
+    assert answer.timings["total"] < 16.5
+    assert all(asked.values())
+    assert "ann@example.org" in asked["wikipedia"][0].headers["user-agent"]
+    assert set(answer.kinds) == set(EVIDENCE_KINDS)
+    assert {d.evidence_kind for d in answer.documents} == set(EVIDENCE_KINDS)
+    slow = "One source failed: OpenAlex did not answer in time."
+    assert notes(answer, "failed", "degraded", "late") == [slow]
