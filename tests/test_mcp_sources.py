@@ -25,7 +25,7 @@ from agent.settings import Settings, load_settings
 from tools.budget import Budget, budget_scope
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.limits import LONGEST_PAGE
-from tools.web.mcp_source import McpSource, search_call
+from tools.web.mcp_source import SEARCHES, McpSource, best_call
 from tools.web.source import LONGEST_SNIPPET, LONGEST_TITLE, SourceResult
 
 PLAYED = Path(__file__).with_name("played_mcp.py")
@@ -101,6 +101,7 @@ async def test_resources_and_plain_text() -> None:
     assert await search("none") == await search("no") == []
 
 
+@pytest.mark.slow
 async def test_a_slow_fetch_leaves_the_results() -> None:
     with budget_scope(Budget(deadline_at=time.time() + 12)):
         found = await source("slow").search("voting", 3)
@@ -135,7 +136,7 @@ SPEC: list[tuple[Any, str | None]] = [
 
 @pytest.mark.parametrize(("tools", "chosen"), SPEC, ids=[str(chosen) for _, chosen in SPEC])
 def test_the_tool_that_searches(tools: list[Any], chosen: str | None) -> None:
-    call = search_call(tools)
+    call = best_call(tools, SEARCHES)
     assert (call and call.tool) == chosen
     if call and call.tool == "papers_query":
         assert call.arguments("x") == {"queries": ["x"]}
@@ -145,7 +146,7 @@ def test_a_tool_that_says_that_it_changes_something_is_passed_over() -> None:
     from mcp_types import ToolAnnotations
 
     for hints in (ToolAnnotations(destructive_hint=True), ToolAnnotations(read_only_hint=False)):
-        assert search_call([tool("search").model_copy(update={"annotations": hints})]) is None
+        assert best_call([tool("search").model_copy(update={"annotations": hints})], SEARCHES) is None
 
 
 # Servers that do not behave
@@ -176,6 +177,7 @@ BAD: list[tuple[str, type[Exception], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "error", "says"), BAD, ids=[b[0] for b in BAD])
 async def test_a_server_that_does_not_work(
     name: str, error: type[Exception], says: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
@@ -214,6 +216,7 @@ async def test_a_cancelled_search_ends_the_server() -> None:
     await ended("hangs")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wait", [0.0, 5.0])
 def test_a_program_that_ends_meanwhile_ends_the_server(wait: float) -> None:
     code = f"""if True:

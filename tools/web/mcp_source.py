@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import shlex
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import CallToolResult, Tool
 
-_SEARCHES = "search query find lookup".split()
-_FETCHES = "fetch read get open retrieve".split()
-_FETCHED = {*_FETCHES, *"document doc page article content text full note paper record item by id url web".split()}
+SEARCHES = "search query find lookup".split()
+FETCHES = "fetch read get open retrieve".split()
+_FETCHED = {*FETCHES, *"document doc page article content text full note paper record item by id url web".split()}
 _CHANGES = set("add create delete edit insert post put remove replace save send set update upload write".split())
 _QUERY = "query q search_query search question text term keywords queries".split()
 _LIMITS = "limit max_results maxresults num_results numresults count top_k n".split()
@@ -115,7 +115,7 @@ class McpSource(Source):
 
     async def _found(self, server: "Client", text: str, limit: int) -> list[SourceResult]:
         tools = (await server.list_tools()).tools
-        search, fetch = search_call(tools), fetch_call(tools)
+        search, fetch = best_call(tools, SEARCHES), best_call(tools, FETCHES)
         if search is None:
             named = plain_text(", ".join(t.name for t in tools), 200) or "none"
             raise ProviderDownError(f"{self.title} has no tool that searches for one text. Its tools: {named}.")
@@ -200,52 +200,41 @@ class ToolCall:
     most: int
 
     def arguments(self, text: str, limit: int = 0) -> dict[str, Any]:
-        more = {self.limit: min(limit, self.most)} if limit and self.limit else {}
+        more = {self.limit: max(1, min(limit, self.most))} if limit and self.limit else {}
         return {self.argument: [text] if self.many else text, **more}
 
 
-def search_call(tools: "Sequence[Tool]") -> ToolCall | None:
-    """The call of the tool that searches for one text: its name says so, or its description begins so. Passes over
-    tools that change something, or that need more than the text."""
-
-    def takes(texts: Sequence[str], required: Sequence[str]) -> dict[str, str]:
-        return dict.fromkeys([*(n for n in _QUERY if n in texts), *(n for n in texts if n in required)], "")
-
-    named = [(v, t) for t in tools for v in _SEARCHES if v in _words(t.name) or _words(t.description)[:1] == [v]]
-    return _plainest(named, _SEARCHES, takes)
-
-
-def fetch_call(tools: "Sequence[Tool]") -> ToolCall | None:
-    """The call of the tool that gives a result's text for its id, address or title."""
-
-    def takes(texts: Sequence[str], required: Sequence[str]) -> dict[str, str]:
-        return {n: _KEYS[word] for n in texts for word in reversed(_words(n)) if word in _KEYS}
-
-    named = [(v, t) for t in tools for v in _FETCHES if v in _words(t.name) and _FETCHED.issuperset(_words(t.name))]
-    return _plainest(named, _FETCHES, takes)
-
-
-def _plainest(
-    named: "Sequence[tuple[str, Tool]]",
-    verbs: Sequence[str],
-    takes: Callable[[Sequence[str], Sequence[str]], Mapping[str, str]],
-) -> ToolCall | None:
+def best_call(tools: "Sequence[Tool]", verbs: Sequence[str]) -> ToolCall | None:
+    """The call of the tool that searches (SEARCHES), or that gives a result's text for its id, address or title
+    (FETCHES): the plainest name that says so. Passes over tools that change something or need more than one text."""
+    named = [(v, t) for t in tools for v in verbs if v in _words(t.name)]
+    if verbs is SEARCHES:
+        named += [(v, t) for t in tools for v in verbs if _words(t.description)[:1] == [v]]
+    else:
+        named = [(v, t) for v, t in named if _FETCHED.issuperset(_words(t.name))]
     for _, tool in sorted(named, key=lambda each: (verbs.index(each[0]), len(_words(each[1].name)))):
-        hints, given = tool.annotations, tool.input_schema.get("properties")
+        hints = tool.annotations
         changes = hints and (hints.destructive_hint or hints.read_only_hint is False)
-        if changes or _CHANGES.intersection(_words(tool.name)):
-            continue
-        properties = {k: v for k, v in given.items() if isinstance(v, dict)} if isinstance(given, dict) else {}
-        required = [n for n in tool.input_schema.get("required") or () if "default" not in properties.get(n, {})]
-        limit = next((n for n in properties if n.lower() in _LIMITS and "integer" in _types(properties[n])), "")
-        most = properties[limit].get("maximum") if limit else None
-        texts = [name for name, schema in properties.items() if _types(schema) & {"string", "array"}]
-        for argument, field in takes(texts, required).items():
-            if set(required) <= {argument, limit}:
-                many = "string" not in _types(properties[argument])
-                return ToolCall(
-                    tool.name, argument, many, field, limit, most if isinstance(most, int) and most > 0 else 100
-                )
+        if not (changes or _CHANGES.intersection(_words(tool.name))) and (call := _call(tool, verbs is SEARCHES)):
+            return call
+    return None
+
+
+def _call(tool: "Tool", searching: bool) -> ToolCall | None:
+    given = tool.input_schema.get("properties")
+    properties = {k: v for k, v in given.items() if isinstance(v, dict)} if isinstance(given, dict) else {}
+    required = {n for n in tool.input_schema.get("required") or () if "default" not in properties.get(n, {})}
+    texts = [name for name, schema in properties.items() if _types(schema) & {"string", "array"}]
+    if searching:
+        takes = dict.fromkeys([*(n for n in _QUERY if n in texts), *(n for n in texts if n in required)], "")
+    else:
+        takes = {n: _KEYS[word] for n in texts for word in reversed(_words(n)) if word in _KEYS}
+    limit = next((n for n in properties if n.lower() in _LIMITS and "integer" in _types(properties[n])), "")
+    most = properties[limit].get("maximum") if limit else None
+    for argument, field in takes.items():
+        if required <= {argument, limit}:
+            many = "string" not in _types(properties[argument])
+            return ToolCall(tool.name, argument, many, field, limit, most if isinstance(most, int) else 100)
     return None
 
 
