@@ -258,10 +258,11 @@ def test_a_repeated_request_starts_one_run(llm: Any) -> None:
 IMAGE = [{"type": "input_text", "text": QUESTION}, {"type": "input_image", "image_url": "https://example.org/x.png"}]
 REFUSED: list[tuple[dict[str, Any], str | None, str]] = [
     ({"background": True}, "background", "should be False"),
+    ({"extra_body": {"background": 0}}, "background", "should be False"),
     ({"tool_choice": "required", "tools": []}, "tool_choice", "should be 'none' or 'auto'"),
     ({"tool_choice": {"type": "web_search"}}, "tool_choice", "should be 'none' or 'auto'"),
     ({"text": {"format": {"type": "json_schema", "name": "x", "schema": {}}}}, "text.format", "POST /v1/ask"),
-    ({"top_logprobs": 3}, "top_logprobs", "should be 0"),
+    ({"top_logprobs": 3}, "top_logprobs", "less than or equal to 0"),
     ({"conversation": "conv_1"}, "conversation", "should be None"),
     ({"prompt": {"id": "pmpt_1"}}, "prompt", "should be None"),
     ({"input": [{"role": "user", "content": IMAGE}]}, "input", "a question is text"),

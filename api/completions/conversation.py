@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from agent.options import LONGEST_QUESTION, Depth
 from agent.runs.bootstrap import default_options
@@ -75,6 +75,16 @@ class ResponseFormat(OpenAIObject):
     type: str = Field(json_schema_extra={"enum": ["text"]})
 
 
+def _boolean(value: object) -> object:
+    if not isinstance(value, bool | None):
+        raise ValueError("Input should be False")
+    return value
+
+
+Off = Annotated[Literal[False], BeforeValidator(_boolean)]
+"""False, and not 0, which a Literal alone accepts."""
+
+
 class ModelRequest(OpenAIObject):
     """The members that requests for completions and for responses share.
 
@@ -104,7 +114,7 @@ class CompletionRequest(ModelRequest):
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
     response_format: ResponseFormat | None = None
-    logprobs: Literal[False] | None = None
+    logprobs: Off | None = None
     modalities: list[Literal["text"]] | None = None
 
 
@@ -134,9 +144,9 @@ class ResponseRequest(ModelRequest):
     instructions: str | None = Field(default=None, description="Has no effect.")
     previous_response_id: str | None = Field(default=None, description="The response that the question follows up on.")
     store: bool | None = Field(default=None, description="With false the run is deleted when its answer is sent.")
-    background: Literal[False] | None = None
+    background: Off | None = None
     text: TextOptions | None = None
-    top_logprobs: Literal[0] | None = None
+    top_logprobs: int | None = Field(default=None, ge=0, le=0)
     conversation: None = None
     prompt: None = None
 

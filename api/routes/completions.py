@@ -1,8 +1,8 @@
 """OpenAI-compatible calls: chat completions, responses and models."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response
 
@@ -99,7 +99,11 @@ async def create_response(
 
 @router.get("/responses/{response_id}", responses={200: {"content": {"application/json": {"schema": _RESPONSE}}}})
 async def read_response(
-    request: Request, response_id: str, service: TheService, caller: TheCaller, stream: bool = False
+    request: Request,
+    response_id: str,
+    service: TheService,
+    caller: TheCaller,
+    stream: Annotated[bool, Query(json_schema_extra={"enum": [False]})] = False,
 ) -> JSONResponse:
     """Returns a response of the caller, whole or in its present state."""
     if stream:
