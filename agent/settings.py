@@ -113,6 +113,18 @@ def checked_source_addresses(value: str) -> str:
     return value
 
 
+def checked_mcp_servers(value: str) -> str:
+    for name, server in _pairs(value, ";").items():
+        if not (re.fullmatch("[a-z0-9-]+", name) and server) or ("://" in server.split()[0] and not is_address(server)):
+            raise ValueError("it lists names with commands or addresses: notes=uvx notes-mcp; wiki=https://HOST/mcp")
+    return value
+
+
+def _pairs(value: str, between: str) -> dict[str, str]:
+    parts = (part.partition("=") for part in value.split(between) if part.strip())
+    return {name.strip(): given.strip() for name, _, given in parts}
+
+
 def checked_public_address(value: str) -> str:
     value = checked_address(value)
     if value.endswith(("/v1", "/mcp", "/docs")) or "?" in value:  # people copy these from addresses of calls
@@ -294,12 +306,22 @@ class Settings(BaseSettings):
         "`python -m agent doctor` lists those that are installed."
     )
     semantic_scholar_api_key: SecretStr = _key("SEMANTIC_SCHOLAR_API_KEY", "Turns on studies from Semantic Scholar.")
+    mcp_sources: Annotated[str, AfterValidator(checked_mcp_servers)] = _text(
+        "MCP servers whose search tools are asked, each by a name and its command or address, with semicolons between "
+        "them: notes=uvx notes-mcp; wiki=https://mcp.example.org/mcp."
+    )
     contact: Annotated[str, AfterValidator(checked_contact)] = _text(
         "Your e-mail address, which sources without a key get with each request, as they ask for."
     )
     source_addresses: Annotated[str, AfterValidator(checked_source_addresses)] = _text(
         "Other addresses of sources, such as a mirror of your own: openalex=http://127.0.0.1:8010, ..."
     )
+    fetch: Literal["plain", "playwright"] = Field(
+        default="plain",
+        description="'playwright' reads pages that show nothing without JavaScript once more, with a headless Chromium "
+        "(extra 'browser').",
+    )
+    chromium: str = _text("The Chromium to use, if not the usual one.")
     domains: Path | None = Field(default=None, description="A file of domain lists: allow, prefer, block, kinds.")
 
     # Stores and encoders
@@ -396,6 +418,11 @@ class Settings(BaseSettings):
         """The address that replaces a source's own; empty for its own."""
         pairs = dict(part.replace(" ", "").split("=", 1) for part in split_list(self.source_addresses))
         return pairs.get(source, "")
+
+    @property
+    def mcp_servers(self) -> dict[str, str]:
+        """The commands or addresses of MCP servers by name."""
+        return _pairs(self.mcp_sources, ";")
 
     @property
     def _stages(self) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
 """Sends a run's events as server-sent events. Each id is the event's number, so that a client can reconnect."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.background import BackgroundTask
 
 from agent.runs.executor import RunFailure
 from agent.runs.store import RunEvent
@@ -42,15 +43,20 @@ QUIET_SECONDS = 10.0
 def event_stream(service: ApiService, run_id: str, after: int = 0) -> EventSourceResponse:
     """Sends the events with numbers above `after` until the run ends or waits for the caller to send its sides. `done`
     has the answer, `failed` the problem document. The run continues if the client disconnects."""
-    return sse_response(_events(service, run_id, after), run_id, ServerSentEvent(comment="waiting", sep="\n"))
+    return sse_response(_events(service, run_id, after), run_id, lambda: ServerSentEvent(comment="waiting", sep="\n"))
 
 
-def sse_response(events: AsyncIterator[dict[str, str]], run_id: str, quiet: ServerSentEvent) -> EventSourceResponse:
-    """Sends the events, and every QUIET_SECONDS the event `quiet`, which keeps the connection open. `run_id`: the run
-    of the events, or empty."""
+def sse_response(
+    events: AsyncIterator[dict[str, str]],
+    run_id: str,
+    quiet: Callable[[], ServerSentEvent],
+    after: BackgroundTask | None = None,
+) -> EventSourceResponse:
+    """Sends the events, and every QUIET_SECONDS an event `quiet`, which keeps the connection open. `run_id`: the run
+    of the events, or empty. `after`: what to do at the end, also if the client disconnects."""
     headers = {"Content-Location": link(f"/v1/runs/{run_id}")} if run_id else {}
     return EventSourceResponse(
-        events, headers=headers, ping=QUIET_SECONDS, ping_message_factory=lambda: quiet, sep="\n"
+        events, headers=headers, background=after, ping=QUIET_SECONDS, ping_message_factory=quiet, sep="\n"
     )
 
 

@@ -119,6 +119,13 @@ class ApiService:
             pass
         return without_hints(await self.runs.answer(run_id))
 
+    async def forget(self, run_id: str) -> None:
+        """Deletes the run when it has ended."""
+        with contextlib.suppress(SteelmanError):
+            await self.answer(run_id)
+        with contextlib.suppress(SteelmanError):
+            await self.runs.delete(run_id)
+
     async def wait(self, run_id: str, seconds: float | None = None) -> bool:
         """Waits for the run. Returns whether the run ended in time: False for a run that waits for a person. Raises
         ProblemError if the run failed."""

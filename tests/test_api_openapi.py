@@ -49,7 +49,12 @@ def answerable() -> Iterator[None]:
         if case.meta is None or not case.meta.generation.mode.is_positive or not isinstance(body, dict):
             return
         asked = [{"role": "user", "content": QUESTION}]
-        real: dict[str, Any] = {"question": QUESTION, "messages": asked, "files": ["Bridges carry towns."]}
+        real: dict[str, Any] = {
+            "question": QUESTION,
+            "messages": asked,
+            "input": QUESTION,
+            "files": ["Bridges carry towns."],
+        }
         case.body = changed = {**body, **{name: value for name, value in real.items() if name in body}}
         if "files" in body:  # nor that a file's name has an ending, without which only a job is accepted
             case.headers["Prefer"] = "respond-async"

@@ -18,6 +18,8 @@ DUCKDUCKGO_SECONDS = 10.0
 """Limit of one request to DuckDuckGo. DuckDuckGo is fast or does not answer at all."""
 PAGE_SECONDS = 12.0
 """Limit of a web page with its redirects. A slow page must not delay the other pages."""
+BROWSER_SECONDS = 15.0
+"""Limit of a page in the browser. Most pages show their text within three seconds."""
 PAGE_READING_SECONDS = 10.0
 """Processor time of the process that parses a page."""
 CHAT_SECONDS = 120.0
@@ -59,6 +61,8 @@ FEWEST_PAGE_WORDS = 60
 """Words. Shorter pages are mostly error pages and teasers."""
 MOST_PDF_PAGES = 60
 """Pages of a PDF from the web."""
+BROWSER_REQUESTS, BROWSER_BYTES, BROWSER_MEGABYTES = 150, 25_000_000, 1024
+"""Requests of one page in the browser, their bytes together, and the memory of each of the browser's processes."""
 PAGE_READING_MEGABYTES = 1024
 """Memory of the process that parses a page."""
 

@@ -177,21 +177,20 @@ def _both(
 
 async def read_pages(addresses: Sequence[str], problems: list[str]) -> list[SourceDocument]:
     """Returns the readable pages; failures go into `problems`."""
-    from tools.web.domains import DomainLists, read_source
-    from tools.web.fetch import PageFetcher
+    from agent.providers.from_settings import build_fetcher
+    from tools.web.domains import DomainLists, read_address
 
     settings = load_settings()
     lists = DomainLists.load(settings.domains)
 
     async def read(address: str) -> SourceDocument | None:
         try:
-            page = await fetcher.fetch(address)
-            return await read_source(page, lists)
+            return await read_address(address, fetcher, lists)
         except SourceError as exc:
             problems.append(str(exc))
             return None
 
-    async with aclosing(PageFetcher(trust_proxy=settings.trust_proxy)) as fetcher:
+    async with aclosing(build_fetcher(settings)) as fetcher:
         return [d for d in await asyncio.gather(*map(read, dict.fromkeys(addresses))) if d is not None]
 
 

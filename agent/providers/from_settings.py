@@ -18,9 +18,11 @@ from tools.net.http import is_local
 from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
+from tools.web.browser import BrowserFetcher
 from tools.web.domains import DomainLists
 from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
+from tools.web.mcp_source import McpSource
 from tools.web.plugins import KEYED, installed_sources, open_source
 from tools.web.source import Source
 
@@ -203,6 +205,9 @@ def build_engine(settings: Settings) -> Source | None:
 
 
 def build_fetcher(settings: Settings) -> PageFetcher:
+    """Returns the reader of pages. Raises SettingsError."""
+    if settings.fetch == "playwright":
+        return BrowserFetcher(settings.chromium, concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy)
     return PageFetcher(concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy)
 
 
@@ -221,6 +226,8 @@ def build_sources(settings: Settings) -> tuple[list[Source], list[str]]:
 
 def build_source(settings: Settings, name: str) -> Source:
     """Returns an installed source. Raises SettingsError if it cannot be used."""
+    if name.startswith("mcp:"):
+        return McpSource(name[4:], settings.mcp_servers[name[4:]])
     own = {"contact": settings.contact, "address": settings.address_of(name)}
     if name in KEYED:
         own["key"] = settings.semantic_scholar_api_key.get_secret_value()
@@ -239,7 +246,7 @@ def sources_on(settings: Settings) -> list[str]:
     if not key and (keyless := [name for name in named if name in KEYED]):
         raise SettingsError(f"STEELMAN_SOURCES names '{keyless[0]}': set SEMANTIC_SCHOLAR_API_KEY.")
     wanted = {*named, *(installed if "all" in named else ())} - {*KEYED} | {*(KEYED if key else ())}
-    return [name for name in installed if name in wanted]
+    return [*(name for name in installed if name in wanted), *(f"mcp:{name}" for name in settings.mcp_servers)]
 
 
 def build_web(settings: Settings, store: Store, models: Models) -> WebSearch:

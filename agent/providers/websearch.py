@@ -25,7 +25,7 @@ from tools.store.hybrid import passage_text
 from tools.store.run_passages import WebPage
 from tools.store.store import Store
 from tools.web.addresses import host_of, normalise_url, without_tracking
-from tools.web.domains import PAGE_READERS, DomainLists, read_source
+from tools.web.domains import PAGE_READERS, DomainLists, read_address
 from tools.web.fetch import PageFetcher
 from tools.web.source import Source, SourceKind, SourceResult, plain_lines, usable_results
 
@@ -224,8 +224,7 @@ class WebSearch:
         known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, _PAGES, url, _PAGE_TTL)
         if known is not None:
             return document_from_json(known)
-        page = await self.fetcher.fetch(hit.address)
-        document = await read_source(page, self.lists, hit.result.title, hit.result.date)
+        document = await read_address(hit.address, self.fetcher, self.lists, hit.result.title, hit.result.date)
         await asyncio.to_thread(self.cache.put, _PAGES, url, document_to_json(document))
         return document
 

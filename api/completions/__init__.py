@@ -1,1 +1,1 @@
-"""Serves OpenAI's chat completions. OpenAI's clients need only another base address."""
+"""Serves OpenAI's chat completions and responses. OpenAI's clients need only another base address."""

@@ -1,8 +1,9 @@
 """Reads the question of a conversation, the run that the question follows up on, and the earlier questions.
 
-A client sends the whole conversation each time. The last line of each reply names the run that made the reply; the run
-identifies the thread. The server accepts and ignores OpenAI's other members (temperature, seed, …). Steelman's own
-options are in the member `steelman` (`extra_body` of OpenAI's client), so that the server can refuse misspelt options.
+A client of chat completions sends the whole conversation each time. The last line of each reply names the run that made
+the reply; the run identifies the thread. A client of responses may name the previous response instead. The server
+accepts and ignores OpenAI's other members (temperature, seed, …). Steelman's own options are in the member `steelman`
+(`extra_body` of OpenAI's client), so that the server can refuse misspelt options.
 """
 
 import asyncio
@@ -10,9 +11,9 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from agent.options import LONGEST_QUESTION, Depth
 from agent.runs.bootstrap import default_options
@@ -21,7 +22,7 @@ from api.callers import Caller
 from api.problems import FieldProblem, ProblemError
 from api.schemas import SearchOptions
 from api.service import ApiService
-from tools.errors import UnknownRunError
+from tools.errors import GreetingError, UnknownRunError
 
 MODELS: dict[str, Depth] = {"steelman": "normal", "steelman-quick": "quick", "steelman-deep": "deep"}
 _RUN = re.compile(r"\bRun ([0-9a-f]{12})\b")
@@ -48,17 +49,21 @@ def _form(content: object) -> str:
 Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_form)]
 
 
+Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
+_TEXTS = ("text", "input_text", "output_text")  # types of a part
+
+
 class Message(OpenAIObject):
     """A turn of the conversation. The user's last turn is the question. Turns of `system` and `developer` have no
     effect."""
 
-    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    role: Role
     content: Content | None = None
 
     @property
     def text(self) -> str:
         if isinstance(self.content, list):
-            return " ".join(part.text or "" for part in self.content if part.type == "text")
+            return " ".join(part.text or "" for part in self.content if part.type in _TEXTS)
         return self.content or ""
 
 
@@ -70,8 +75,18 @@ class ResponseFormat(OpenAIObject):
     type: str = Field(json_schema_extra={"enum": ["text"]})
 
 
-class CompletionRequest(OpenAIObject):
-    """A conversation with the question as its last message.
+def _boolean(value: object) -> object:
+    if not isinstance(value, bool | None):
+        raise ValueError("Input should be False")
+    return value
+
+
+Off = Annotated[Literal[False], BeforeValidator(_boolean)]
+"""False, and not 0, which a Literal alone accepts."""
+
+
+class ModelRequest(OpenAIObject):
+    """The members that requests for completions and for responses share.
 
     The answer consists of verified claims, so options for a model's text have no effect. The server refuses options
     that an answer cannot satisfy (several answers, tool calls, JSON by a schema, log-probabilities, sound).
@@ -80,46 +95,117 @@ class CompletionRequest(OpenAIObject):
     model_config = ConfigDict(extra="allow")  # to find options in the wrong place
 
     model: str = Field(json_schema_extra={"enum": list(MODELS)})
-    messages: list[Message] = Field(
-        min_length=1, examples=[[{"role": "user", "content": "Should schools ban smartphones?"}]]
-    )
     stream: bool | None = None
-    stream_options: StreamOptions | None = None
-    n: Literal[1] | None = None
     tool_choice: Literal["none", "auto"] | None = None
-    response_format: ResponseFormat | None = None
-    logprobs: Literal[False] | None = None
-    modalities: list[Literal["text"]] | None = None
     steelman: SearchOptions | None = Field(
         default=None,
         description="Where and how to search, as in `/v1/ask`. The model's name sets the depth.",
     )
 
 
+class CompletionRequest(ModelRequest):
+    """A conversation with the question as its last message."""
+
+    names: ClassVar = ("messages", "response_format")
+
+    messages: list[Message] = Field(
+        min_length=1, examples=[[{"role": "user", "content": "Should schools ban smartphones?"}]]
+    )
+    stream_options: StreamOptions | None = None
+    n: Literal[1] | None = None
+    response_format: ResponseFormat | None = None
+    logprobs: Off | None = None
+    modalities: list[Literal["text"]] | None = None
+
+
+class Item(OpenAIObject):
+    """An item of a response's input. Only messages and references to messages have an effect."""
+
+    type: str = "message"
+    role: Role | None = None
+    content: Content | None = None
+    id: str | None = None
+
+
+class TextOptions(OpenAIObject):
+    format: ResponseFormat | None = None
+
+
+class ResponseRequest(ModelRequest):
+    """A question, as text or as the last message of a list."""
+
+    names: ClassVar = ("input", "text.format")
+
+    input: Annotated[
+        Annotated[str, Tag("text")] | Annotated[list[Item], Tag("parts")],
+        Discriminator(_form),
+        Field(examples=["Should schools ban smartphones?"]),
+    ]
+    instructions: str | None = Field(default=None, description="Has no effect.")
+    previous_response_id: str | None = Field(default=None, description="The response that the question follows up on.")
+    store: bool | None = Field(default=None, description="With false the run is deleted when its answer is sent.")
+    background: Off | None = None
+    text: TextOptions | None = None
+    top_logprobs: int | None = Field(default=None, ge=0, le=0)
+    conversation: None = None
+    prompt: None = None
+
+    @property
+    def response_format(self) -> ResponseFormat | None:
+        return self.text.format if self.text else None
+
+    @property
+    def messages(self) -> list[Message]:
+        """The conversation. A reference to a reply becomes a reply that names the run."""
+        items = [Item(role="user", content=self.input)] if isinstance(self.input, str) else self.input
+        head = Message(role="system", content=self.instructions)
+        return [head, *(Message(role=i.role, content=i.content) for i in map(_resolved, items) if i.role)]
+
+
+def _resolved(item: Item) -> Item:
+    named = item.type == "item_reference" and f"Run {(item.id or '').removeprefix('msg_')}"
+    return Item(role="assistant", content=named) if named else item
+
+
 async def begin_run(
-    service: ApiService, caller: Caller, request: CompletionRequest, idempotency_key: str | None
-) -> tuple[str, bool]:
-    """Starts a run for the question. Returns the run's id, and whether the app sent passages, which the agent does not
-    read. The option `thread`, or otherwise the last reply that names a run, selects the thread. Without a thread, the
-    earlier messages are the context. Raises ProblemError for a request without a question or with an unsupported
-    option, and errors of `service.begin`."""
+    service: ApiService,
+    caller: Caller,
+    request: CompletionRequest | ResponseRequest,
+    idempotency_key: str | None,
+    previous: RunRow | None = None,
+) -> tuple[RunRow | None, str, bool]:
+    """Starts a run for the question. Returns the run, or None and the text that replies to an app's task or a greeting,
+    and whether the app sent passages, which the agent does not read. The run `previous`, the option `thread`, or
+    otherwise the last reply that names a run selects the thread. Without a thread, the earlier messages are the
+    context. Raises ProblemError for an unknown model, without a question or with an unsupported option, and errors of
+    `service.begin`."""
+    check_model(request.model)
+    messages, (asked, form) = request.messages, request.names
+    if (empty := task_reply(messages)) is not None:
+        return None, empty, False
     if misplaced := {*SearchOptions.model_fields, "depth"} & (request.model_extra or {}).keys():
         where = "put options of Steelman within 'steelman'; the model sets the depth"
-        raise _impossible(min(misplaced), f"{where}: {', '.join(MODELS)}")
+        raise impossible(min(misplaced), f"{where}: {', '.join(MODELS)}")
     if request.response_format and request.response_format.type != "text":
-        raise _impossible("response_format", "the answer is Markdown; POST /v1/ask returns it as JSON")
-    from_user = [i for i, m in enumerate(request.messages) if m.role == "user"]
+        raise impossible(form, "the answer is Markdown; POST /v1/ask returns it as JSON")
+    from_user = [i for i, m in enumerate(messages) if m.role == "user"]
     if not from_user:
-        raise _impossible("messages", "the last message with the role 'user' is the question, and there is none")
-    last, before = request.messages[from_user[-1]], request.messages[: from_user[-1]]
-    if isinstance(last.content, list) and any(part.type != "text" for part in last.content):
-        raise _impossible("messages", "a question is text; omit its other parts")
+        raise impossible(asked, "the last message with the role 'user' is the question, and there is none")
+    last, before = messages[from_user[-1]], messages[: from_user[-1]]
+    if isinstance(last.content, list) and any(part.type not in _TEXTS for part in last.content):
+        raise impossible(asked, "a question is text; omit its other parts")
     search = request.steelman or SearchOptions()
-    run = await (service.run(caller, search.thread) if search.thread else _last_run(service, caller, before))
+    if previous is None and search.thread:
+        previous = await service.run(caller, search.thread)
+    run = previous or await _last_run(service, caller, before)
     question, aside = question_in(last.text)
     usual = partial(default_options, service.runs, MODELS[request.model], before=run)
     options = await asyncio.to_thread(usual, earlier=() if run else _earlier(before), **search.changes)
-    return await service.begin(caller, question, options, run.thread if run else None, idempotency_key), aside
+    try:
+        run_id = await service.begin(caller, question, options, run.thread if run else None, idempotency_key)
+    except GreetingError as exc:
+        return None, str(exc), aside
+    return await service.run(caller, run_id), "", aside
 
 
 def check_model(model: str) -> None:
@@ -129,7 +215,7 @@ def check_model(model: str) -> None:
         raise ProblemError(404, "unknown-model", detail, fields=[FieldProblem(field="model", message=detail)])
 
 
-def _impossible(member: str, wrong: str) -> ProblemError:
+def impossible(member: str, wrong: str) -> ProblemError:
     fields = [FieldProblem(field=member, message=wrong)]
     return ProblemError(400, "impossible-request", f"{member}: {wrong}.", fields=fields)
 

@@ -33,67 +33,33 @@ _NOT_READ = (
 )
 
 
-class Completion:
+class Reply:
     """The reply with a run's answer, or with the `text` that answers an app's task. `base`: this server's address, for
     sources without an address. `aside`: whether the app sent passages."""
 
+    _stored = True
+
     def __init__(self, model: str, run: RunRow | None, text: str = "", base: str = "", *, aside: bool = False) -> None:
-        self._run, self._text, self._base, self._aside = run, text, base, aside
-        at = datetime.fromisoformat(run.created_at).timestamp() if run else time.time()
-        self._head = {"id": f"chatcmpl-{run.id if run else uuid4().hex[:12]}", "created": int(at), "model": model}
+        self._model, self._run, self._text, self._base, self._aside = model, run, text, base, aside
+        self._at = int(datetime.fromisoformat(run.created_at).timestamp() if run else time.time())
         about: dict[str, str | None] = {"run_id": run.id, "thread": run.thread, "outcome": None} if run else {}
         self._about = about or None
 
-    async def whole(self, service: ApiService) -> dict[str, Any]:
-        """Returns the completion in one object. Raises ProblemError if the run has no answer."""
-        try:
-            message, usage = await self._reply(service)
-        except SteelmanError as exc:
-            raise self._failed(exc) from exc
-        said = {"role": "assistant", "refusal": None, **message}
-        choice = {"index": 0, "message": said, "logprobs": None, "finish_reason": "stop"}
-        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": usage, "steelman": self._about}
-
-    def streamed(self, service: ApiService, include_usage: bool) -> EventSourceResponse:
-        quiet = ServerSentEvent(self._chunk({})["data"], sep="\n")
-        return sse_response(self._chunks(service, include_usage), self._run.id if self._run else "", quiet)
-
-    async def _chunks(self, service: ApiService, include_usage: bool) -> AsyncIterator[dict[str, str]]:
-        """Yields the chunks, with an error instead of the answer if the run has no answer."""
-        yield self._chunk({"role": "assistant", "content": ""})
-        try:
-            async for thought in self._thoughts(service):
-                yield self._chunk({"reasoning_content": f"{escape_markdown(strip_control_characters(thought))}\n\n"})
-            message, usage = await self._reply(service)
-        except SteelmanError as exc:
-            yield {"data": json.dumps({"error": self._failed(exc).openai_error()})}
-        else:
-            yield self._chunk(message)  # one chunk has all annotations: clients concatenate chunks
-            yield self._chunk({}, "stop")
-            if include_usage:
-                yield self._chunk(None, usage=usage)
-        yield {"data": "[DONE]"}
-
     async def _thoughts(self, service: ApiService) -> AsyncIterator[str]:
+        """Yields the run's progress, each step as a paragraph of Markdown."""
         progress = RunProgress()
         if self._run:
             async for event in service.events(self._run.id):
                 if (step := progress.step(event)) and step[1]:
-                    yield step[1]
+                    yield f"{escape_markdown(strip_control_characters(step[1]))}\n\n"
 
-    def _chunk(self, delta: dict[str, Any] | None, finish_reason: str | None = None, **more: Any) -> dict[str, str]:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-        choices = [] if delta is None else [choice]
-        chunk = {**self._head, "object": "chat.completion.chunk", "choices": choices, "steelman": self._about, **more}
-        return {"data": json.dumps(chunk, ensure_ascii=False)}
-
-    async def _reply(self, service: ApiService) -> tuple[dict[str, Any], dict[str, int]]:
-        """Returns the message, and the numbers of tokens that chat models used. Embedded providers use no tokens."""
+    async def _reply(self, service: ApiService) -> tuple[dict[str, Any], tuple[int, int]]:
+        """Returns the message, and how many tokens chat models read and wrote. Embedded providers use no tokens."""
         if not self._run:
-            return {"content": self._text, "annotations": []}, _usage(0, 0)
+            return {"content": self._text, "annotations": []}, (0, 0)
         answer = await service.answer(self._run.id)
         self._about = {**(self._about or {}), "outcome": answer.outcome}
-        return self.message(answer), _usage(answer.usage.input_tokens, answer.usage.output_tokens)
+        return self.message(answer), (answer.usage.input_tokens, answer.usage.output_tokens)
 
     def message(self, answer: Answer) -> dict[str, Any]:
         content = f"{_NOT_READ if self._aside else ''}{to_markdown(answer, remote=True)}".rstrip("\n")
@@ -106,8 +72,54 @@ class Completion:
         """Returns the problem of a run without an answer. OpenAI's clients get a server error instead of a conflict."""
         if isinstance(exc, RunCancelledError) or not isinstance(exc, RunError) or not self._run:
             return problem_of(exc)
-        detail = f"{exc.remote_text} POST /v1/runs/{self._run.id}/resume continues it."
-        return ProblemError(502, "run-failed", detail)
+        advice = f"POST /v1/runs/{self._run.id}/resume continues it." if self._stored else "Ask again."
+        return ProblemError(502, "run-failed", f"{exc.remote_text} {advice}")
+
+
+class Completion(Reply):
+    """The reply as a chat completion."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        name = self._run.id if self._run else uuid4().hex[:12]
+        self._head = {"id": f"chatcmpl-{name}", "created": self._at, "model": self._model}
+
+    async def whole(self, service: ApiService) -> dict[str, Any]:
+        """Returns the completion in one object. Raises ProblemError if the run has no answer."""
+        try:
+            message, used = await self._reply(service)
+        except SteelmanError as exc:
+            raise self._failed(exc) from exc
+        said = {"role": "assistant", "refusal": None, **message}
+        choice = {"index": 0, "message": said, "logprobs": None, "finish_reason": "stop"}
+        ends = {"choices": [choice], "usage": _usage(*used), "steelman": self._about}
+        return {**self._head, "object": "chat.completion", **ends}
+
+    def streamed(self, service: ApiService, include_usage: bool) -> EventSourceResponse:
+        chunks, empty = self._chunks(service, include_usage), self._chunk({})["data"]
+        return sse_response(chunks, self._run.id if self._run else "", lambda: ServerSentEvent(empty, sep="\n"))
+
+    async def _chunks(self, service: ApiService, include_usage: bool) -> AsyncIterator[dict[str, str]]:
+        """Yields the chunks, with an error instead of the answer if the run has no answer."""
+        yield self._chunk({"role": "assistant", "content": ""})
+        try:
+            async for thought in self._thoughts(service):
+                yield self._chunk({"reasoning_content": thought})
+            message, used = await self._reply(service)
+        except SteelmanError as exc:
+            yield {"data": json.dumps({"error": self._failed(exc).openai_error()})}
+        else:
+            yield self._chunk(message)  # one chunk has all annotations: clients concatenate chunks
+            yield self._chunk({}, "stop")
+            if include_usage:
+                yield self._chunk(None, usage=_usage(*used))
+        yield {"data": "[DONE]"}
+
+    def _chunk(self, delta: dict[str, Any] | None, finish_reason: str | None = None, **more: Any) -> dict[str, str]:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        choices = [] if delta is None else [choice]
+        chunk = {**self._head, "object": "chat.completion.chunk", "choices": choices, "steelman": self._about, **more}
+        return {"data": json.dumps(chunk, ensure_ascii=False)}
 
 
 def _usage(read: int, wrote: int) -> dict[str, int]:

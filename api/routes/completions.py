@@ -1,18 +1,27 @@
-"""OpenAI-compatible calls: chat completions and models."""
+"""OpenAI-compatible calls: chat completions, responses and models."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
+from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response
 
+from agent.runs.store import RunRow
 from api.callers import TheCaller
-from api.completions.conversation import MODELS, CompletionRequest, begin_run, check_model, task_reply
+from api.completions.conversation import (
+    MODELS,
+    CompletionRequest,
+    ResponseRequest,
+    begin_run,
+    check_model,
+    impossible,
+)
 from api.completions.replies import Completion
+from api.completions.responses import ModelResponse, run_of
 from api.events import EVENT_STREAM
 from api.problems import link
 from api.routes.runs import IdempotencyKey
 from api.service import TheService
-from tools.errors import GreetingError
 
 router = APIRouter(prefix="/v1", tags=["OpenAI-compatible"])
 _CHUNK = {
@@ -29,6 +38,10 @@ _REPLY = {
 }
 _REPLIES: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/json": {"schema": _REPLY}, EVENT_STREAM: {"schema": _CHUNK}}}
+}
+_RESPONSE = {"type": "object", "description": "OpenAI's response, with a member `steelman` as in chat.completion."}
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"schema": _RESPONSE}, EVENT_STREAM: {"schema": {"type": "object"}}}}
 }
 _OFFERED = 1_793_491_200  # 1 November 2026; clients sort by it
 
@@ -51,20 +64,63 @@ async def chat_completion(
     have no effect.
     """
     include_usage = bool(conversation.stream_options and conversation.stream_options.include_usage)
-    check_model(conversation.model)
-    if (empty := task_reply(conversation.messages)) is not None:
-        reply, headers = Completion(conversation.model, None, empty), {}
-    else:
-        try:
-            run_id, aside = await begin_run(service, caller, conversation, idempotency_key)
-            run, headers = await service.run(caller, run_id), {"Content-Location": link(f"/v1/runs/{run_id}")}
-            base = link("") or str(request.base_url).rstrip("/")
-            reply = Completion(conversation.model, run, base=base, aside=aside)
-        except GreetingError as exc:
-            reply, headers = Completion(conversation.model, None, str(exc)), {}
+    run, text, aside = await begin_run(service, caller, conversation, idempotency_key)
+    reply = Completion(conversation.model, run, text, _base(request), aside=aside)
     if conversation.stream:
         return reply.streamed(service, include_usage)
-    return JSONResponse(await reply.whole(service), headers=headers)
+    return JSONResponse(await reply.whole(service), headers=_place(run))
+
+
+@router.post("/responses", responses=_RESPONSES)
+async def create_response(
+    request: Request,
+    asked: ResponseRequest,
+    service: TheService,
+    caller: TheCaller,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Answers the question of `input` as `/v1/chat/completions` does.
+
+    The question follows up on the response that `previous_response_id` names. With `stream` the reply is OpenAI's
+    events. With `store: false` the run is deleted after the reply.
+    """
+    named, stored = asked.previous_response_id, asked.store is not False
+    previous = await run_of(service, caller, named, previous=True) if named else None
+    run, text, aside = await begin_run(service, caller, asked, idempotency_key, previous)
+    reply = ModelResponse(asked.model, run, text, _base(request), aside=aside, previous=named, stored=stored)
+    forget = None if stored or not run else BackgroundTask(service.forget, run.id)
+    if asked.stream:
+        return reply.streamed(service, forget)
+    whole = await reply.whole(service)
+    done = reply.problem.response(request.scope) if reply.problem else JSONResponse(whole, headers=_place(run))
+    done.background = forget
+    return done
+
+
+@router.get("/responses/{response_id}", responses={200: {"content": {"application/json": {"schema": _RESPONSE}}}})
+async def read_response(
+    request: Request,
+    response_id: str,
+    service: TheService,
+    caller: TheCaller,
+    stream: Annotated[bool, Query(json_schema_extra={"enum": [False]})] = False,
+) -> JSONResponse:
+    """Returns a response of the caller, whole or in its present state."""
+    if stream:
+        raise impossible("stream", "a stored response comes whole; /v1/runs/{run_id}/events streams its run")
+    run = await run_of(service, caller, response_id)
+    model = next(name for name, depth in MODELS.items() if run and depth == run.options["depth"])
+    reply = ModelResponse(model, run, "", _base(request))
+    active = run and run.status in ("running", "waiting") and not run.interrupted
+    return JSONResponse(reply.state("in_progress") if active else await reply.whole(service), headers=_place(run))
+
+
+def _place(run: RunRow | None) -> dict[str, str]:
+    return {"Content-Location": link(f"/v1/runs/{run.id}")} if run else {}
+
+
+def _base(request: Request) -> str:
+    return link("") or str(request.base_url).rstrip("/")
 
 
 @router.get("/models")

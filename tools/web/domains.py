@@ -18,7 +18,7 @@ from tools.language.identification import language_of
 from tools.limits import PAGE_READING_MEGABYTES, PAGE_READING_SECONDS
 from tools.passages import SourceDocument, SourceKind
 from tools.web.addresses import ascii_host, host_of
-from tools.web.fetch import FetchedPage
+from tools.web.fetch import HTML, FetchedPage, PageFetcher
 
 if TYPE_CHECKING:
     from tools.web.source import SourceResult
@@ -178,8 +178,24 @@ def covers(pattern: str, host: str) -> bool:
     return host.endswith(f".{name}") or (host == name and not pattern.startswith("*."))
 
 
+_EMPTY = re.compile("shows nothing without JavaScript|too little text|no text was found")
 _LIMITS = ReaderLimits(seconds=PAGE_READING_SECONDS, megabytes=PAGE_READING_MEGABYTES, output=16 << 20, advice="")
 PAGE_READERS = ReaderPool("tools.web.child", at_once=2)
+
+
+async def read_address(
+    url: str, fetcher: PageFetcher, lists: DomainLists, title: str = "", date: str = ""
+) -> SourceDocument:
+    """Fetches the page and returns its document. A page that shows no text is rendered, if the fetcher can do so.
+    `title` and `date`: see `read_source`. Raises SourceError, AddressError."""
+    page = await fetcher.fetch(url)
+    try:
+        return await read_source(page, lists, title, date)
+    except SourceError as exc:
+        rendered = await fetcher.render(page) if page.content_type in HTML and _EMPTY.search(str(exc)) else None
+        if rendered is None:
+            raise
+    return await read_source(rendered, lists, title, date)
 
 
 async def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: str = "") -> SourceDocument:

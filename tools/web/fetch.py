@@ -26,13 +26,13 @@ _HEADERS: dict[str | bytes, str | bytes] = {
     "Accept-Language": "en",
     "Accept-Encoding": "gzip, deflate",
 }
-_HTML = frozenset({"text/html", "application/xhtml+xml"})
+HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = frozenset({"text/plain", "text/markdown", "text/x-markdown", "text/xml", "application/xml"})
 _UNDECLARED = frozenset(
     {"", "application/octet-stream", "binary/octet-stream", "application/x-download", "unknown/unknown"}
 )
 _PDF = "application/pdf"
-READABLE = _HTML | _TEXT | {_PDF}
+READABLE = HTML | _TEXT | {_PDF}
 """The supported content types."""
 _CONTENT_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)?[^;]*(?:;.*?\bcharset\s*=\s*[\"']?([\w.:+-]+))?", re.IGNORECASE)
 # Each character before the element can match in one way only, so mismatches are fast.
@@ -72,7 +72,7 @@ class PageFetcher:
 
     permit: tests whether an IP address is permitted. resolver: resolves names. ports: permitted ports. seconds: time
     for a page with its redirects. trust_proxy: whether the environment's proxy may resolve names that this machine
-    cannot resolve.
+    cannot resolve. any_type: fetch files of any type, with the server's type.
     """
 
     def __init__(
@@ -84,12 +84,13 @@ class PageFetcher:
         seconds: float = PAGE_SECONDS,
         concurrency: int = 8,
         trust_proxy: bool = False,
+        any_type: bool = False,
     ) -> None:
         self._permit, self._resolver, self._ports = permit, resolver, ports
         self._seconds = seconds
         self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
-        self._trust_proxy = trust_proxy
+        self._trust_proxy, self._any_type = trust_proxy, any_type
         self._pools: dict[Proxy | None, httpcore.AsyncConnectionPool] = {}
 
     async def fetch(self, url: str) -> FetchedPage:
@@ -100,14 +101,18 @@ class PageFetcher:
         """
         address = addresses.check_url(url, self._ports)
         if current_budget().offline:
-            raise _failure(address, "the run does not leave this machine")
+            raise failure(address, "the run does not leave this machine")
         left = current_budget().seconds_left()
         try:
             async with asyncio.timeout(None if left == math.inf else left), self._slots:
                 async with asyncio.timeout(self._seconds):
                     return await self._followed(address)
         except TimeoutError as exc:
-            raise _failure(address, "took too long") from exc
+            raise failure(address, "took too long") from exc
+
+    async def render(self, page: FetchedPage) -> FetchedPage | None:
+        """The page with what its scripts show; None if this fetcher runs no scripts."""
+        return None
 
     async def aclose(self) -> None:
         pools, self._pools = self._pools, {}
@@ -118,13 +123,13 @@ class PageFetcher:
         seen: list[str] = []
         while len(seen) <= _MOST_REDIRECTS:
             if address in seen:
-                raise _failure(address, "redirects in a loop")
+                raise failure(address, "redirects in a loop")
             seen.append(address)
             answer = await self._ask(address)
             if isinstance(answer, FetchedPage):
                 return answer
             address = addresses.check_url(urljoin(address, answer.strip()), self._ports)
-        raise _failure(seen[0], f"redirects more than {_MOST_REDIRECTS} times")
+        raise failure(seen[0], f"redirects more than {_MOST_REDIRECTS} times")
 
     async def _ask(self, address: str) -> FetchedPage | str:
         import httpcore
@@ -139,15 +144,15 @@ class PageFetcher:
                     return _redirect(headers["location"])
                 return await self._read(address, response, headers)
         except httpcore.TimeoutException as exc:
-            raise _failure(address, "took too long") from exc
+            raise failure(address, "took too long") from exc
         except httpcore.ConnectError as exc:
-            raise _failure(address, f"the site cannot be reached ({cause(exc, address, proxy)})") from exc
+            raise failure(address, f"the site cannot be reached ({cause(exc, address, proxy)})") from exc
         except httpcore.ProxyError as exc:
-            raise _failure(address, cause(exc, address, proxy)) from exc
+            raise failure(address, cause(exc, address, proxy)) from exc
         except ProviderDownError as exc:
             raise SourceError(f"{address}: {exc}") from exc
         except (httpcore.NetworkError, httpcore.ProtocolError) as exc:
-            raise _failure(address, "the connection broke off") from exc
+            raise failure(address, "the connection broke off") from exc
 
     async def _proxy(self, address: str) -> Proxy | None:
         if (proxy := environment_proxy(address)) is None:
@@ -180,13 +185,14 @@ class PageFetcher:
 
     async def _read(self, address: str, response: "httpcore.Response", headers: dict[str, str]) -> FetchedPage:
         if not 200 <= response.status < 300:
-            raise _failure(address, _STATUSES.get(response.status, f"status {response.status}"))
+            raise failure(address, _STATUSES.get(response.status, f"status {response.status}"))
         declared, charset = _declared_type(headers.get("content-type", ""))
-        _check_type(address, declared)
+        if not self._any_type:
+            _check_type(address, declared)
         length = headers.get("content-length", "")
         too_large = f"too large (over {LARGEST_PAGE / 1e6:g} MB)"
         if length.isdecimal() and len(length) < 20 and int(length) > LARGEST_PAGE:
-            raise _failure(address, too_large)
+            raise failure(address, too_large)
         data = bytearray()
         try:
             unpack = decompressor(headers.get("content-encoding", ""))
@@ -194,15 +200,17 @@ class PageFetcher:
                 for piece in unpack(part):
                     data += piece
                     if len(data) > LARGEST_PAGE:
-                        raise _failure(address, too_large)
+                        raise failure(address, too_large)
         except ValueError as exc:
-            raise _failure(address, str(exc)) from exc
+            raise failure(address, str(exc)) from exc
+        if self._any_type:
+            return FetchedPage(address, declared, bytes(data), charset)
         if not data:
-            raise _failure(address, "empty")
+            raise failure(address, "empty")
         return FetchedPage(address, _real_type(address, declared, data), bytes(data), charset)
 
 
-def _failure(address: str, why: str) -> SourceError:
+def failure(address: str, why: str) -> SourceError:
     return SourceError(f"{address if len(address) <= 120 else address[:119] + '…'}: {why}.")
 
 
@@ -233,7 +241,7 @@ def _check_type(address: str, declared: str) -> None:
     if declared in READABLE or declared in _UNDECLARED:
         return
     kinds = {"video": "a video", "audio": "a sound recording", "image": "an image"}
-    raise _failure(address, f"is {kinds.get(declared.partition('/')[0], f'no page but {declared}')}")
+    raise failure(address, f"is {kinds.get(declared.partition('/')[0], f'no page but {declared}')}")
 
 
 def _real_type(address: str, declared: str, data: bytes | bytearray) -> str:
@@ -243,13 +251,13 @@ def _real_type(address: str, declared: str, data: bytes | bytearray) -> str:
         return _PDF
     wide = start.startswith((b"\xff\xfe", b"\xfe\xff"))
     if b"\x00" in start and not wide:
-        raise _failure(address, "is no page but binary data")
-    if declared in _HTML:
+        raise failure(address, "is no page but binary data")
+    if declared in HTML:
         return declared
     if _HTML_START.match(start):
         return "text/html"
     if declared == _PDF:
-        raise _failure(address, "is declared as a PDF and is none")
+        raise failure(address, "is declared as a PDF and is none")
     if declared in _TEXT:
         return declared
     return "application/xml" if _XML_START.match(start) else "text/plain"
