@@ -34,6 +34,7 @@ KITES: dict[str, Any] = {
     ],
     "perspectives": ["supports", "opposes", "on", "supports", "opposes", "supports"],
     "key_ref": {"0": [0, 1], "1": [2], "2": [0, 1, 2], "3": [3], "4": [4], "5": [5]},
+    "query_labels": ["support", "undermine", "general", "support", "undermine", "support"],
 }
 TIDES: dict[str, Any] = {
     "corpus": ["The tide mill at Arl was built in 1712.", "The tide mill at Bex was built in 1840."],

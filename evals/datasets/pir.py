@@ -1,8 +1,9 @@
 """Reads the PIR data: root queries, queries that add a perspective, and their gold passages.
 
 A file is one JSON object, plain or .gz, which maps a task's name to the task. A task has the passages `corpus`, and the
-lists `source_queries` (roots), `queries` (root with perspective) and `perspectives`, all in the same order. `key_ref`
-maps a query's number (from 0, as text) to the positions of gold passages. The loader ignores other fields.
+lists `source_queries` (roots), `queries` (root with perspective), `perspectives` and `query_labels` (stance, ideology),
+all in the same order. `key_ref` maps a query's number (from 0, as text) to the positions of gold passages. The loader
+ignores other fields.
 
 p-Recall (PIR, §2.3) is defined over sets, so the loader merges duplicates. Lines with equal root, query and perspective
 become one perspective with the gold of all lines. Copies of a text become one passage.
@@ -23,12 +24,13 @@ from tools.passages import SourceDocument
 @dataclass(frozen=True, slots=True)
 class RootPerspective:
     """A query that adds a perspective to a root query. text: the perspective without the root; empty if the file has no
-    perspective, or repeats the query as the perspective (AmbigQA). gold: distinct positions in the corpus,
-    ascending."""
+    perspective, or repeats the query as the perspective (AmbigQA). gold: distinct positions in the corpus, ascending.
+    label: from `query_labels`."""
 
     query: str
     text: str
     gold: tuple[int, ...]
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,15 @@ class _Task(BaseModel):
     source_queries: list[Text]
     queries: list[Text]
     perspectives: list[str | None] = []
+    query_labels: list[str] = []
     key_ref: dict[int, Annotated[list[StrictInt], Field(min_length=1)]]
 
     @model_validator(mode="after")
     def _go_together(self) -> "_Task":
         count, gold = len(self.queries), [i for positions in self.key_ref.values() for i in positions]
-        if any(len(of) != count for of in (self.source_queries, self.perspectives or self.queries)):
-            raise ValueError("'source_queries', 'queries', 'perspectives' must have one length")
+        beside = (self.source_queries, self.perspectives or self.queries, self.query_labels or self.queries)
+        if any(len(of) != count for of in beside):
+            raise ValueError("'source_queries', 'queries', 'perspectives', 'query_labels' must have one length")
         if self.key_ref.keys() != set(range(count)):
             raise ValueError(f"'key_ref' needs each query's number, 0 to {count - 1}, only")
         if not all(0 <= i < len(self.corpus) for i in gold):
@@ -105,13 +109,14 @@ def _task(path: Path, name: str, task: _Task) -> PirTask:
 def _roots(task: _Task, positions: Sequence[int]) -> list[Root]:
     """Returns the roots in the order of their first query. positions: the place in the corpus of each passage of the
     file."""
-    found: dict[str, dict[tuple[str, str], set[int]]] = {}
+    found: dict[str, dict[tuple[str, str, str], set[int]]] = {}
     keys: dict[str, str] = {}
     for number, (root, query) in enumerate(zip(task.source_queries, task.queries, strict=True)):
         keys.setdefault(root, str(number))
-        gold = found.setdefault(root, {}).setdefault((query, task.own_text(number)), set())
+        label = task.query_labels[number] if task.query_labels else ""
+        gold = found.setdefault(root, {}).setdefault((query, task.own_text(number), label), set())
         gold.update(positions[i] for i in task.key_ref[number])
     return [
-        Root(keys[root], root, tuple(RootPerspective(q, p, tuple(sorted(i))) for (q, p), i in of.items()))
+        Root(keys[root], root, tuple(RootPerspective(q, p, tuple(sorted(i)), x) for (q, p, x), i in of.items()))
         for root, of in found.items()
     ]

@@ -64,21 +64,23 @@ def measures(
     keys: Mapping[str, Sequence[str]],
     columns: Sequence[str],
     cutoffs: Sequence[int],
+    bases: Mapping[str, Mapping[str, str]],
 ) -> dict[str, dict[str, dict[str, Figure]]]:
     """Returns figures by task (or AVERAGE), column and measure. ranks: as for `p_recall`, by task. keys: the roots.
-    The gain of a column is its difference from the first column."""
+    bases: for each difference, maps a column to the column that is subtracted."""
     found: dict[str, dict[str, dict[str, Figure]]] = {
         task: {column: {} for column in columns} for task in (*ranks, AVERAGE)
     }
     for k, (task, of_task) in product(cutoffs, found.items()):
         tasks = {name: p_recall(ranks[name], k) for name in ranks if task in (name, AVERAGE)}
-        for i, of in enumerate(of_task.values()):
+        for i, (column, of) in enumerate(of_task.items()):
             values = {name: roots[:, i] for name, roots in tasks.items()}
             rows = ((key, float(v), 1.0) for key, v in zip(keys.get(task, ()), values.get(task, ()), strict=True))
             of[f"p_recall@{k}"] = TaskMean(lambda _: math.nan, (), tuple(rows), values)
-            if i:
-                less = {task: values[task] - roots[:, 0] for task, roots in tasks.items()}
-                of[f"gain@{k}"] = TaskMean(lambda _: math.nan, (), (), less)
+            for name in (name for name in bases if column in bases[name]):
+                j = list(of_task).index(bases[name][column])
+                less = {task: values[task] - roots[:, j] for task, roots in tasks.items()}
+                of[f"{name}@{k}"] = TaskMean(lambda _: math.nan, (), (), less)
     return found
 
 
