@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +11,7 @@ from prompts import one_line
 from tools.errors import GreetingError, QuestionError, SettingsError
 from tools.language.identification import (
     is_of_another_script,
+    name_of_language,
     question_language,
     question_words,
     reads_as_english,
@@ -118,11 +119,11 @@ EXAMPLE = "Should schools ban smartphones?"
 _EXAMPLE = f"Ask something that people disagree on, such as: {EXAMPLE}"
 
 
-def check_question(text: str, *, english_only: bool = True) -> str:
+def check_question(text: str, languages: Collection[str] = ()) -> str:
     """Returns the question with white space folded and invisible marks removed.
 
-    Raises GreetingError for a greeting, QuestionError for text that cannot be answered. english_only: refuse other
-    languages, because the embedded providers read English.
+    Raises GreetingError for a greeting, QuestionError for text that cannot be answered. languages: read
+    besides English, the language of the embedded providers (ISO 639-1, or 'all').
     """
     if len(text) > LONGEST_QUESTION:
         raise QuestionError(
@@ -140,14 +141,16 @@ def check_question(text: str, *, english_only: bool = True) -> str:
         raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
     if reply := reply_to_greeting(question):
         raise GreetingError(f"{reply} {_EXAMPLE}")
-    if english_only and not reads_as_english(question):
+    if "all" not in languages and not reads_as_english(question):
         language = question_language(question)
+        if language in map(name_of_language, languages):
+            return question
         if not language and len(words) <= _FEWEST_TO_TELL and not is_of_another_script(question):
             return question  # 'UBI', 'mumbai vs delhi': few words may be names
         but = f" but as {language}" if language else ""
         raise QuestionError(
             f"'{_short(question)}' does not read as English{but}, and Steelman's built-in models read English only. "
-            "Ask it in English, or set a chat model that knows the language: the answer is then in English."
+            "Ask it in English, or set a chat model that knows the language: the answer is then in that language."
         )
     return question
 

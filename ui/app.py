@@ -20,12 +20,13 @@ if __name__ == "app":  # `streamlit run` imports this file too, and would use St
 from agent.answer.ballots import Ballots
 from agent.settings import load_settings
 from tools.errors import UnknownRunError
+from tools.language.translation import mark, tr
 from tools.store.database import Database
 from ui import answer_view, ask_view, focus, history_view, html, login, permissions, progress_view
 from ui.service import PageService, is_open, open_service, reopen
 from ui.style import STYLE
 
-_OPENING = "Opening. The very first time the sample passages are put into the index …"
+_OPENING = mark("Opening. The very first time the sample passages are put into the index …")
 
 
 def main() -> None:
@@ -48,7 +49,7 @@ def main() -> None:
             return  # voters must not see the history
 
         def opened() -> PageService:
-            with nullcontext() if is_open() else st.spinner(_OPENING):
+            with nullcontext() if is_open() else st.spinner(tr(_OPENING)):
                 return open_service().of(person)
 
         if view == "settings":
@@ -73,7 +74,7 @@ def _run(service: PageService, run_id: str) -> None:
     try:
         run = service.rows.get(run_id)
     except UnknownRunError:
-        html.warning(ask_view.GONE)
+        html.warning(tr(ask_view.GONE))
         ask_view.form(service)
         return
     if (answer := run.answer) is None:

@@ -21,6 +21,7 @@ from agent.answer.wording import strip_control_characters
 from agent.settings import Settings, split_list
 from tools.documents.sandbox import stop_readers
 from tools.errors import InputError, SteelmanError
+from tools.language.translation import tr
 from tools.net.listening import Server, config_of, is_loopback, listen
 from ui import login
 from ui.guard import Guard, ReceivedFiles
@@ -30,6 +31,10 @@ from ui.uploads import folder_of
 _HERE = Path(__file__).parent
 _LARGEST_MESSAGE = 1_000_000
 _LONGEST_LINE = 2_000
+
+
+def _say(address: str) -> None:
+    print(tr("Steelman's page is on {address} (Ctrl-C stops it)", address=address), flush=True)
 
 
 def serve(settings: Settings, host: str, port: int) -> int:
@@ -56,8 +61,7 @@ def serve(settings: Settings, host: str, port: int) -> int:
         if any(folder_of(settings).glob("*")):
             threading.Thread(target=_finish_uploads, daemon=True).start()
         try:
-            say = "Steelman's page is on {} (Ctrl-C stops it)".format
-            Server(_served(settings), lambda address: print(say(address), flush=True)).run(sockets=[listening])
+            Server(_served(settings), _say).run(sockets=[listening])
         finally:
             close_service()
             stop_readers()  # nobody waits for the files of these parsers any more

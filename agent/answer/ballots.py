@@ -18,15 +18,16 @@ from agent.answer.outline import body_blocks, lead_blocks
 from agent.answer.wording import source_line, strip_control_characters
 from tools.language.grounding import stems
 from tools.language.sentences import prose_text, split_sentences
+from tools.language.translation import mark
 from tools.passages import Passage
 from tools.store.database import Database, upsert
 from tools.store.schema import ballots, votes
 
 CRITERIA = {
-    "organisation": "Which page is better organised?",
-    "comprehensiveness": "Which page shows more of the different views on the question?",
-    "informativeness": "Which page tells you more that matters to the question?",
-    "preference": "All in all, which page would you rather be given?",
+    "organisation": mark("Which page is better organised?"),
+    "comprehensiveness": mark("Which page shows more of the different views on the question?"),
+    "informativeness": mark("Which page tells you more that matters to the question?"),
+    "preference": mark("All in all, which page would you rather be given?"),
 }
 Choice = Literal["left", "right", "same"]
 Page = Sequence[tuple[str, str, Sequence[str]]]

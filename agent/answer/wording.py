@@ -20,26 +20,26 @@ from agent.answer.model import (
     Quotation,
     ResponseSentence,
 )
-from agent.state import OTHER_WAYS, Stance, is_answer, with_focus
+from agent.state import ANSWER_WORDS, OTHER_WAYS, Stance, is_answer, with_focus
 from prompts import one_line
 from tools.dates import dates_in
 from tools.errors import as_sentence
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
+from tools.language.translation import decimal, mark, spoken_language, tr
 from tools.passages import Passage
 
-NOT_SURE = "nothing sure enough to quote for this side"
-AGAINST_IT = "Against it:"
-WHERE_MORE = "on the page, or with --explain."
-HOW_TO_GET_SIDES = (
+NOT_SURE = mark("nothing sure enough to quote for this side")
+AGAINST_IT = mark("Against it:")
+HOW_TO_GET_SIDES = mark(
     "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
     "model from Hugging Face as the judge (from 0.7 GB). Steelman's documentation explains how: docs/providers.md."
 )
-CRUX_LABEL = "What it turns on"
-DOCUMENTS = "Documents"
-NEAREST_QUESTIONS = "The nearest questions that the samples answer:"
-REMINDER = "Check what matters to you against the sources."
-HOW_MADE = "More about how this was made"
+CRUX_LABEL = mark("What it turns on")
+DOCUMENTS = mark("Documents")
+NEAREST_QUESTIONS = mark("The nearest questions that the samples answer:")
+REMINDER = mark("Check what matters to you against the sources.")
+HOW_MADE = mark("More about how this was made")
 """Heading of the folded notes."""
 _QUOTED = re.compile(r'["“]([^"“”]+)["”]')
 _VERSION = re.compile(r"^(?:chat|score|batch|hub)-judge-|(?:-[0-9a-f]{6,})+$")
@@ -48,22 +48,24 @@ _PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a row or message with
 LONGEST_NAME = 80  # characters of a section or a source
 _LONGEST_SPEAKER = 140  # characters of a speaker; without a side, place and date are included
 _LONGEST_BRIEF = 160
-TABLE_ROW = "row of a table"
+TABLE_ROW = mark("row of a table")
 _FILES = {
-    **dict.fromkeys((".eml", ".mbox", ".msg"), "e-mail"),
+    **dict.fromkeys((".eml", ".mbox", ".msg"), mark("e-mail")),
     **dict.fromkeys((".csv", ".tsv", ".xlsx", ".ods"), TABLE_ROW),
-    **dict.fromkeys((".html", ".htm"), "web page"),
-    ".docx": "Word file",
+    **dict.fromkeys((".html", ".htm"), mark("web page")),
+    ".docx": mark("Word file"),
     ".pdf": "PDF",
 }
 """Maps file endings to kinds, for documents of unknown kind."""
-_LABELS: dict[Stance, str] = {"supports": "For", "opposes": "Against", "other": "Other way"}
+_LABELS: dict[Stance, str] = {"supports": mark("For"), "opposes": mark("Against"), "other": mark("Other way")}
 
 
 def stance_labels(question: str) -> dict[Stance, str]:
-    """Returns the label of each stance: Yes and No for a yes/no question, otherwise For and Against."""
+    """Returns the label of each stance: Yes and No for a yes/no question, otherwise For and Against. question: in
+    English."""
     yes, no = ANSWERS["polar"]
-    return {**_LABELS, "supports": yes, "opposes": no} if asks_yes_or_no(question) else _LABELS
+    labels = {**_LABELS, "supports": yes, "opposes": no} if asks_yes_or_no(question) else _LABELS
+    return {stance: tr(label) for stance, label in labels.items()}
 
 
 strip_control_characters = one_line
@@ -82,11 +84,11 @@ def side_label(answer: Answer, side: AnswerPerspective) -> str:
     """
     named = answer.against is not None and not side.statement.startswith(side.name.removesuffix(" …"))
     if named or side.id == OTHER_WAYS or is_answer(side.name, side.statement):
-        return side.name
+        return tr(side.name) if side.name in ANSWER_WORDS else side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
     number = f" {[s.id for s in answer.perspectives].index(side.id) + 1}" if len(answer.perspectives) > 1 else ""
-    labels = stance_labels(answer.neutral_question)
-    return labels[side.stance] if sided else f"Answer{number}"
+    labels = stance_labels(answer.english_question)
+    return labels[side.stance] if sided else f"{tr('Answer')}{number}"
 
 
 def side_name(answer: Answer, side: AnswerPerspective) -> str:
@@ -116,8 +118,8 @@ def question_as_read(answer: Answer) -> str:
     """Returns the searched question if it differs from the typed question; otherwise an empty text."""
     read = answer.neutral_question
     if answer.against is not None or answer.focus:
-        return f"Goes on from: {read}"
-    return f"Read as: {read}" if read and not same_question(answer.question, read) else ""
+        return tr("Goes on from: {question}", question=read)
+    return tr("Read as: {question}", question=read) if read and not same_question(answer.question, read) else ""
 
 
 def same_question(one: str, other: str) -> bool:
@@ -135,13 +137,13 @@ def is_sideless(answer: Answer) -> bool:
 
 
 def also_heading(answer: Answer) -> str:
-    return "On this question" if is_sideless(answer) else "Also on this question, not sorted by side"
+    return tr("On this question") if is_sideless(answer) else tr("Also on this question, not sorted by side")
 
 
 def how_to_get_sides(answer: Answer) -> str:
     """Returns advice on how to get sides if the answer has none; empty if a chat model was used."""
     sideless = answer.also and answer.perspectives and is_sideless(answer)
-    return HOW_TO_GET_SIDES if sideless and provider_kinds(answer) == ["embedded"] else ""
+    return tr(HOW_TO_GET_SIDES) if sideless and provider_kinds(answer) == ["embedded"] else ""
 
 
 def claim_text(claim: AnswerClaim, speaker: str | None = None) -> str:
@@ -193,9 +195,21 @@ def supporting_quotes(answer: Answer, citation: Citation) -> list[str]:
     return [balanced_marks(strip_control_characters(q)) for q in quotes if q not in quoted]
 
 
+def quotes_with_translations(answer: Answer, citation: Citation) -> list[str]:
+    """Returns the source's supporting quotes in quotation marks, each followed by its translation, if it has one."""
+    quotes = supporting_quotes(answer, citation)
+    return [" ".join(filter(None, (in_quotes(q), translation_line(answer, q)))) for q in quotes]
+
+
+def translation_line(answer: Answer, quote: str) -> str:
+    """Returns a model's translation of the quotation, marked as unverified; empty without one."""
+    words = answer.translations.get(quote, "")
+    return tr("Translation by a model, unverified: {words}", words=in_quotes(words)) if words else ""
+
+
 def citation_numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> str:
     """Returns '[1] [4]' or '[1] (answers [3])'."""
-    replying = [f"(answers {citation_numbers(answers)})"] if answers else []
+    replying = [f"({tr('answers {sources}', sources=citation_numbers(answers))})"] if answers else []
     return " ".join([*(f"[{n}]" for n in citations), *replying])
 
 
@@ -203,32 +217,37 @@ def coverage_line(answer: Answer, side: AnswerPerspective) -> CoverageLine:
     return next(line for line in answer.coverage if line.perspective == side.id)
 
 
+_FROM = mark("{things} from {sources}")
+
+
 def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
     """Returns '5 quotations from 4 sources'. A single source is named. Without claims the text says that nothing was
     found, or nothing sure enough to quote."""
     line, shown = coverage_line(answer, side), side.claims
     if answer.outcome == "retrieved":
-        return f"{count(line.passages, 'passage')} from {count(line.sources, 'source')}"
+        return tr(_FROM, things=count(line.passages, "passage"), sources=count(line.sources, "source"))
     if not shown:
-        return "nothing found" if answer.outcome == "nothing_found" else NOT_SURE
+        return tr("nothing found") if answer.outcome == "nothing_found" else tr(NOT_SURE)
     cited = {n for c in shown for n in c.citations}
     behind = {(c.collection, c.document_id): _owner(c) for c in answer.citations if c.number in cited}
-    several = f"{len(behind)} documents that count as one source"
-    one = f"one source alone: {next(iter(behind.values()))}" if len(behind) == 1 else several
+    several = tr("{number} documents that count as one source", number=len(behind))
+    one = tr("one source alone: {source}", source=next(iter(behind.values()))) if len(behind) == 1 else several
     called = "quotation" if all(c.quoted for c in shown) else "claim"
-    return f"{count(len(shown), called)} from {one if behind and line.sources == 1 else count(line.sources, 'source')}"
+    sources = one if behind and line.sources == 1 else count(line.sources, "source")
+    return tr(_FROM, things=count(len(shown), called), sources=sources)
 
 
 def _owner(source: Citation) -> str:
     name = source.title or ", ".join(filter(None, file_and_name(source, source.document_id)))
-    return shortened(f"{source.speaker}, in {name}" if source.speaker else source.publisher or name)
+    spoken = tr("{speaker}, in {document}", speaker=source.speaker, document=name)
+    return shortened(spoken if source.speaker else source.publisher or name)
 
 
 def queries_tried(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:
     """Returns the queries of an uncovered side, without its statement and the question; empty for a covered side."""
     asked = with_focus(answer.neutral_question, answer.focus)
     tried = [q for q in line.queries if q not in (side.statement, asked)]
-    return "Looked for: " + " · ".join(tried) if tried and line.status != "supported" else ""
+    return tr("Looked for: {queries}", queries=" · ".join(tried)) if tried and line.status != "supported" else ""
 
 
 def location_in_source(words: Quotation | Passage) -> str:
@@ -239,8 +258,8 @@ def location_in_source(words: Quotation | Passage) -> str:
 
 def page_numbers(words: Quotation | Passage) -> str:
     """Returns 'p. 14' or 'pp. 14–15'; empty without pages."""
-    pages = f"pp. {words.page}–{words.last_page}" if words.last_page > words.page else f"p. {words.page}"
-    return pages if words.page else ""
+    pages = tr("pp. {pages}", pages=f"{words.page}–{words.last_page}")
+    return (pages if words.last_page > words.page else tr("p. {page}", page=words.page)) if words.page else ""
 
 
 def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
@@ -249,13 +268,14 @@ def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
     file = source.file or own
     ending = PurePath(file.rpartition(", ")[0] or file).suffix.lower()
     known = (_FILES.get(ending, "") if own else "") if source.kind == "unknown" else source.kind
-    return f"{known} (sample)".strip() if getattr(source, "sample", False) else known
+    known = tr(known) if known else ""
+    return f"{known} ({tr('sample')})".strip() if getattr(source, "sample", False) else known
 
 
 def file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, str]:
     """Returns ('survey.csv', 'row 3') for a row, ('', 'letter.md') for a file, ('', address) for a web page."""
     if source.file or source.url:
-        return source.file, f"row {own}" if source.file else own
+        return source.file, tr("row {number}", number=own) if source.file else own
     part = _PART.fullmatch(PurePath(own).name)
     return (part[1], part[2]) if part else ("", PurePath(own).name)
 
@@ -293,14 +313,17 @@ def _brief(note: Note) -> str:
 
 def closing_line(answer: Answer, *, run: str = "", asked: str = "") -> str:
     """Returns a line with date, duration, providers and cost of the answer. run: the run's id."""
-    when = f"on {format_date(datetime.fromisoformat(asked).astimezone().date().isoformat())} " if asked else ""
     served = sorted(provider_kinds(answer), key="embedded".__eq__) or ["embedded"]
-    by_whom = " and ".join(served).replace("embedded", "Steelman's built-in models")
-    line = f"{REMINDER} Answered {when}in {answer.timings['total']:.1f} s by {by_whom}"
+    by_whom = tr(" and ").join(served).replace("embedded", tr("Steelman's built-in models"))
+    day = format_date(datetime.fromisoformat(asked).astimezone().date().isoformat()) if asked else ""
+    how = tr("Answered on {day} in {seconds} s by {who}") if day else tr("Answered in {seconds} s by {who}")
+    line = how.format(day=day, seconds=decimal(answer.timings["total"]), who=by_whom)
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd
-        line += f"; {tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}")
-    return strip_control_characters(f"{line}. Run {run}." if run else f"{line}.")
+        line += f"; {count(tokens, 'token')}"
+        line += "" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}"
+    run_line = f" {tr('Run {id}.', id=run)}" if run else ""
+    return strip_control_characters(f"{tr(REMINDER)} {line}.{run_line}")
 
 
 def provider_kinds(answer: Answer) -> list[str]:
@@ -317,13 +340,14 @@ def provider_name(name: str) -> str:
 def named_row(row: Any) -> str:
     """Returns 'survey.csv, row 3' for a stored row whose id is a number; otherwise the document's name."""
     name, table = str(row.shown_id), str(row.external_id).removesuffix(f"#{row.shown_id}")
-    return f"{PurePath(table).name}, row {name}" if name.isdecimal() and table != row.external_id else name
+    row_name = tr("row {number}", number=name)
+    return f"{PurePath(table).name}, {row_name}" if name.isdecimal() and table != row.external_id else name
 
 
 def stored_document_facts(row: Any) -> list[str]:
     """Returns ['by A. Moen (PDF metadata)', '14 March 2025 (byline)', '3 speakers'] for a row of `Store.documents`."""
     read = dict(note.split(": ", 1) for note in row.provenance.split("; ") if ": " in note)
-    values = {"author": row.author and f"by {row.author}", "date": format_date(row.date)}
+    values = {"author": row.author and tr("by {author}", author=row.author), "date": format_date(row.date)}
     facts = [f"{line} ({read[field]})" if field in read else line for field, line in values.items() if line]
     return [*facts, *([count(row.speakers, "speaker")] if row.speakers > 1 else [])]
 
@@ -334,6 +358,11 @@ def format_date(iso: str) -> str:
         on = date.fromisoformat(f"{iso}-01" if len(iso) == 7 else iso)
     except ValueError:
         return iso
+    if (language := spoken_language()) != "en":
+        from babel.dates import format_date as in_words
+        from babel.dates import format_skeleton
+
+        return format_skeleton("yMMMM", on, locale=language) if len(iso) == 7 else in_words(on, "long", language)
     return f"{on:%B %Y}" if len(iso) == 7 else f"{on.day} {on:%B %Y}"
 
 

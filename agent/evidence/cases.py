@@ -20,6 +20,7 @@ from agent.evidence.sentences import score_sentences, speeches_of
 from agent.providers.inference import Models
 from agent.stage_interfaces import Brief, Providers, SentenceScores
 from agent.state import Claim, RunState, ScoredResponse, contrary_statements, quotes_of
+from tools.language.translation import mark
 from tools.limits import CLEAR
 from tools.passages import Passage
 from tools.selection import group_theses, independent_first
@@ -154,7 +155,7 @@ def _groups(reading: SentenceScores, responses: Sequence[ScoredResponse]) -> lis
     return [*map(found.get, speeches)]
 
 
-NOT_WRITTEN = "The answer was not written"
+NOT_WRITTEN = mark("The answer was not written")
 """The beginning of the note if a stage ran out of time for all perspectives."""
 
 

@@ -23,6 +23,7 @@ from tools.errors import SteelmanError
 from tools.language.identification import is_english, question_words
 from tools.language.near_duplicates import copy_groups, group_paraphrases, reason_clause
 from tools.language.sentences import passage_sentences
+from tools.language.translation import answer_language, tr
 from tools.models.encoders import MiniLM
 from tools.models.judges.quoting import argues
 from tools.passages import Passage
@@ -43,14 +44,16 @@ def filter_passages(
 ) -> FilteredPassages:
     """Returns the passages that the answer may cite.
 
-    An English question gets documents in English or in an unknown language. tables: include rows of tables and
-    captions. These answer questions of fact but argue for no side.
+    An English question gets documents in English or in an unknown language. A question in another language, which is
+    searched in English too, also gets documents in its language. tables: include rows of tables and captions. These
+    answer questions of fact but argue for no side.
     """
+    read = "", "en", answer_language()
     found = [passages[i] for i in ids if i in passages and (tables or passages[i].form == "prose")]
-    if all(p.language in ("", "en") for p in found) or not is_english(question_words(question)):
+    if all(p.language in read for p in found) or not is_english(question_words(question)):
         return FilteredPassages([p.id for p in found], {})
-    foreign = {p.title or p.document_id: p.language for p in found if p.language not in ("", "en")}
-    return FilteredPassages([p.id for p in found if p.language in ("", "en")], foreign)
+    foreign = {p.title or p.document_id: p.language for p in found if p.language not in read}
+    return FilteredPassages([p.id for p in found if p.language in read], foreign)
 
 
 async def search_store(
@@ -215,5 +218,5 @@ async def _word_scores(providers: Providers, question: str, options: RunOptions)
     count."""
     with suppress(SteelmanError):
         return await in_time(asyncio.to_thread(providers.search.word_scores, question, options.collections))
-    current_log().note("failed", "Passages were chosen without their word scores.")
+    current_log().note("failed", tr("Passages were chosen without their word scores."))
     return {}

@@ -11,11 +11,13 @@ from agent.limits import FIRST_ROUND_PAGES, TOO_FAR
 from agent.options import RunOptions, run_options
 from agent.stage_interfaces import Providers, WebResults
 from agent.stages.stage import report, run_id, stage
-from agent.state import BranchState, RunState, StageNote
+from agent.state import BranchState, RunState, StageNote, local_statement
 from tools.budget import NoteKind, current_log, in_time
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError, StoreDownError
+from tools.language.translation import mark, tr
 from tools.store.hybrid import fuse
 
+NO_WEB = mark("The web was not searched")
 _TITLES = 4  # titles shown during the run
 
 
@@ -48,10 +50,10 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
     failures = [
         StageNote(
             stage="retrieve",
-            message=f"A search for '{perspective['name']}' failed: {problem}",
+            message=tr("A search for '{side}' failed: {error}", side=perspective["name"], error=problem),
             hint=hint,
             kind=kind,
-            brief="Some searches were not finished in time." if kind == "late" else "Some searches failed.",
+            brief=tr("Some searches were not finished in time.") if kind == "late" else tr("Some searches failed."),
         )
         for problem, hint, kind in dict.fromkeys((str(p), p.hint, _kind(p)) for p in found.problems)
     ]
@@ -78,10 +80,11 @@ def _new_queries(state: BranchState) -> list[str]:
 async def _search(providers: Providers, state: BranchState, options: RunOptions) -> _BranchResult:
     """Returns the passages that the queries found in time, and the failures of the other queries."""
     statement, queries = state["perspective"]["statement"], _new_queries(state)
-    vectors = await in_time(providers.models.encode_queries([statement, *queries]))
+    local = local_statement(state["perspective"])
+    vectors = await in_time(providers.models.encode_queries([statement, local, *queries]))
     searches = (
         in_time(asyncio.to_thread(providers.search.search, q, v, options.collections, options.pool))
-        for q, v in zip(queries, vectors[1:], strict=True)
+        for q, v in zip(queries, vectors[2:], strict=True)
         if not state.get("web_only")
     )
     in_store = asyncio.gather(*searches, return_exceptions=True)
@@ -101,7 +104,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     ids, foreign = await asyncio.to_thread(filter_passages, ids, passages, statement)
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     elsewhere = providers.models.retrieval_encoder is not providers.models.encoder
-    near_enough = [i for i in ids if i in stored and (elsewhere or float(stored[i] @ vectors[0]) >= TOO_FAR)]
+    near_enough = [i for i in ids if i in stored and (elsewhere or float(max(vectors[:2] @ stored[i])) >= TOO_FAR)]
     found = near_enough[: options.pool]
     await asyncio.to_thread(providers.store.kept.put, run_id(), [passages[i] for i in found], stored)
     titles = list(dict.fromkeys(p.name for p in (passages[i] for i in found)))[:_TITLES]
@@ -110,16 +113,16 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
 
 async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebResults:
     if providers.web is None or not options.web:
-        why = "no search engine is set" if options.web else "nothing was to leave this machine"
-        current_log().note("skipped", f"The web was not searched: {why}.")
+        why = tr("no search engine is set") if options.web else tr("nothing was to leave this machine")
+        current_log().note("skipped", f"{tr(NO_WEB)}: {why}.")
         return WebResults()
     read, share = state["counts"].get("pages", 0), state["share"]
     left = options.pages - read
     first = math.floor(left * FIRST_ROUND_PAGES / share) if options.max_rounds and not read else 0
     if (pages := first or math.floor(left / share)) < 1:
         if options.pages and not read:
-            message = f"The web was not searched: too few pages ({options.pages}) for {share} sides."
-            current_log().note("skipped", message)
+            why = tr("too few pages ({pages}) for {sides} sides", pages=options.pages, sides=share)
+            current_log().note("skipped", f"{tr(NO_WEB)}: {why}.")
         return WebResults()
     search = providers.web.find(run_id(), _new_queries(state), pages, options.pool, options.domains)
     try:
@@ -129,12 +132,13 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
 
 
 def _web_failures(providers: Providers, web: WebResults, perspective: str) -> list[StageNote]:
-    messages = (f"The web search failed: {problem}" for problem in web.problems)
-    brief = f"Web searches with {providers.web.engine.title} failed." if providers.web else ""
+    messages = (tr("The web search failed: {error}", error=problem) for problem in web.problems)
+    engine = providers.web.engine.title if providers.web else ""
+    brief = tr("Web searches with {engine} failed.", engine=engine) if engine else ""
     failures = [
         StageNote(stage="web", message=message, kind="degraded", brief=brief) for message in dict.fromkeys(messages)
     ]
     if providers.web and web.answered and not (web.problems or web.pages or web.unread):
-        nothing = f"{providers.web.engine.title} found no page for '{perspective}'."
+        nothing = tr("{engine} found no page for '{side}'.", engine=engine, side=perspective)
         failures.append(StageNote(stage="web", message=nothing, kind="scope"))
     return failures

@@ -71,6 +71,16 @@ def name_of_language(code: str) -> str:
     return str(Locale("en").languages.get(code) or f"the language '{code}'")
 
 
+def code_of_language(name: str, text: str) -> str:
+    """Returns the ISO 639-1 code of a language's English name; if the name is unknown, of the text's likeliest language
+    other than English. Returns '' for English, or if none is likely."""
+    from babel import Locale
+
+    codes = {str(known).casefold(): str(code) for code, known in Locale("en").languages.items()}
+    code = codes.get(name.casefold()) or _likeliest_language(text)
+    return "" if code == "en" else code
+
+
 @cache
 def _classifier() -> "LanguageIdentifier":
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
