@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tools.errors import InputError, SteelmanError, as_installed
-from tools.language.translation import mark, speak_to_user, tr
+from tools.translation import mark, speak_to_user, tr
 
 
 def discard_output() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from tools.errors import BudgetError, DeadlineError
-from tools.language.translation import mark
+from tools.translation import mark
 
 T = TypeVar("T")
 

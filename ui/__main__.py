@@ -6,7 +6,7 @@ from functools import partial
 
 from agent.__main__ import run_command
 from tools.errors import as_installed
-from tools.language.translation import mark, speak_to_user, tr
+from tools.translation import mark, speak_to_user, tr
 
 _EPILOG = mark("""\
 examples:

@@ -17,8 +17,8 @@ from agent.limits import FIRST_ALSO
 from agent.runs.store import RunRow
 from agent.stages.retrieve import NO_WEB
 from agent.state import OTHER_WAYS
-from tools.language.translation import mark, speaking, tr, trn
 from tools.store.store import SAMPLES
+from tools.translation import mark, speaking, tr, trn
 from ui import ask_view, claims_view, document_list, focus, html, permissions
 from ui.escaping import escaped, label, text
 from ui.service import PageService
@@ -190,9 +190,8 @@ def _conversation(answer: Answer) -> None:
     replies = st.session_state.get(f"replies-{answer.run_id}", [])
     for place, (asked, reply) in enumerate(replies, start=1):
         with st.container(border=True, key=f"reply-{place}"):
-            st.html(
-                f'<p class="sm-small">{text(tr("You asked: {question}", question=asked))}</p><b>{text(reply.heading)}</b>'
-            )
+            you = text(tr("You asked: {question}", question=asked))
+            st.html(f'<p class="sm-small">{you}</p><b>{text(reply.heading)}</b>')
             for number, (said, cited) in enumerate(reply.lines):
                 claim = AnswerClaim(text=said, citations=cited, quoted=False)
                 claims_view.line(answer, f'<p class="sm-claim">{text(said)}</p>', claim, f"reply-{place}-{number}")

@@ -20,8 +20,8 @@ if __name__ == "app":  # `streamlit run` imports this file too, and would use St
 from agent.answer.ballots import Ballots
 from agent.settings import load_settings
 from tools.errors import UnknownRunError
-from tools.language.translation import mark, tr
 from tools.store.database import Database
+from tools.translation import mark, tr
 from ui import answer_view, ask_view, focus, history_view, html, login, permissions, progress_view
 from ui.service import PageService, is_open, open_service, reopen
 from ui.style import STYLE

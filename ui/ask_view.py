@@ -13,8 +13,8 @@ from agent.answer.model import Answer
 from agent.options import EXAMPLE, Depth
 from agent.samples import FOLDER, sample_questions
 from tools.errors import GreetingError
-from tools.language.translation import grouped, mark, tr
 from tools.store.store import SAMPLES
+from tools.translation import grouped, mark, tr
 from ui import focus, html, permissions
 from ui.escaping import escaped, text
 from ui.service import PageService

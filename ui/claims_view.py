@@ -13,7 +13,7 @@ from agent.answer.document_list import document_title
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.wording import citation_numbers, claim_text, claims_below_heading, reason_label, side_name
 from agent.runs.store import RunRow
-from tools.language.translation import tr
+from tools.translation import tr
 from ui import ask_view, focus, html, permissions, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService

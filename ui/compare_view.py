@@ -12,7 +12,7 @@ from agent.answer.model import Answer
 from agent.runs.store import RunRow
 from tools.errors import UnknownRunError
 from tools.language.lexicon import count
-from tools.language.translation import mark, speaking, tr
+from tools.translation import mark, speaking, tr
 from ui import answer_view, ask_view, html, permissions, progress_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService

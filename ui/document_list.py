@@ -12,7 +12,7 @@ from agent.answer.document_list import (
 )
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument
 from agent.answer.wording import DOCUMENTS
-from tools.language.translation import spoken_language, tr
+from tools.translation import spoken_language, tr
 from ui import claims_view, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService

@@ -10,9 +10,9 @@ from agent.answer.wording import named_row, stored_document_facts
 from agent.runs.bootstrap import USER_COLLECTION
 from tools.documents.readers import READERS
 from tools.language.lexicon import count
-from tools.language.translation import grouped, mark, tr
 from tools.store.database import AnyRow
 from tools.store.store import SAMPLES
+from tools.translation import grouped, mark, tr
 from ui import guard, html, permissions, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService

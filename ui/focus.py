@@ -5,7 +5,7 @@ import time
 
 import streamlit as st
 
-from tools.language.translation import tr
+from tools.translation import tr
 
 _NEXT = "moves"
 _SCRIPT = """<script>{

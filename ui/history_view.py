@@ -9,7 +9,7 @@ from agent.answer.wording import format_date
 from agent.runs.threads import RunThread
 from tools.errors import SteelmanError
 from tools.language.lexicon import count
-from tools.language.translation import mark, tr
+from tools.translation import mark, tr
 from ui import html, permissions
 from ui.ask_view import go, link
 from ui.escaping import escaped, label, text

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAuthError, StreamlitSecretNotFoundError
 
 from tools.errors import InputError
-from tools.language.translation import tr
+from tools.translation import tr
 from ui import html
 
 _NAMES = ("name", "preferred_username", "email")

@@ -13,7 +13,7 @@ from agent.runs.store import INTERRUPTED, RunRow
 from agent.state import is_answer
 from tools.errors import UnknownRunError
 from tools.language.lexicon import count
-from tools.language.translation import mark, tr
+from tools.translation import mark, tr
 from ui import html, permissions
 from ui.escaping import label, text
 from ui.service import AT_ONCE, PageService

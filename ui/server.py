@@ -21,8 +21,8 @@ from agent.answer.wording import strip_control_characters
 from agent.settings import Settings, split_list
 from tools.documents.sandbox import stop_readers
 from tools.errors import InputError, SteelmanError
-from tools.language.translation import tr
 from tools.net.listening import Server, config_of, is_loopback, listen
+from tools.translation import tr
 from ui import login
 from ui.guard import Guard, ReceivedFiles
 from ui.service import close_service, open_service

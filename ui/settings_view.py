@@ -10,8 +10,8 @@ from agent.commands.doctor import DoctorFinding, run_check
 from agent.commands.parts import in_plain_words, serving
 from agent.settings import Settings, load_settings, variable_of
 from tools.errors import SettingsError
-from tools.language.translation import mark, tr
 from tools.net.http import without_login
+from tools.translation import mark, tr
 from ui import html, permissions
 from ui.escaping import text
 from ui.service import PageService
@@ -90,7 +90,8 @@ def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
     html.small(
         tr(
             "For everybody who uses this page, until its server stops: nothing of it is stored, and keys are not shown "
-            "again. To keep settings, write them into .env; docs/providers.md tells what each costs and who is sent what."
+            "again. To keep settings, write them into .env; docs/providers.md tells what each costs and who is sent "
+            "what."
         )
     )
     problem = st.container()  # above the form, so that it is visible

@@ -11,7 +11,7 @@ from agent.answer.model import Answer
 from agent.answer.outline import OutlineBlock
 from agent.answer.wording import CRUX_LABEL, closing_line
 from agent.runs.store import RunRow
-from tools.language.translation import speaking, tr
+from tools.translation import speaking, tr
 from ui import ask_view, focus, html
 from ui.escaping import text
 

@@ -7,8 +7,8 @@ import streamlit as st
 from agent.answer.document_list import document_title
 from agent.answer.model import Citation
 from agent.answer.wording import date_unless_in_title, location_in_source, source_kind
-from tools.language.translation import tr
 from tools.passages import Passage
+from tools.translation import tr
 from ui import focus
 from ui.escaping import escaped, label, link, marked, text
 

@@ -12,8 +12,8 @@ import streamlit as st
 
 from agent.answer.ballots import CRITERIA, Ballot, Ballots, Choice, Page, Vote
 from tools.language.lexicon import count
-from tools.language.translation import mark, tr
 from tools.store.store import Store
+from tools.translation import mark, tr
 from ui import html
 from ui.escaping import text
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from types import MappingProxyType
+from typing import Any
 
 from agent.answer.model import (
     Answer,
@@ -46,9 +47,9 @@ from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.grounding import content_overlap, has_prompt_injection, verbatim
 from tools.language.reported_speech import speaker_of
-from tools.language.translation import speaking
 from tools.passages import Passage
 from tools.store.store import SAMPLES
+from tools.translation import speaking
 
 _FILE = re.compile(r".*?\.\w+(?=, |#|$)")  # of 'news.eml, Ann Lee, 2025-03-01' or 'survey.csv#3'
 
@@ -191,10 +192,18 @@ def assemble(
         providers=providers | state.get("served_by", {}),
         timings={n: round(busy_seconds(i), 3) for n, i in intervals} | {"total": round(seconds, 3)},
         usage=_usage(state.get("counts", {})),
-        language=framing.get("language", ""),
-        english=framing["question"] if "asked" in framing else "",
-        translations=state.get("translations", {}),
+        **_languages(state),
     )
+
+
+def _languages(state: RunState) -> dict[str, Any]:
+    framing = state["framing"]
+    english = framing["question"] if "asked" in framing else ""
+    return {
+        "language": framing.get("language", ""),
+        "english": english,
+        "translations": state.get("translations", {}),
+    }
 
 
 def _numbered(

@@ -8,7 +8,7 @@ from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.limits import BARELY_SAYS_CLAIM
 from tools.language.grounding import stems
 from tools.language.reported_speech import UNNAMED
-from tools.language.translation import tr
+from tools.translation import tr
 
 _RECORD = re.compile(
     r"(?i)\b(?:minutes|transcripts?|hearings?|proceedings|meeting|interview|evidence|debate|panel|hansard)\b"

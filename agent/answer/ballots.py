@@ -18,10 +18,10 @@ from agent.answer.outline import body_blocks, lead_blocks
 from agent.answer.wording import source_line, strip_control_characters
 from tools.language.grounding import stems
 from tools.language.sentences import prose_text, split_sentences
-from tools.language.translation import mark
 from tools.passages import Passage
 from tools.store.database import Database, upsert
 from tools.store.schema import ballots, votes
+from tools.translation import mark
 
 CRITERIA = {
     "organisation": mark("Which page is better organised?"),

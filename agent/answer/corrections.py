@@ -32,9 +32,9 @@ from agent.evidence.sentences import PEOPLE_SPEAK
 from agent.limits import ENOUGH_PASSAGES, ENOUGH_SOURCES
 from tools.errors import InputError
 from tools.language.lexicon import count
-from tools.language.translation import in_its_language, tr
 from tools.store.database import Database
 from tools.store.schema import corrections, runs
+from tools.translation import in_its_language, tr
 
 ALSO, OFF_QUESTION = "also", "off"
 """Targets other than sides. `ALSO`: the claim has no side. `OFF_QUESTION`: the claim leaves the answer."""

@@ -13,7 +13,7 @@ from agent.answer.model import Answer, AnswerDocument, AnswerPerspective
 from agent.answer.outline import OutlineBlock, lead_blocks, side_blocks
 from agent.answer.summary import documents_and_rows, was_read
 from tools.errors import as_sentence
-from tools.language.translation import in_its_language, mark, tr
+from tools.translation import in_its_language, mark, tr
 
 SHEET_LABEL = mark("Three arguments for each side")
 SHEET_ENDINGS = (".md", ".docx")

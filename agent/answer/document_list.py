@@ -9,7 +9,7 @@ from agent.answer.summary import documents_and_rows, was_read
 from tools.language.grounding import best_evidence
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS
-from tools.language.translation import grouped, mark, tr
+from tools.translation import grouped, mark, tr
 
 NO_CLEAR_SIDE = mark("no clear side")
 _WHY_NOT = {

@@ -14,7 +14,7 @@ from agent.answer.model import Answer
 from agent.answer.outline import OutlineBlock, body_blocks, document_blocks, lead_blocks, note_blocks, source_blocks
 from agent.answer.wording import DOCUMENTS, HOW_MADE, closing_line, quotes_with_translations, strip_control_characters
 from tools.errors import InputError, StoreError
-from tools.language.translation import in_its_language, mark, tr
+from tools.translation import in_its_language, mark, tr
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 _ADDRESS = re.compile(r"https?://[^\s<>\\]+")

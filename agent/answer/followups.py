@@ -24,8 +24,8 @@ from agent.answer.wording import (
 from agent.options import Depth
 from agent.state import OTHER_WAYS, STATE_VERSION, CounterTarget, Perspective, QuotedStance, RunState, counter_framing
 from tools.errors import QuestionError
-from tools.language.translation import mark, tr
 from tools.passages import Passage
+from tools.translation import in_its_language, mark, speaking, tr
 
 _AGAINST = re.compile(
     r"(?:/against|what speaks against|strongest (?:case against|counter-argument to)) (?P<what>.+?)[\s?.!]*", re.I
@@ -61,9 +61,8 @@ def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | 
     answers: the thread's answers, oldest first; the latest answer with the named number or side counts. Raises
     QuestionError for an unknown number; the message names the valid numbers.
     """
-    if (match := _AGAINST.fullmatch(question.strip())) is None:
+    if not (what := _countered(question.strip(), answers)):
         return None
-    what = match["what"]
     with_case = [a for a in reversed(answers) if any(s.claims for s in a.perspectives)]
     if target := next((t for a in with_case if (t := _named(a, what))), None):
         return target
@@ -75,6 +74,19 @@ def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | 
     names = ", ".join(f"'{s.name}'" for s in with_case[0].perspectives)
     numbers = _numbers_in_words(with_case[0])
     raise QuestionError(f"the last answer has no '{what}' to argue against. {numbers} Its sides are {names}.")
+
+
+def _countered(question: str, answers: Sequence[Answer]) -> str:
+    """Returns what a follow-up wants to see opposed, asked in English or in the language of an answer; otherwise an
+    empty text."""
+    if match := _AGAINST.fullmatch(question):
+        return str(match["what"])
+    for language in {answer.language for answer in answers}:
+        with speaking(language):
+            before, _, after = tr(AGAINST).partition("{claim}")
+        if question.startswith(before) and question.endswith(after):
+            return question[len(before) : len(question) - len(after)].strip()
+    return ""
 
 
 def _named(answer: Answer, what: str) -> CounterTarget | None:
@@ -166,6 +178,7 @@ def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -
 # Suggestions
 
 
+@in_its_language
 def suggested_followups(answer: Answer) -> list[str]:
     """Returns up to two questions, each against the first claim of a perspective whose opposing side has claims too."""
     offered: list[str] = []
@@ -179,7 +192,7 @@ def suggested_followups(answer: Answer) -> list[str]:
 
 def counter_question(claim: AnswerClaim) -> str:
     """Returns 'What speaks against “Phones distract …”?', which names the claim by its first words."""
-    return tr("What speaks against “{claim}”?", claim=shorten(claim.text, _CLAIM_NAME, placeholder=" …"))
+    return tr(AGAINST, claim=f"“{shorten(claim.text, _CLAIM_NAME, placeholder=' …')}”")
 
 
 _CLAIMS = 2  # claims of each side in a summary
@@ -219,10 +232,11 @@ def run_slash_command(typed: str, answer: Answer) -> CommandReply | CommandSearc
     return command(answer, what.strip().strip("[]#"))
 
 
+@in_its_language
 def repeated_question(answer: Answer) -> str:
     """Returns the answer's question for another run in the thread. A request for counter-arguments then names the side
     instead of a number, because claims may have other numbers."""
-    return tr(AGAINST_SIDE, side=answer.against.side) if answer.against else answer.question
+    return tr(AGAINST, claim=f"‘{answer.against.side}’") if answer.against else answer.question
 
 
 def summarise_answer(answer: Answer, _: str = "") -> CommandReply:
@@ -276,17 +290,18 @@ def more_of_side(answer: Answer, what: str) -> CommandReply | CommandSearch:
     return CommandReply(tr("What else the sources of ‘{side}’ say", side=side_name(answer, side)), lines)
 
 
+@in_its_language
 def counter_search(answer: Answer, what: str) -> CommandSearch:
     if not any(side.claims for side in answer.perspectives):
         raise QuestionError(tr("the answer above makes no case that could be argued against."))
     side = find_side(answer, what) if not what.isdigit() else None
-    question = tr(AGAINST_SIDE, side=side.name) if side else tr("What speaks against {claim}?", claim=what or "?")
+    question = tr(AGAINST, claim=f"‘{side.name}’" if side else what or "?")
     if counter_target(question, [answer]) is None:
         raise QuestionError(tr(_NEEDS_NUMBER, typed=what))
     return CommandSearch(question)
 
 
-AGAINST_SIDE = mark("What speaks against ‘{side}’?")
+AGAINST = mark("What speaks against {claim}?")
 _NEEDS_NUMBER = mark("/against needs the number of a claim, as in /against 2, or the name of a side, not '{typed}'.")
 HELP = mark("""/summarise     the answer in a few lines
 /more N        what else the sources of side N say: 1 is the first side; its name will do

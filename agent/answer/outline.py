@@ -10,7 +10,7 @@ from agent.answer.model import LEAD_NOTE_KINDS, Answer, AnswerClaim, AnswerPersp
 from agent.answer.summary import search_completed
 from agent.limits import FIRST_ALSO
 from tools.errors import as_installed
-from tools.language.translation import in_its_language, tr
+from tools.translation import in_its_language, tr
 
 BlockKind = (
     Literal["title", "read_as", "summary", "tried", "crux", "also", "folded", "how_to"]

@@ -13,8 +13,8 @@ from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
-from tools.language.translation import answer_language, in_its_language, mark, tr, trn
 from tools.passages import Passage
+from tools.translation import answer_language, in_its_language, mark, tr, trn
 
 _ROW = re.compile(r"(.+), row [^/]+")  # id of a table's row
 _NAMED = 4  # the most answers that the summary names

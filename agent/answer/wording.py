@@ -26,8 +26,8 @@ from tools.dates import dates_in
 from tools.errors import as_sentence
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
-from tools.language.translation import decimal, mark, spoken_language, tr
 from tools.passages import Passage
+from tools.translation import decimal, mark, spoken_language, tr
 
 NOT_SURE = mark("nothing sure enough to quote for this side")
 AGAINST_IT = mark("Against it:")

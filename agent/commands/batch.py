@@ -16,9 +16,9 @@ from agent.settings import load_settings
 from tools.budget import run_within
 from tools.documents.document import read_decoded
 from tools.errors import InputError, SteelmanError
-from tools.language.translation import tr
 from tools.models.chat.reply import read_json
 from tools.store.database import database_errors
+from tools.translation import tr
 
 
 def batch(args: argparse.Namespace) -> int:

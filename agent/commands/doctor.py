@@ -22,12 +22,12 @@ from agent.runs.bootstrap import build_own_judge
 from agent.settings import Settings
 from agent.stage_interfaces import Providers
 from tools.errors import ProviderDownError, ProviderReplyError, SteelmanError
-from tools.language.translation import mark, tr
 from tools.models.judges.judge import Judge, Pair
 from tools.net.http import without_login
 from tools.net.pool import split_addresses
 from tools.store.database import Database
 from tools.store.store import Store
+from tools.translation import mark, tr
 
 if TYPE_CHECKING:
     from tools.models.chat.model import ChatModel

@@ -13,9 +13,9 @@ from agent.runs.store import RunStore
 from agent.settings import Settings, find_env_file, load_settings
 from tools.errors import InputError, command
 from tools.language.lexicon import count
-from tools.language.translation import decimal, tr
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store
+from tools.translation import decimal, tr
 
 _STATE, _PART = 6, 14  # widths of columns of `doctor`
 

@@ -19,10 +19,10 @@ from tools.documents.ray_cluster import check_ray, prepare_on, ray_workers
 from tools.errors import InputError, SourceError, command
 from tools.language.identification import name_of_language
 from tools.language.lexicon import count
-from tools.language.translation import grouped, mark, tr
 from tools.models.encoders import Encoder
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES, Store
+from tools.translation import grouped, mark, tr
 
 _SHOWN = 10
 _NAME_WIDTH = 48

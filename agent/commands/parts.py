@@ -3,7 +3,7 @@
 from agent.answer.wording import provider_name
 from agent.providers.from_settings import build_engine, build_judge, uses_chat
 from agent.settings import DEFAULT_MODEL, Settings
-from tools.language.translation import tr
+from tools.translation import tr
 
 
 def serving(settings: Settings, part: str) -> str:

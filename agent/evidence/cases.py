@@ -20,10 +20,10 @@ from agent.evidence.sentences import score_sentences, speeches_of
 from agent.providers.inference import Models
 from agent.stage_interfaces import Brief, Providers, SentenceScores
 from agent.state import Claim, RunState, ScoredResponse, contrary_statements, quotes_of
-from tools.language.translation import mark
 from tools.limits import CLEAR
 from tools.passages import Passage
 from tools.selection import group_theses, independent_first
+from tools.translation import mark
 
 _WORD = re.compile(r"[^\W\d_]+")
 

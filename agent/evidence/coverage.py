@@ -23,12 +23,12 @@ from tools.errors import SteelmanError
 from tools.language.identification import is_english, question_words
 from tools.language.near_duplicates import copy_groups, group_paraphrases, reason_clause
 from tools.language.sentences import passage_sentences
-from tools.language.translation import answer_language, tr
 from tools.models.encoders import MiniLM
 from tools.models.judges.quoting import argues
 from tools.passages import Passage
 from tools.selection import Pool
 from tools.store.hybrid import fuse
+from tools.translation import answer_language, tr
 
 
 class FilteredPassages(NamedTuple):

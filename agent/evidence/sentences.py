@@ -23,7 +23,6 @@ from tools.language.question import takes_no_side, yes_or_no_answer
 from tools.language.quotable import QuotablePart, quotable_parts
 from tools.language.reported_speech import people_speak
 from tools.language.sentences import split_sentences
-from tools.language.translation import mark, tr
 from tools.models.judges.judge import AFFIRMING, Pair, in_context
 from tools.models.judges.quoting import (
     AGAINST_ITSELF,
@@ -36,6 +35,7 @@ from tools.models.judges.quoting import (
     stance_log_odds,
 )
 from tools.passages import Passage, Sentence
+from tools.translation import mark, tr
 
 
 def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, str]:

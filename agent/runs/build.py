@@ -22,7 +22,6 @@ from agent.stages.stage import EMBEDDED, ModelFallback, with_fallback
 from agent.stages.write import crux_by_chat, translate_by_chat, write_by_chat
 from tools.budget import current_budget, current_log
 from tools.errors import ProviderError, as_sentence
-from tools.language.translation import mark, tr
 from tools.models import encoders
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
@@ -30,6 +29,7 @@ from tools.models.judges.checker import ClaimChecker
 from tools.models.judges.judge import Pair
 from tools.net.http import is_local, without_login
 from tools.store.store import SAMPLES, Store
+from tools.translation import mark, tr
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from agent.runs.store import RunEvent
 from tools.language.lexicon import count
-from tools.language.translation import mark, tr
+from tools.translation import mark, tr
 
 COMPLETE = 100.0
 _STAGES = {

@@ -13,11 +13,11 @@ from sqlalchemy import ColumnElement, Connection, Update, delete, func, insert, 
 from agent.answer.corrections import Corrections, apply_corrections
 from agent.answer.model import Answer
 from tools.errors import RunBusyError, UnknownRunError
-from tools.language.translation import mark
 from tools.store.database import AnyRow, Database
 from tools.store.notices import notify
 from tools.store.run_passages import RunPassages, WebPassages, drop_stored_copies
 from tools.store.schema import api_runs, events, runs
+from tools.translation import mark
 
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0

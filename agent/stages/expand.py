@@ -42,10 +42,10 @@ from tools.language.question import ANSWERS, Kind, same_polarity, takes_no_side
 from tools.language.quotable import is_self_contained
 from tools.language.reported_speech import people_speak
 from tools.language.sentences import passage_sentences, split_sentences, without_list_mark
-from tools.language.translation import tr
 from tools.models.chat.model import ChatModel
 from tools.passages import Passage, Sentence
 from tools.selection import average_linkage
+from tools.translation import tr
 
 
 @stage("expand")

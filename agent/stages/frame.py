@@ -23,9 +23,9 @@ from tools.errors import DeadlineError, SteelmanError, StoreDownError
 from tools.language.identification import question_language, reads_as_english
 from tools.language.question import ANSWERS, is_standalone_question
 from tools.language.sentences import is_no_prose, passage_sentences
-from tools.language.translation import tr
 from tools.passages import Passage, Sentence
 from tools.store.store import SAMPLES
+from tools.translation import tr
 
 
 @stage("frame")

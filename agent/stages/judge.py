@@ -33,10 +33,10 @@ from agent.state import OTHER_WAYS, Coverage, Perspective, RunState, contrary_st
 from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
 from tools.errors import JudgeError, ProviderDownError, as_sentence
 from tools.language.lexicon import count
-from tools.language.translation import mark, tr
 from tools.models.judges.judge import JudgedSide, PassageVerdicts
 from tools.net.http import is_local
 from tools.passages import Passage, interleave
+from tools.translation import mark, tr
 
 ENGLISH_JUDGE = mark("The built-in judge reads English only, so it reads sources in English for the sides in English.")
 _SOON = 1.0  # seconds; with less time left, the time counts as used up
@@ -67,8 +67,7 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     limit = _passage_budget(judge, perspectives, options)
     whole = await asyncio.to_thread(_small_collections, providers, options, perspectives[0]["statement"], limit)
     ids = list(dict.fromkeys([*interleave(state["candidates"].get(p["id"], []) for p in perspectives), *whole.ids]))
-    passages = await asyncio.to_thread(providers.passages, ids)
-    passages, foreign = _readable(providers, state, name, passages)
+    passages, foreign = _readable(providers, state, name, await asyncio.to_thread(providers.passages, ids))
     originals = originals_of(passages)
     wanted, asked = _unjudged(ids, originals, known, limit)
     verdicts = await _read(judge, state, [passages[i] for i in asked], any(known.values()))

@@ -28,10 +28,10 @@ from tools.errors import DeadlineError, JudgeError
 from tools.language.fact_quotes import FactQuote, distinct, fact_quotes, figures_asked, share_known, words_held
 from tools.language.grounding import has_prompt_injection
 from tools.language.identification import question_language, reads_as_english
-from tools.language.translation import tr
 from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Passage
+from tools.translation import tr
 
 
 class _Ranking(NamedTuple):

@@ -18,8 +18,8 @@ from agent.state import FramingState, Perspective, RunState, asked_query, is_ans
 from prompts import as_data, one_line
 from tools.budget import current_log, run_within
 from tools.language.lexicon import KEYWORD_STOP_WORDS, LIGHT_WORDS, NEGATORS, lower_first
-from tools.language.translation import tr
 from tools.models.chat.model import ChatModel
+from tools.translation import tr
 
 
 @stage("requery")

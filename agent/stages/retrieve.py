@@ -14,8 +14,8 @@ from agent.stages.stage import report, run_id, stage
 from agent.state import BranchState, RunState, StageNote, local_statement
 from tools.budget import NoteKind, current_log, in_time
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError, StoreDownError
-from tools.language.translation import mark, tr
 from tools.store.hybrid import fuse
+from tools.translation import mark, tr
 
 NO_WEB = mark("The web was not searched")
 _TITLES = 4  # titles shown during the run

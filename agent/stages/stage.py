@@ -22,9 +22,9 @@ from prompts import load_prompt
 from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, deadline, in_time
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, as_sentence
 from tools.language.identification import name_of_language
-from tools.language.translation import mark, speaking, tr
 from tools.models.chat.model import ChatModel
 from tools.store.database import outlast
+from tools.translation import mark, speaking, tr
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -44,11 +44,11 @@ from tools.budget import current_log, in_time, share_of_time
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError, as_sentence
 from tools.language import grounding
 from tools.language.near_duplicates import copy_groups
-from tools.language.translation import mark, tr
 from tools.models.judges.batch import document_attributes, passage_line
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
 from tools.models.judges.quoting import stance_log_odds
 from tools.passages import Passage
+from tools.translation import mark, tr
 
 
 @stage("verify")

@@ -44,12 +44,14 @@ from tools.language.lexicon import analyzer
 from tools.language.question import ANSWERS
 from tools.language.quotable import QuotablePart, quotable_parts
 from tools.language.sentences import split_sentences
-from tools.language.translation import tr
 from tools.limits import CLEAR
 from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Passage, interleave
 from tools.store.store import SAMPLES
+from tools.translation import mark, tr
+
+_NOT_READ = mark("{number} sentences for '{side}' were not read in time, and are not quoted.")
 
 
 @stage("write")
@@ -77,8 +79,7 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         elif reading:
             late = int(np.isnan(reading.confidence[reading.on_topic]).sum())
             if late:
-                text = tr("{number} sentences for '{side}' were not read in time, and are not quoted.")
-                note(text.format(number=late, side=name))
+                note(tr(_NOT_READ, number=late, side=name))
             if not brief.passage_scores_trusted and (reading.case.any() or not late):
                 read[brief.perspective["id"]] = sentence_evidence(reading)
         if reading and not brief.passage_scores_trusted:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.errors import ModelError
-from tools.language.translation import grouped, trn
+from tools.translation import grouped, trn
 
 if TYPE_CHECKING:
     from tantivy import TextAnalyzer

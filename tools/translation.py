@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 LANGUAGES = ("en", "de", "fr", "es")
-FOLDER = Path(__file__).parents[2] / "locale"
+FOLDER = Path(__file__).parents[1] / "locale"
 _VARIABLES = ("STEELMAN_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 _CHOSEN: ContextVar[str] = ContextVar("language", default="")
 _to_user = [False]
