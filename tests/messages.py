@@ -1,6 +1,7 @@
 """The messages of the code, and the catalogues of their translations.
 
-`python -m tests.messages` lists what a catalogue lacks and what no code uses any more.
+`python -m tests.messages` lists the messages with their places. They are read from the syntax tree, because Babel's
+extractor does not see calls within f-strings before Python 3.12.
 """
 
 import ast
@@ -8,34 +9,51 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
-from babel.messages.extract import extract_python
 from babel.messages.pofile import read_po
+
+from agent.state import ANSWER_WORDS
+from tools.language.reported_speech import UNNAMED
+from tools.passages import SOURCE_KINDS
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("agent", "tools", "ui")
-KEYWORDS = {"tr": None, "mark": None, "trn": (1, 2), "count": None}
 Message = str | tuple[str, str]
 """A message, or a message with its plural."""
 
 
+def modules() -> list[Path]:
+    return [f for folder in FOLDERS for f in sorted((ROOT / folder).rglob("*.py")) if f.name != "translation.py"]
+
+
+def name_of(call: ast.Call) -> str:
+    return getattr(call.func, "attr", "") or getattr(call.func, "id", "")
+
+
+def text_of(node: ast.AST) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
 def messages() -> dict[Message, str]:
-    """Returns each message with the place of its first use. `count` names a thing, whose plural adds an s."""
+    """Each message with the place of its first use. `count` names a thing, whose plural adds an s."""
     found = dict[Message, str]()
-    for file in sorted(f for folder in FOLDERS for f in (ROOT / folder).rglob("*.py")):
-        if file.name == "translation.py":
-            continue
-        with file.open("rb") as code:
-            for line, function, given, _ in extract_python(code, KEYWORDS, (), {"encoding": "utf-8"}):
-                texts = given if isinstance(given, tuple) else (given,)
-                place = f"{file.relative_to(ROOT)}:{line}"
-                if function == "trn" and texts[0]:
-                    found.setdefault((texts[0], texts[1]), place)
-                elif function == "count" and texts[-1]:
-                    found.setdefault((texts[-1], f"{texts[-1]}s"), place)
-                elif function in ("tr", "mark") and texts[0]:
-                    found.setdefault(texts[0], place)
-    plurals = {m[0] for m in found if isinstance(m, tuple)}
-    return {m: place for m, place in found.items() if m not in plurals}
+    for file in modules():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for message in _of(node) if isinstance(node, ast.Call) else ():
+                found.setdefault(message, f"{file.relative_to(ROOT)}:{node.lineno}")
+    found |= dict.fromkeys((*SOURCE_KINDS, *ANSWER_WORDS, UNNAMED), "translated by a variable")
+    found.pop("unknown")
+    plurals = {message[0] for message in found if isinstance(message, tuple)}
+    return {message: place for message, place in found.items() if message not in plurals}
+
+
+def _of(call: ast.Call) -> Iterator[Message]:
+    texts = [text_of(given) for given in call.args]
+    if name_of(call) == "trn" and all(texts[:2]):
+        yield texts[0], texts[1]
+    elif name_of(call) == "count" and isinstance(call.func, ast.Name) and texts[1:] and texts[1]:
+        yield texts[1], f"{texts[1]}s"
+    elif name_of(call) in ("tr", "mark") and texts and texts[0]:
+        yield texts[0]
 
 
 def catalogue(language: str) -> Catalog:
@@ -44,5 +62,5 @@ def catalogue(language: str) -> Catalog:
 
 
 if __name__ == "__main__":
-    for m, place in messages().items():
-        print(place, repr(m))
+    for known, where in messages().items():
+        print(where, repr(known))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from tools.errors import BudgetError, DeadlineError
-from tools.translation import mark
+from tools.translation import mark, tr
 
 T = TypeVar("T")
 
@@ -153,7 +153,7 @@ async def in_time(work: Awaitable[T]) -> T:
         async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
             return await work
     except TimeoutError as exc:
-        raise DeadlineError("the time for it was used up.") from exc
+        raise DeadlineError(tr("the time for it was used up.")) from exc
 
 
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

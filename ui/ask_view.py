@@ -45,7 +45,7 @@ _LEAD = mark(
 
 
 def lead() -> None:
-    html.title(tr("Steelman"))
+    html.title("Steelman")
     st.html(f'<p class="sm-lead">{text(tr(_LEAD))}</p>')
 
 

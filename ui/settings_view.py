@@ -80,9 +80,11 @@ def _what_is_on(service: PageService) -> None:
         failing, lines = {it.name for it in found if it.state == "fails"}, [_found(it) for it in found]
     else:
         names = [(part.name, serving(settings, part.name)) for part in service.parts() if part.check]
-        lines = [_line("on", part, permissions.masked(name, settings)) for part, name in names]
-    works = "ok" if own else "on"
-    place.html("".join(_line(works if failing.isdisjoint(parts) else "FAILS", said) for said, parts in told.items()))
+        lines = [_line(tr("on"), part, permissions.masked(name, settings)) for part, name in names]
+    works = tr("ok") if own else tr("on")
+    place.html(
+        "".join(_line(works if failing.isdisjoint(parts) else tr("FAILS"), said) for said, parts in told.items())
+    )
     st.expander(tr("Technical details"), expanded=bool(failing)).html("".join(lines))
 
 
@@ -139,7 +141,7 @@ def _field(settings: Settings, name: str, called: str) -> Any:
 
 def _found(finding: DoctorFinding) -> str:
     how = f" ({finding.seconds:.1f} s)" if finding.seconds >= 0.05 else ""
-    return _line("FAILS" if finding.state == "fails" else finding.state, finding.name, finding.detail + how)
+    return _line(finding.word, tr(finding.name), finding.detail + how)
 
 
 def _line(state: str, *said: str) -> str:

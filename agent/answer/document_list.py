@@ -83,14 +83,17 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
         *(tr("for and against {side}", side=n) for n, argued in named.items() if len(argued) == 2),
         *(tr("against {side}", side=n) for n, argued in named.items() if argued == {"against"}),
     ]
-    return tr("read as {sides}", sides=", ".join([*([tr("both")] if facing else []), *words]))
+    if facing:
+        return ", ".join([tr("read as both"), *words])
+    return tr("read as {sides}", sides=", ".join(words))
 
 
 def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
     """Returns 'survey.csv · 12 rows, 3 quoted'; for a mailbox 'messages' replaces 'rows'."""
-    part = "message" if wording.file_and_name(rows[0], rows[0].id)[1].startswith("message ") else "row"
+    mailbox = wording.file_and_name(rows[0], rows[0].id)[1].startswith("message ")
+    parts = count(len(rows), "message") if mailbox else count(len(rows), "row")
     quoted = tr("{number} quoted", number=grouped(sum(bool(d.quoted) for d in rows)))
-    return f"{name} · {count(len(rows), part)}, {quoted}"
+    return f"{name} · {parts}, {quoted}"
 
 
 def surest_passage(

@@ -226,17 +226,27 @@ def stage_notes(state: RunState) -> list[Note]:
         f"“{title}” ({name_of_language(code)})" for title, code in state.get("foreign_documents", {}).items()
     ]:
         english = "Left out of this English answer, being in another language: {titles}."  # no other answer has this
-        text = tr("Left out, being in a language that was not read: {titles}.") if answer_language() else english
+        text = (
+            tr("Left out, being in a language that was not read: {titles}.")
+            if answer_language() not in ("", "en")
+            else english
+        )
         notes.append(Note(kind="scope", text=text.format(titles=_shortened(foreign))))
     dropped = Counter(d["check"] for d in state.get("dropped", []))
     if number := dropped["source"]:
-        one = "{number} sentence did not stand up to the check against the sources and was left out."
-        several = "{number} sentences did not stand up to the check against the sources and were left out."
-        notes.append(Note(kind="dropped", text=trn(one, several, number)))
+        text = trn(
+            "{number} sentence did not stand up to the check against the sources and was left out.",
+            "{number} sentences did not stand up to the check against the sources and were left out.",
+            number,
+        )
+        notes.append(Note(kind="dropped", text=text))
     if number := dropped["side"]:
-        one = "{number} sentence was left out for serving no side."
-        several = "{number} sentences were left out for serving no side."
-        notes.append(Note(kind="dropped", text=trn(one, several, number)))
+        text = trn(
+            "{number} sentence was left out for serving no side.",
+            "{number} sentences were left out for serving no side.",
+            number,
+        )
+        notes.append(Note(kind="dropped", text=text))
     return notes
 
 

@@ -232,9 +232,10 @@ def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
     behind = {(c.collection, c.document_id): _owner(c) for c in answer.citations if c.number in cited}
     several = tr("{number} documents that count as one source", number=len(behind))
     one = tr("one source alone: {source}", source=next(iter(behind.values()))) if len(behind) == 1 else several
-    called = "quotation" if all(c.quoted for c in shown) else "claim"
+    quoted = all(c.quoted for c in shown)
+    things = count(len(shown), "quotation") if quoted else count(len(shown), "claim")
     sources = one if behind and line.sources == 1 else count(line.sources, "source")
-    return tr(_FROM, things=count(len(shown), called), sources=sources)
+    return tr(_FROM, things=things, sources=sources)
 
 
 def _owner(source: Citation) -> str:

@@ -63,6 +63,10 @@ class DoctorFinding:
     detail: str
     seconds: float = 0.0
 
+    @property
+    def word(self) -> str:
+        return {"ok": tr("ok"), "off": tr("off"), "fails": tr("FAILS")}[self.state]
+
 
 def doctor_checks(settings: Settings, *, opened: Providers | None = None) -> list[DoctorCheck]:
     """Returns the checks of the parts that are on, then the checks of the parts that are off.

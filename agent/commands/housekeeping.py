@@ -109,7 +109,6 @@ def doctor(_: argparse.Namespace) -> int:
         found = run_check(part)
         failed = failed or found.state == "fails"
         took = "" if found.state == "off" else f"  ({decimal(found.seconds)} s)"
-        state = tr("FAILS") if found.state == "fails" else tr(found.state)
-        print(f"{state:<{_STATE}} {tr(found.name):<{_PART}} {found.detail}{took}", flush=True)
+        print(f"{found.word:<{_STATE}} {tr(found.name):<{_PART}} {found.detail}{took}", flush=True)
     print(tr("How to turn each on, what it costs and what is sent to whom: docs/providers.md"))
     return FAILED if failed else OK

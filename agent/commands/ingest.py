@@ -160,7 +160,7 @@ def _agreed(gone: Sequence[str], collection: str) -> bool:
         raise InputError(f"{what} {', '.join(named)}. {tr('To remove them without being asked, give --yes.')}")
     text = "\n  ".join([what[0].upper() + what[1:], *named])
     agreed = input(f"{text}\n{tr('Remove them? [y/N]')} ").strip().lower()
-    return agreed in ("y", "yes", tr("y"), tr("yes"))
+    return agreed in ("y", "yes", tr("y"))
 
 
 def _columns(args: argparse.Namespace) -> ColumnNames:

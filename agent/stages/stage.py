@@ -89,7 +89,7 @@ def budget_of(state: Mapping[str, Any], options: RunOptions, name: StageName) ->
 
 def language_name(framing: FramingState) -> str:
     """Returns the English name of the question's language; empty for English."""
-    return name_of_language(framing["language"]) if framing.get("language") else ""
+    return name_of_language(framing["language"], "en") if framing.get("language") else ""
 
 
 IN_ENGLISH = "The same in English, only if it is in another language; else empty."

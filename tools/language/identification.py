@@ -5,6 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tools.language.lexicon import ENGLISH_MARKERS, FOREIGN_OPENERS, is_word
+from tools.translation import mark, spoken_language, tr
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -64,11 +65,13 @@ def _likeliest_language(text: str) -> str:
     return code if best >= _LIKELIEST * sum(probability for probability, _ in among) else ""
 
 
-def name_of_language(code: str) -> str:
-    """Returns the English name of a language; the quoted code if unknown."""
+def name_of_language(code: str, within: str = "") -> str:
+    """Returns the name of a language; the quoted code if unknown. within: the language of the name (ISO 639-1); by
+    default the current language."""
     from babel import Locale
 
-    return str(Locale("en").languages.get(code) or f"the language '{code}'")
+    found = Locale(within or spoken_language()).languages.get(code)
+    return str(found or tr("the language '{code}'", code=code))
 
 
 def code_of_language(name: str, text: str) -> str:
@@ -172,4 +175,4 @@ def reply_to_greeting(text: str) -> str:
     said = " ".join(question_words(text)).casefold().replace("’", "'")
     if len(text) > _LONGEST_GREETING or not _GREETS.fullmatch(said):
         return ""
-    return "You are welcome!" if _THANKED.fullmatch(said) else "Hello!"
+    return mark("You are welcome!") if _THANKED.fullmatch(said) else mark("Hello!")
