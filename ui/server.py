@@ -84,7 +84,8 @@ def _configure(settings: Settings, host: str) -> None:
     for folder in (".", os.path.expanduser("~")):  # noqa: PTH111  # raises no error without a home folder
         other = Path(folder, ".streamlit", "secrets.toml").absolute()
         if other.exists() and other not in files:
-            print(f"Not read: {other}. Logins are set up in {files[-1]}.", file=sys.stderr)
+            text = tr("Not read: {file}. Logins are set up in {other}.", file=other, other=files[-1])
+            print(text, file=sys.stderr)
 
 
 def _log_on_one_line() -> None:

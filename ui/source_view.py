@@ -6,7 +6,7 @@ import streamlit as st
 
 from agent.answer.document_list import document_title
 from agent.answer.model import Citation
-from agent.answer.wording import date_unless_in_title, location_in_source, source_kind
+from agent.answer.wording import date_unless_in_title, location_in_source, source_kind, speaker_in_words
 from tools.passages import Passage
 from tools.translation import tr
 from ui import focus
@@ -22,7 +22,7 @@ def card(citation: Citation, passages: Mapping[int, Passage], words: Sequence[st
 
 def about_of(citation: Citation) -> str:
     """Returns 'Cllr Faulds, Sample Gazette, opinion (sample), 12 March 2026'."""
-    who = (label(name, 100) for name in (citation.speaker, citation.publisher, citation.file))
+    who = (label(name, 100) for name in (speaker_in_words(citation.speaker), citation.publisher, citation.file))
     return ", ".join(
         filter(None, [*who, source_kind(citation), label(date_unless_in_title(citation.title, citation.date))])
     )

@@ -169,16 +169,12 @@ def assemble(
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
     numbering = CitationNumbering(passages, claims, _dropped(state))
-    framing, against = state["framing"], state.get("against")
     sides, also, crux = _numbered(state, claims, numbering)
     outcome, intervals = _outcome(state, sides, also), state.get("intervals", {}).items()
     documents = answer_documents(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
     return Answer(
         run_id=run_id,
-        question=state["question"],
-        neutral_question=framing.get("asked") or framing["question"],
-        focus="" if against else framing["focus"],
-        against=Countered(**shared_fields(against, Countered)) if against else None,
+        **_question_fields(state),
         outcome=outcome,
         summary=summarise(outcome, state, documents),
         crux=crux[0] if crux and outcome == "answered" else None,
@@ -192,16 +188,18 @@ def assemble(
         providers=providers | state.get("served_by", {}),
         timings={n: round(busy_seconds(i), 3) for n, i in intervals} | {"total": round(seconds, 3)},
         usage=_usage(state.get("counts", {})),
-        **_languages(state),
     )
 
 
-def _languages(state: RunState) -> dict[str, Any]:
-    framing = state["framing"]
-    english = framing["question"] if "asked" in framing else ""
+def _question_fields(state: RunState) -> dict[str, Any]:
+    framing, against = state["framing"], state.get("against")
     return {
+        "question": state["question"],
+        "neutral_question": framing.get("asked") or framing["question"],
+        "focus": "" if against else framing["focus"],
+        "against": Countered(**shared_fields(against, Countered)) if against else None,
         "language": framing.get("language", ""),
-        "english": english,
+        "english": framing["question"] if "asked" in framing else "",
         "translations": state.get("translations", {}),
     }
 

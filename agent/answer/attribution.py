@@ -60,7 +60,8 @@ def short_attribution(answer: Answer, claim: AnswerClaim) -> str:
     """Returns the speaker of a quotation. If the quotation has no side, place and date follow."""
     cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
     named = [(c, _where_said(c, claim.speaker)[0]) for c in cited]
-    facts = [fact for c, name in named for fact in (claim.speaker, name, wording.date_unless_in_title(name, c.date))]
+    speaker = wording.speaker_in_words(claim.speaker)
+    facts = [fact for c, name in named for fact in (speaker, name, wording.date_unless_in_title(name, c.date))]
     parts = [wording.shortened(fact, wording.LONGEST_IN_SHORT) for fact in dict.fromkeys(facts)]
     return ", ".join(filter(None, parts)) if facts else claim.speaker
 
@@ -73,8 +74,8 @@ def _in_one_line(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
     pages = [wording.page_numbers(where) for where in places]
     who, kind = _speaker(answer, source, claim), wording.source_kind(source, source.document_id)
     named = _where_said(source, who)
-    who = "" if who == UNNAMED and _is_record(source) else tr(who) if who == UNNAMED else who
-    if kind.casefold() in named[0].casefold() or (kind == tr(wording.TABLE_ROW) and source.file):
+    who = "" if who == UNNAMED and _is_record(source) else wording.speaker_in_words(who)
+    if kind in named[0].casefold() or (kind == tr(wording.TABLE_ROW) and f", {wording.row_name('')}" in named[0]):
         kind = ""
     facts = dict.fromkeys((who, *named, kind, wording.date_unless_in_title(" ".join(named), source.date), *pages))
     return ", ".join(wording.shortened(fact) for fact in facts if fact)

@@ -90,7 +90,7 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
 
 def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
     """Returns 'survey.csv · 12 rows, 3 quoted'; for a mailbox 'messages' replaces 'rows'."""
-    mailbox = wording.file_and_name(rows[0], rows[0].id)[1].startswith("message ")
+    mailbox = ", message " in rows[0].id
     parts = count(len(rows), "message") if mailbox else count(len(rows), "row")
     quoted = tr("{number} quoted", number=grouped(sum(bool(d.quoted) for d in rows)))
     return f"{name} · {parts}, {quoted}"

@@ -238,7 +238,7 @@ def _body(page: _Page, blocks: Sequence[OutlineBlock]) -> None:
         elif not block.label:
             page.strong(text.upper())
         else:
-            tag = f"{block.label.upper():<{len(_INDENT)}}"
+            tag = f"{block.label.upper():<{len(_INDENT) - 1}} "
             if text:
                 first, *more = textwrap.wrap(text, page.width - len(_INDENT) - 2)
                 page.strong(f"{tag}{first}", *(_INDENT + line for line in more))

@@ -26,7 +26,8 @@ from tools.dates import dates_in
 from tools.errors import as_sentence
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
-from tools.passages import Passage
+from tools.language.reported_speech import UNNAMED
+from tools.passages import PROBABLY, Passage
 from tools.translation import decimal, mark, spoken_language, tr
 
 NOT_SURE = mark("nothing sure enough to quote for this side")
@@ -44,7 +45,7 @@ HOW_MADE = mark("More about how this was made")
 _QUOTED = re.compile(r'["“]([^"“”]+)["”]')
 _VERSION = re.compile(r"^(?:chat|score|batch|hub)-judge-|(?:-[0-9a-f]{6,})+$")
 LONGEST_IN_SHORT = 46  # characters of a name in a short attribution
-_PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a row or message within a file
+_PART = re.compile(r"(.+), (row|message) (.+)")  # id of a row or message within a file
 LONGEST_NAME = 80  # characters of a section or a source
 _LONGEST_SPEAKER = 140  # characters of a speaker; without a side, place and date are included
 _LONGEST_BRIEF = 160
@@ -181,7 +182,20 @@ def reason_label(claim: AnswerClaim) -> str:
 
 def with_speaker(words: str, speaker: str) -> str:
     """Returns '“Phones distract.” – Cllr Faulds'."""
-    return " – ".join(filter(None, (words, shorten(speaker, _LONGEST_SPEAKER, placeholder=" …"))))
+    return " – ".join(filter(None, (words, shorten(speaker_in_words(speaker), _LONGEST_SPEAKER, placeholder=" …"))))
+
+
+def speaker_in_words(speaker: str) -> str:
+    """Returns a speaker with 'probably', 'somebody quoted' and 'quoted by' in the current language."""
+    who, quoting, author = speaker.partition(", quoted by ")
+    if who.startswith(f"{UNNAMED} by "):
+        who, quoting, author = UNNAMED, " by ", who.removeprefix(f"{UNNAMED} by ")
+    who = tr("probably {name}", name=who.removeprefix(PROBABLY)) if who.startswith(PROBABLY) else who
+    who = tr(UNNAMED) if who == UNNAMED else who
+    if not quoting:
+        return who
+    form = tr("{speaker} by {author}") if quoting == " by " else tr("{speaker}, quoted by {author}")
+    return form.format(speaker=who, author=author)
 
 
 def shown_sentence(sentence: AnswerClaim | ResponseSentence) -> str:
@@ -240,7 +254,7 @@ def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
 
 def _owner(source: Citation) -> str:
     name = source.title or ", ".join(filter(None, file_and_name(source, source.document_id)))
-    spoken = tr("{speaker}, in {document}", speaker=source.speaker, document=name)
+    spoken = tr("{speaker}, in {document}", speaker=speaker_in_words(source.speaker), document=name)
     return shortened(spoken if source.speaker else source.publisher or name)
 
 
@@ -276,9 +290,14 @@ def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
 def file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, str]:
     """Returns ('survey.csv', 'row 3') for a row, ('', 'letter.md') for a file, ('', address) for a web page."""
     if source.file or source.url:
-        return source.file, tr("row {number}", number=own) if source.file else own
-    part = _PART.fullmatch(PurePath(own).name)
-    return (part[1], part[2]) if part else ("", PurePath(own).name)
+        return source.file, row_name(own) if source.file else own
+    if part := _PART.fullmatch(PurePath(own).name):
+        return part[1], row_name(part[3]) if part[2] == "row" else tr("message {number}", number=part[3])
+    return "", PurePath(own).name
+
+
+def row_name(number: str) -> str:
+    return tr("row {number}", number=number)
 
 
 def source_line(citation: Citation) -> str:
@@ -288,7 +307,7 @@ def source_line(citation: Citation) -> str:
     where = "; ".join(dict.fromkeys(filter(None, map(location_in_source, citation.quotations))))
     named = ", ".join(filter(None, file_and_name(citation, citation.document_id)))
     place = ", ".join(filter(None, (citation.url or named, where)))
-    title = ", ".join(filter(None, (citation.speaker, citation.title.rstrip("."))))
+    title = ", ".join(filter(None, (speaker_in_words(citation.speaker), citation.title.rstrip("."))))
     sentences = [part if part.endswith((".", "!", "?")) else f"{part}." for part in (title, about) if part]
     return strip_control_characters(" ".join([*sentences, place]))
 
@@ -341,8 +360,7 @@ def provider_name(name: str) -> str:
 def named_row(row: Any) -> str:
     """Returns 'survey.csv, row 3' for a stored row whose id is a number; otherwise the document's name."""
     name, table = str(row.shown_id), str(row.external_id).removesuffix(f"#{row.shown_id}")
-    row_name = tr("row {number}", number=name)
-    return f"{PurePath(table).name}, {row_name}" if name.isdecimal() and table != row.external_id else name
+    return f"{PurePath(table).name}, {row_name(name)}" if name.isdecimal() and table != row.external_id else name
 
 
 def stored_document_facts(row: Any) -> list[str]:
