@@ -11,7 +11,16 @@ from agent.answer.attribution import quotes_behind, repliers, source_lines
 from agent.answer.corrections import ALSO, OFF_QUESTION
 from agent.answer.document_list import document_title
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.wording import citation_numbers, claim_text, claims_below_heading, reason_label, side_name
+from agent.answer.wording import (
+    balanced_marks,
+    citation_numbers,
+    claim_text,
+    claims_below_heading,
+    reason_label,
+    shown_sentence,
+    side_name,
+    translation_line,
+)
 from agent.runs.store import RunRow
 from tools.translation import tr
 from ui import ask_view, focus, html, permissions, source_view
@@ -135,6 +144,8 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str, row: str = 
     """Shows a claim with one line for each source below: number, speaker, publisher, kind, date and page."""
     with st.container(gap=None, key=f"claim-{key}"):
         st.html(words)
+        if claim.quoted and (foreign := translation_line(by.answer, shown_sentence(claim))):
+            html.small(foreign)
         for number, told in source_lines(by.answer, claim):
             with st.container(horizontal=True, gap=None, wrap=False):
                 _number(by.answer, claim, number, f"cite-{key}-{number}")
@@ -187,6 +198,8 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
         st.html(f"<b>[{citation.number}]</b>")
         st.button(tr("Close"), "close-source", type="tertiary", shortcut="Esc", on_click=_open, args=(_NONE, opener))
     st.html(source_view.card(citation, passages, words))
+    for foreign in filter(None, (translation_line(answer, balanced_marks(quote)) for quote in words)):
+        html.small(foreign)
     with st.container(horizontal=True):
         if st.button(tr("Whole document"), key="whole-document", type="tertiary"):
             whole = service.store.document_passages(citation.passage_id)

@@ -130,7 +130,8 @@ def _line(service: PageService, collection: str, row: AnyRow, own: bool) -> None
     """Shows a document with two buttons: open and delete."""
     name, number = str(row.shown_id), str(row.number)
     shown = str(row.title) or named_row(row)
-    kind, passages = str(row.kind).replace("unknown", ""), count(row.passages, "passage")
+    kind = "" if row.kind == "unknown" else tr(str(row.kind))
+    passages = count(row.passages, "passage")
     with st.container(horizontal=True, vertical_alignment="center", key=f"document-{number}"):
         facts = [name if row.title else "", kind, *stored_document_facts(row), passages]
         told = " · ".join(label(fact, 70) for fact in facts if fact)

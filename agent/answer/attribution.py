@@ -75,7 +75,8 @@ def _in_one_line(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
     who, kind = _speaker(answer, source, claim), wording.source_kind(source, source.document_id)
     named = _where_said(source, who)
     who = "" if who == UNNAMED and _is_record(source) else wording.speaker_in_words(who)
-    if kind in named[0].casefold() or (kind == tr(wording.TABLE_ROW) and f", {wording.row_name('')}" in named[0]):
+    said_already = kind in named[0].casefold() or named[0] == tr("in the minutes of {body}", body=source.publisher)
+    if said_already or (kind == tr(wording.TABLE_ROW) and f", {wording.row_name('')}" in named[0]):
         kind = ""
     facts = dict.fromkeys((who, *named, kind, wording.date_unless_in_title(" ".join(named), source.date), *pages))
     return ", ".join(wording.shortened(fact) for fact in facts if fact)

@@ -217,7 +217,8 @@ def quotes_with_translations(answer: Answer, citation: Citation) -> list[str]:
 
 def translation_line(answer: Answer, quote: str) -> str:
     """Returns a model's translation of the quotation, marked as unverified; empty without one."""
-    words = answer.translations.get(quote, "")
+    same = (words for q, words in answer.translations.items() if balanced_marks(strip_control_characters(q)) == quote)
+    words = next(same, "")
     return tr("Translation by a model, unverified: {words}", words=in_quotes(words)) if words else ""
 
 
