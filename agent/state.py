@@ -103,7 +103,7 @@ class CounterTarget(TypedDict):
 
     question: the question of that answer. number: the citation that names the claim; 0 for a perspective. side,
     statement, stance: name, statement and stance of the claim's perspective. contrary: the opposing perspective, or
-    None. language: the answer's language if it is not English.
+    None. language: the answer's language if it is not English; `question` is then in English, and `asked` is in it.
     """
 
     question: str
@@ -115,6 +115,7 @@ class CounterTarget(TypedDict):
     stance: Stance
     contrary: Perspective | None
     language: NotRequired[str]
+    asked: NotRequired[str]
 
 
 QuotedStance = tuple[Perspective, str]
@@ -141,7 +142,9 @@ def counter_framing(against: CounterTarget) -> FramingState:
     """Returns the framing of a counter-argument: the thread's question, with the claim as the focus."""
     asked, focus, claim = against["question"], against["text"], against["statement"]
     framing = FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
-    return FramingState(**framing, language=against["language"]) if against.get("language") else framing
+    if not against.get("language"):
+        return framing
+    return FramingState(**framing, language=against["language"], asked=against.get("asked", ""))
 
 
 class PassageEvidence(TypedDict):

@@ -26,10 +26,12 @@ from agent.state import Perspective, local_statement, shown_sides
 from tools.documents.ingest import Ingester
 from tools.errors import QuestionError
 from tools.language.grounding import figure_hints
+from tools.language.identification import code_of_language
 from tools.models.encoders import card_languages
 from tools.passages import SourceDocument
 from tools.translation import speaking, tr
 
+GERMAN = "Sollte man wählen müssen?"
 ENGLISH = {"supports": "Voting should be compulsory.", "opposes": "Voting should not be compulsory."}
 
 
@@ -102,7 +104,8 @@ class Player:
 
     def translate(self, body: Body) -> dict[str, Any]:
         quoted = re.findall(r'<quotation number="(\d+)">(.*?)</quotation>', body["messages"][-1]["content"])
-        return {"translations": [{"number": int(n), "text": f"{self.name}: {unescape(said)}"} for n, said in quoted]}
+        assert [*map(int, dict(quoted))] == [*range(1, len(quoted) + 1)]
+        return {"translations": [f"{self.name}: {unescape(said)}" for _, said in quoted]}
 
 
 def german() -> Player:
@@ -272,12 +275,11 @@ async def test_with_a_multilingual_encoder_passages_are_shown_without_sides(tmp_
 
 
 def test_without_such_an_encoder_the_refusal_stays() -> None:
-    german = "Sollte man wählen müssen?"
     with pytest.raises(QuestionError, match="does not read as English but as German"):
-        check_question(german)
+        check_question(GERMAN)
     with pytest.raises(QuestionError, match="German"):
-        check_question(german, ["fr"])
-    assert check_question(german, ["fr", "de"]) == check_question(german, ["all"]) == german
+        check_question(GERMAN, ["fr"])
+    assert check_question(GERMAN, ["fr", "de"]) == check_question(GERMAN, ["all"]) == GERMAN
 
 
 @pytest.mark.parametrize(
@@ -295,3 +297,17 @@ def test_a_models_card_names_its_languages(card: str | None, languages: set[str]
     if card is not None:
         (tmp_path / "README.md").write_text(card)
     assert card_languages(tmp_path) == languages
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("German", "", "de"),
+        ("brazilian portuguese", "", "pt"),
+        ("English", GERMAN, ""),
+        ("", GERMAN, ""),
+        ("the language of Goethe", GERMAN, "de"),
+    ],
+)
+def test_a_models_name_of_a_language_becomes_its_code(name: str, text: str, code: str) -> None:
+    assert code_of_language(name, text) == code

@@ -108,9 +108,7 @@ class _Answer(Protocol):
 A, P, T = TypeVar("A", bound=_Answer), ParamSpec("P"), TypeVar("T")
 
 
-def in_its_language(
-    render: Callable[Concatenate[A, P], T],
-) -> Callable[Concatenate[A, P], T]:
+def in_its_language(render: Callable[Concatenate[A, P], T]) -> Callable[Concatenate[A, P], T]:
     """Decorates a function of an answer: its words are in the answer's language."""
 
     @wraps(render)

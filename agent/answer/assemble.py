@@ -242,6 +242,7 @@ def _perspective(
     own = [c for c in claims if c["perspective"] == side["id"]]
     return AnswerPerspective(
         **shared_fields(side, AnswerPerspective) | {"statement": local_statement(side)},
+        english=side["statement"] if side.get("local") else "",
         status=coverage_in(state, side)["status"],
         claims=[_claim(c, numbering) for c in own if not c.get("objection")],
         objections=[_claim(c, numbering) for c in own if c.get("objection")],

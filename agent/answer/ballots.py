@@ -89,7 +89,7 @@ def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
     """Returns as many of the first passages as the answer cites. The sentence with most of the question's words
     represents its passage."""
     cited = {q.passage_id for c in answer.citations for q in c.quotations}
-    asked, lines = set(stems(answer.neutral_question)), list[tuple[str, str, Sequence[str]]]()
+    asked, lines = set(stems(answer.english_question)), list[tuple[str, str, Sequence[str]]]()
     for passage in ranked[: len(cited)]:
         sentences = split_sentences(prose_text(passage.text))
         quote = max(sentences, key=lambda sentence: len(asked & set(stems(sentence))), default=passage.text)

@@ -106,7 +106,7 @@ def surest_passage(
     if not found:
         own = document.collection, document.id, document.file
         read = [(e.support, e.passage) for e in judged()]
-        asked = answer.neutral_question
+        asked = answer.english_question
         found = [
             (s, p.id, best_evidence(asked, p.text)) for s, p in read if (p.collection, p.document_id, p.file) == own
         ]

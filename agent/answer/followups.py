@@ -133,7 +133,7 @@ def _target_of_claim(answer: Answer, perspective: AnswerPerspective, claim: Answ
 
 def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: str, publisher: str) -> CounterTarget:
     return CounterTarget(
-        question=answer.neutral_question,
+        question=answer.english_question,
         number=number,
         text=text,
         publisher=publisher,
@@ -141,7 +141,7 @@ def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: s
         statement=text if perspective.id == OTHER_WAYS else perspective.statement,
         stance=perspective.stance,
         contrary=contrary_of(answer, perspective),
-        **({"language": answer.language} if answer.language else {}),
+        **({"language": answer.language, "asked": answer.neutral_question} if answer.language else {}),
     )
 
 
@@ -155,7 +155,10 @@ def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective |
         replied = answer.against
         return _planned(replied.side, replied.statement, replied)
     other = linked or next((s for s in perspectives if s.stance == facing), None)
-    return _planned(other.name, other.statement, other) if other else None
+    if other is None:
+        return None
+    facing_side = _planned(other.name, other.english or other.statement, other)
+    return Perspective(**facing_side, local=other.statement) if other.english else facing_side
 
 
 def stance_of_quotation(answer: Answer, words: str) -> QuotedStance | None:
@@ -167,7 +170,7 @@ def stance_of_quotation(answer: Answer, words: str) -> QuotedStance | None:
         if claim in side.objections:
             return _planned("No", f"No: {side.statement}", side), f"Yes: {side.statement}"
         facing = contrary_of(answer, side)
-        return _planned(side.name, side.statement, side), facing["statement"] if facing else ""
+        return _planned(side.name, side.english or side.statement, side), facing["statement"] if facing else ""
     return None
 
 

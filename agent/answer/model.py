@@ -120,7 +120,8 @@ class AnswerPerspective(AnswerModel):
     has. `contrary` is the opposing side's id.
 
     `groups` are the answers of the side's documents; the group with the most sources comes first. A side without an
-    opposing side can have `objections`, which argue against the side. `claims` does not include them.
+    opposing side can have `objections`, which argue against the side. `claims` does not include them. `english` is the
+    statement in English, if it is in another language.
     """
 
     id: str
@@ -132,6 +133,7 @@ class AnswerPerspective(AnswerModel):
     contrary: str = ""
     groups: list[ResponseGroup] = Field(default_factory=list)
     objections: list[AnswerClaim] = Field(default_factory=list)
+    english: str = Field(default="", exclude_if=lambda statement: not statement)
 
     @property
     def all_claims(self) -> list[AnswerClaim]:

@@ -173,16 +173,17 @@ def _lead_element(lead: Sentence) -> str:
 
 
 class ContrarySide(BaseModel):
-    """A model's reply: the side that contradicts a statement."""
+    """A model's reply: the side that contradicts a statement. english: the statement in English, if the question is in
+    another language."""
 
     name: str = Field(max_length=80)
     statement: str = Field(min_length=1, max_length=400)
+    english: str = Field("", max_length=400, description=IN_ENGLISH)
 
 
 class PlannedSide(ContrarySide):
-    """A perspective in a model's plan. english: the statement in English, if the question is in another language."""
+    """A perspective in a model's plan."""
 
-    english: str = Field("", max_length=400, description=IN_ENGLISH)
     stance: Annotated[Stance, BeforeValidator(lambda said: said if said in ("supports", "opposes") else "other")]
 
 
@@ -229,6 +230,8 @@ async def plan_by_chat(
         one_line, (planned.question, planned.focus, planned.language, planned.english)
     )
     english = await asyncio.to_thread(reads_as_english, question)
+    if english:  # a model may fill in what only other languages need
+        translated, planned.perspectives = "", [s.model_copy(update={"english": ""}) for s in planned.perspectives]
     planned.question = translated or asked
     form = await _kind(models, planned, question if english else "", model.name)
     framing = FramingState(form=form, question=planned.question, alternatives=[], focus=focus)
@@ -331,7 +334,8 @@ async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[P
         statement=as_data("statement", claim),
         claim=as_data("claim", framing["focus"]),
     )
-    side = _cleaned_side(PlannedSide(**dict(reply), english="", stance="opposes"))
+    known = {} if framing.get("language") else {"english": ""}
+    side = _cleaned_side(PlannedSide(**{**dict(reply), **known}, stance="opposes"))
     if not side.statement or side.statement.rstrip(".").casefold() == claim.rstrip(".").casefold():
         raise ProviderReplyError(f"{model.name} gave no side that contradicts the claim.")
     return [_perspective("p1", side)]

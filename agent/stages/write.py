@@ -39,7 +39,7 @@ from agent.state import (
 )
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time, share_of_time
-from tools.errors import DeadlineError, JudgeError
+from tools.errors import DeadlineError, JudgeError, ProviderReplyError
 from tools.language.lexicon import analyzer
 from tools.language.question import ANSWERS
 from tools.language.quotable import QuotablePart, quotable_parts
@@ -207,8 +207,11 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
         english=f"\n{ENGLISH_TOO.format(language)}" if language else "",
     )
     shown = [*mine, *opposing]
-    claims = [_claim(brief, w, text, shown, len(mine)) for w in case.claims for text in _claim_sentences(w)]
     found = case.objections if isinstance(case, CaseAndObjections) else []
+    if not language:  # a model may fill in what only other languages need
+        for written in (*case.claims, *found):
+            written.english = ""
+    claims = [_claim(brief, w, text, shown, len(mine)) for w in case.claims for text in _claim_sentences(w)]
     objections = [_claim(brief, w, text, shown, len(shown)) for w in found for text in _claim_sentences(w)]
     return [*claims, *(Claim(**{**c, "objection": True}) for c in objections)]
 
@@ -245,44 +248,34 @@ async def crux_by_chat(
     cited = [interleave(passages)[: limits.CRUX_PASSAGES] for passages in named]
     if not reply.text.strip() or not all(cited):
         return None
-    written = one_line(reply.text)
+    written, english = one_line(reply.text), one_line(reply.english) if language else ""
     claim = Claim(
         perspective="",
-        text=one_line(reply.english) or written,
+        text=english or written,
         passages=list(dict.fromkeys(i for ids in cited for i in ids)),
         support=0.0,
         role="crux",
         written=True,
         evidence=[],
     )
-    return Claim(**claim, local=written) if reply.english.strip() else claim
-
-
-class Translated(BaseModel):
-    """A model's translation of the quotation with this number."""
-
-    number: int
-    text: str = Field(max_length=4 * limits.LONGEST_CLAIM)
+    return Claim(**claim, local=written) if english else claim
 
 
 class Translations(BaseModel):
-    """A model's reply."""
+    """A model's reply, in the order of the quotations."""
 
-    translations: list[Translated] = Field(default_factory=list, max_length=limits.MOST_TRANSLATED)
+    translations: list[str] = Field(max_length=limits.MOST_TRANSLATED)
 
 
 async def translate_by_chat(model: ChatModel, framing: FramingState, quotes: Sequence[str]) -> dict[str, str]:
-    """Returns the model's translations of the quotations into the question's language, by quotation."""
-    numbered = dict(enumerate(quotes[: limits.MOST_TRANSLATED], 1))
-    reply = await ask_model(
-        model,
-        "translate",
-        Translations,
-        language=language_name(framing),
-        quotations="\n".join(as_data("quotation", quote, number=n) for n, quote in numbered.items()),
-    )
-    found = {t.number: one_line(t.text) for t in reply.translations}
-    return {quote: found[n] for n, quote in numbered.items() if found.get(n)}
+    """Returns the model's translations into the question's language, by quotation. Raises ProviderReplyError if one is
+    missing."""
+    shown = quotes[: limits.MOST_TRANSLATED]
+    quotations = "\n".join(as_data("quotation", quote, number=n) for n, quote in enumerate(shown, 1))
+    reply = await ask_model(model, "translate", Translations, language=language_name(framing), quotations=quotations)
+    if len(reply.translations) != len(shown):
+        raise ProviderReplyError(f"{model.name} gave {len(reply.translations)} translations of {len(shown)} texts.")
+    return dict(zip(shown, map(one_line, reply.translations), strict=True))
 
 
 def _focus(framing: FramingState) -> str:

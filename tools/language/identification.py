@@ -76,12 +76,12 @@ def name_of_language(code: str, within: str = "") -> str:
 
 def code_of_language(name: str, text: str) -> str:
     """Returns the ISO 639-1 code of a language's English name; if the name is unknown, of the text's likeliest language
-    other than English. Returns '' for English, or if none is likely."""
+    other than English. Returns '' for English, without a name, or if no language is likely."""
     from babel import Locale
 
-    codes = {str(known).casefold(): str(code) for code, known in Locale("en").languages.items()}
+    codes = {str(known).casefold(): str(code).partition("_")[0] for code, known in Locale("en").languages.items()}
     code = codes.get(name.casefold()) or _likeliest_language(text)
-    return "" if code == "en" else code
+    return "" if code == "en" or not name else code
 
 
 @cache
