@@ -37,9 +37,10 @@ def messages() -> dict[Message, str]:
     """Each message with the place of its first use. `count` names a thing, whose plural adds an s."""
     found = dict[Message, str]()
     for file in modules():
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            for message in _of(node) if isinstance(node, ast.Call) else ():
-                found.setdefault(message, f"{file.relative_to(ROOT)}:{node.lineno}")
+        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for call in (node for node in nodes if isinstance(node, ast.Call)):
+            for message in _of(call):
+                found.setdefault(message, f"{file.relative_to(ROOT)}:{call.lineno}")
     found |= dict.fromkeys((*SOURCE_KINDS, *ANSWER_WORDS, UNNAMED), "translated by a variable")
     found.pop("unknown")
     plurals = {message[0] for message in found if isinstance(message, tuple)}

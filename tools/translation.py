@@ -105,7 +105,9 @@ class _Answer(Protocol):
     def language(self) -> str: ...
 
 
-A, P, T = TypeVar("A", bound=_Answer), ParamSpec("P"), TypeVar("T")
+A = TypeVar("A", bound=_Answer)
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def in_its_language(render: Callable[Concatenate[A, P], T]) -> Callable[Concatenate[A, P], T]:

@@ -39,8 +39,8 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
         html.line(tr("The passages that the search found, best match first, without sides or judging."))
     elif second:
         one, two = ({(c.collection, c.document_id) for c in told.citations} for told in (answer, second))
-        both, left, right = count(len(one & two), "document"), len(one - two), len(two - one)
-        html.line(tr(_QUOTED, both=both, left=left, right=right))
+        both = count(len(one & two), "document")
+        html.line(tr(_QUOTED, both=both, left=len(one - two), right=len(two - one)))
     if not other and view == "compare":
         _choose(service, run, answer)
         _column(service, run, answer)

@@ -132,7 +132,7 @@ def _target_of_claim(answer: Answer, perspective: AnswerPerspective, claim: Answ
 
 
 def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: str, publisher: str) -> CounterTarget:
-    return CounterTarget(
+    target = CounterTarget(
         question=answer.english_question,
         number=number,
         text=text,
@@ -141,8 +141,10 @@ def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: s
         statement=text if perspective.id == OTHER_WAYS else perspective.statement,
         stance=perspective.stance,
         contrary=contrary_of(answer, perspective),
-        **({"language": answer.language, "asked": answer.neutral_question} if answer.language else {}),
     )
+    if answer.language:
+        target |= {"language": answer.language, "asked": answer.neutral_question}
+    return target
 
 
 def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective | None:

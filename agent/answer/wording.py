@@ -261,8 +261,9 @@ def _owner(source: Citation) -> str:
 
 def queries_tried(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:
     """Returns the queries of an uncovered side, without its statement and the question; empty for a covered side."""
-    asked = with_focus(answer.neutral_question, answer.focus)
-    tried = [q for q in line.queries if q not in (side.statement, asked)]
+    asked = (with_focus(q, answer.focus) for q in (answer.neutral_question, answer.english_question))
+    known = {side.statement, side.english, *asked}
+    tried = [q for q in line.queries if q not in known]
     return tr("Looked for: {queries}", queries=" · ".join(tried)) if tried and line.status != "supported" else ""
 
 

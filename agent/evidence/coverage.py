@@ -64,7 +64,7 @@ async def search_store(
     hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
     ids = [h.passage_id for h in hits]
     stored = await asyncio.to_thread(providers.store.passages, ids)
-    other = providers.models.encoder_languages and await asyncio.to_thread(question_language, query)
+    other = await asyncio.to_thread(question_language, query) if providers.models.encoder_languages else ""
     asked = "" if other else query  # only questions in English leave out other languages
     kept = await asyncio.to_thread(filter_passages, ids, stored, asked, tables=tables)
     return kept, await asyncio.to_thread(providers.passages, ids)

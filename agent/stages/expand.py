@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from itertools import count
 from textwrap import shorten
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, cast, get_args
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -95,14 +95,16 @@ def sides_of_question(framing: FramingState) -> list[Perspective]:
     pair = len(names) == 2  # an argument for one of two alternatives is against the other
     stances: list[Stance] = ["other"] * len(named) or ["supports", "opposes"]
     return [
-        Perspective(
-            id=f"p{i}",
-            name=name,
-            statement=f"{name}: {question}",
-            stance=stance,
-            contrary=f"p{3 - i}" if pair else "",
-            origin="question",
-            **_local(f"{name}: {asked}" if asked else ""),
+        _with_local(
+            Perspective(
+                id=f"p{i}",
+                name=name,
+                statement=f"{name}: {question}",
+                stance=stance,
+                contrary=f"p{3 - i}" if pair else "",
+                origin="question",
+            ),
+            f"{name}: {asked}" if asked else "",
         )
         for i, (name, stance) in enumerate(zip(names, stances, strict=False), start=1)
     ]
@@ -343,10 +345,8 @@ async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[P
 
 def _perspective(number: str, side: PlannedSide, contrary: str = "") -> Perspective:
     name, statement, stance = side.name or side.statement, side.english, side.stance
-    local = _local(side.statement if side.statement != statement else "")
-    return Perspective(
-        id=number, name=name, statement=statement, stance=stance, contrary=contrary, origin="model", **local
-    )
+    made = Perspective(id=number, name=name, statement=statement, stance=stance, contrary=contrary, origin="model")
+    return _with_local(made, side.statement if side.statement != statement else "")
 
 
 def _cleaned_side(side: PlannedSide) -> PlannedSide:
@@ -365,9 +365,9 @@ def _cleaned_side(side: PlannedSide) -> PlannedSide:
     )
 
 
-def _local(statement: str) -> dict[Literal["local"], str]:
-    """Returns the optional field of a perspective."""
-    return {"local": statement} if statement else {}
+def _with_local(perspective: Perspective, statement: str) -> Perspective:
+    """Adds the statement in the question's language, if it is not empty."""
+    return Perspective(**perspective, local=statement) if statement else perspective
 
 
 SIDE_ID = re.compile(r"[A-Za-z0-9_-]{1,20}")
@@ -400,11 +400,11 @@ def reviewed_perspectives(edited: object, planned: Sequence[Perspective] = ()) -
     named = {str(given.get("id")) for given in edited if isinstance(given, dict)}
     perspectives = [_reviewed_perspective(i, given, named) for i, given in enumerate(edited, start=1)]
     shown = {p["id"]: p for p in planned}
-    for s in perspectives:
+    for at, s in enumerate(perspectives):
         if (seen := shown.get(s["id"])) and (seen["name"], local_statement(seen)) != (s["name"], s["statement"]):
             s["origin"] = "person"
         if seen and local_statement(seen) == s["statement"]:
-            s |= {"statement": seen["statement"], **_local(seen.get("local", ""))}
+            perspectives[at] = _with_local(Perspective(**{**s, "statement": seen["statement"]}), seen.get("local", ""))
     known = [s["id"] for s in perspectives]
     if twice := [i for i in known if known.count(i) > 1]:
         raise InputError(f"two sides have the id '{twice[0]}'. Give each its own, or leave the ids out.")

@@ -63,7 +63,8 @@ class _LookupResult(NamedTuple):
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     found = _LookupResult([], [], FilteredPassages([], {}))
     options, framing = run_options(runtime), state["framing"]
-    if providers.english_only and await asyncio.to_thread(question_language, framing["question"]):
+    language = await asyncio.to_thread(question_language, framing["question"])
+    if providers.english_only and language:
         current_log().note(
             "skipped", tr("The built-in judge reads English only, so what was found is not sorted by side.")
         )

@@ -13,7 +13,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 from langgraph.runtime import Runtime
@@ -186,10 +185,12 @@ class _Draft:
     def take(self, vote: ClaimVerdict) -> None:
         """Adds a vote. The model's correction replaces the claim's text if the documents contain its facts."""
         text = vote.corrected if any(map(str.isalnum, vote.corrected)) else ""
-        name: Literal["local", "text"] = "local" if "local" in self.claim else "text"
-        missing = grounding.figure_hints if name == "local" else grounding.missing_facts
+        local = "local" in self.claim
+        missing = grounding.figure_hints if local else grounding.missing_facts
         if text and not (missing(text, self._texts(text)[1]) or grounding.claim_intrusions(text)):
-            self.claim = Claim(**{**self.claim, name: text})
+            changed = self.claim.copy()
+            changed["local" if local else "text"] = text
+            self.claim = changed
             self.__post_init__()  # checks the new words
             vote = replace(vote, said=1.0)
         self.votes.append(vote)
