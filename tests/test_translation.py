@@ -113,7 +113,10 @@ def test_the_environment_chooses(given: dict[str, str], language: str, monkeypat
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     assert user_language() == language
-    assert tr("Sources") == "Sources"  # this process does not speak to a user
+    monkeypatch.setattr("tools.translation._to_user", [False])  # as in a server for programs
+    assert tr("Sources") == "Sources"
+    monkeypatch.setattr("tools.translation._to_user", [True])
+    assert tr("Yes") == {"en": "Yes", "de": "Ja", "fr": "Oui", "es": "Sí"}[language]
 
 
 def test_numbers_and_plurals_follow_the_language() -> None:
