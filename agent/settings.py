@@ -429,7 +429,7 @@ def load_settings(**changes: object) -> Settings:
         if name not in os.environ and (value := getattr(settings, name)):
             os.environ.setdefault(name.upper(), value)  # libraries read them there
     if settings.language:
-        os.environ.setdefault("STEELMAN_LANGUAGE", settings.language)  # `tools.translation` reads it there
+        os.environ["STEELMAN_LANGUAGE"] = settings.language  # `tools.translation` reads it there
     provide_home(settings.data_dir)
     return settings
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from messages import ROOT, catalogue, messages, name_of, text_of
 
+from agent.settings import load_settings
+from tools.errors import SettingsError
 from tools.language.lexicon import count
 from tools.translation import LANGUAGES, decimal, grouped, speaking, tr, user_language
 
@@ -117,6 +119,17 @@ def test_the_environment_chooses(given: dict[str, str], language: str, monkeypat
     assert tr("Sources") == "Sources"
     monkeypatch.setattr("tools.translation._to_user", [True])
     assert tr("Yes") == {"en": "Yes", "de": "Ja", "fr": "Oui", "es": "Sí"}[language]
+
+
+def test_a_settings_file_chooses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "settings").write_text("STEELMAN_LANGUAGE=fr\n")
+    monkeypatch.setenv("STEELMAN_ENV_FILE", str(tmp_path / "settings"))
+    monkeypatch.setenv("STEELMAN_LANGUAGE", "")
+    assert user_language() == "en"
+    assert load_settings().language == user_language() == "fr"
+    monkeypatch.setenv("STEELMAN_LANGUAGE", "it")
+    with pytest.raises(SettingsError, match="STEELMAN_LANGUAGE cannot be 'it'"):
+        load_settings()
 
 
 def test_numbers_and_plurals_follow_the_language() -> None:
