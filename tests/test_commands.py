@@ -282,7 +282,7 @@ def test_a_file_that_cannot_be_read_this_time_keeps_its_documents(cli: Cli, tmp_
 def as_an_older_version_left_it(data: Path) -> None:
     """The store with the schema of before, its documents made by older readers."""
     with closing(sqlite3.connect(data / "steelman.db")) as db, db:
-        for table in ("corrections", "job_files", "jobs", "alembic_version"):
+        for table in ("corrections", "job_files", "jobs", "api_rates", "alembic_version"):
             db.execute(f"DROP TABLE {table}")
         for name in ("venue", "extent"):
             db.execute(f"ALTER TABLE web_documents DROP COLUMN {name}")

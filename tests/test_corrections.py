@@ -306,7 +306,7 @@ def test_a_store_of_the_version_before_opens(tmp_path: Path) -> None:
         store(database, quoting())
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TABLE corrections")
-        for table in ("alembic_version", "job_files", "jobs"):
+        for table in ("alembic_version", "job_files", "jobs", "api_rates"):
             db.execute(f"DROP TABLE {table}")
         for name in ("venue", "extent"):
             db.execute(f"ALTER TABLE web_documents DROP COLUMN {name}")

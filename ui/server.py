@@ -59,7 +59,7 @@ def serve(settings: Settings, host: str, port: int) -> int:
     config.set_option("server.allowedHosts", [name for name in names if name])
     with contextlib.closing(listen(host, port)) as listening:
         config.set_option("server.port", listening.getsockname()[1])
-        if settings.role == "alone":
+        if settings.role == "alone" and (settings.database_url or settings.database_path.exists()):
             threading.Thread(target=_finish_uploads, args=(settings,), daemon=True).start()
         try:
             Server(_served(settings), _say).run(sockets=[listening])
