@@ -124,8 +124,9 @@ CRUX_CLAIMS, CRUX_PASSAGES = 6, 2
 """For the crux (the point on which the dispute depends): the first claims of each side that the model reads, and the
 passages of each side that the crux cites."""
 LONGEST_CLAIM = 500
-MOST_TRANSLATED = 80
 """Characters of a claim."""
+MOST_TRANSLATED = 80
+"""Quotations that a model translates for one answer."""
 ACCEPTED = 0.5
 """Probability from which a verdict accepts a claim."""
 CLEARLY_OPPOSED = -6.0
