@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tools.errors import InputError, SteelmanError, as_installed
+from tools.translation import mark, speak_to_user, tr
 
 
 def discard_output() -> None:
@@ -32,9 +33,20 @@ class _WarningHandler(logging.Handler):
             print(f"steelman: {strip_control_characters(record.getMessage())}", file=sys.stderr)
 
 
+_REFUSED = mark(
+    "the system refused something: {what}. What was finished is kept; where it is the output that cannot be written, "
+    "free some room or send it elsewhere. Then run the same command again."
+)
+_WENT_WRONG = mark(
+    "something went wrong inside Steelman ({what}). What was finished is kept. Try again; `{command} …` shows where it "
+    "happened."
+)
+_KINDS = mark(
+    "search only these: web, studies, news, discussion, encyclopedia, mine (your documents); default: all that is on"
+)
 OK, FAILED, BAD_INPUT, NOTHING_FOUND, DEGRADED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-_EPILOG = """\
+_EPILOG = mark("""\
 examples:
   python -m agent ask "Should schools ban smartphones?"
   python -m agent ask "Is nuclear power safe?" --deep --out nuclear.html
@@ -46,60 +58,66 @@ examples:
 
 exit status: 0 answered, 1 failed, 2 bad input, 3 nothing found, 4 a provider was replaced, or nothing was found and not
 everything was searched and judged in time, 130 interrupted
-"""
+""")
 
 
 def build_parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog=as_installed("python -m agent"),
-        epilog=as_installed(_EPILOG),
+        epilog=as_installed(tr(_EPILOG)),
         formatter_class=raw,
-        description="Every side's strongest sourced case for a contentious question.",
+        description=tr("Every side's strongest sourced case for a contentious question."),
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_ask(
         commands.add_parser(
-            "ask", help="answer one question", description="Answer one question with every side's case."
+            "ask", help=tr("answer one question"), description=tr("Answer one question with every side's case.")
         )
     )
-    chat = commands.add_parser("chat", help="ask and follow up, line by line")
+    chat = commands.add_parser("chat", help=tr("ask and follow up, line by line"))
     _add_search_options(chat)
-    _add_batch(commands.add_parser("batch", help="answer many questions from a file; a second call continues"))
-    kinds = "txt, md, rst, html, pdf, docx, odt, rtf, pptx, epub, vtt, srt, eml, mbox, csv, json, web pages"
-    _add_ingest(commands.add_parser("ingest", help=f"add documents: {kinds}"))
-    collections = commands.add_parser("collections", help="list the collections, or one collection's documents")
-    collections.add_argument("name", nargs="?", help="list this collection's documents")
-    delete = commands.add_parser("delete", help="remove a collection, or one document of it")
-    delete.add_argument("name", help="the collection")
-    delete.add_argument("document", nargs="?", help="remove only this document (its id as `collections NAME` shows it)")
-    commands.add_parser("rebuild", help="rebuild the search indexes from the store")
-    moving = "copy the SQLite store into the empty Postgres database of STEELMAN_DATABASE_URL; a second call continues"
+    _add_batch(commands.add_parser("batch", help=tr("answer many questions from a file; a second call continues")))
+    kinds = f"txt, md, rst, html, pdf, docx, odt, rtf, pptx, epub, vtt, srt, eml, mbox, csv, json, {tr('web pages')}"
+    _add_ingest(commands.add_parser("ingest", help=tr("add documents: {kinds}", kinds=kinds)))
+    collections = commands.add_parser("collections", help=tr("list the collections, or one collection's documents"))
+    collections.add_argument("name", nargs="?", help=tr("list this collection's documents"))
+    delete = commands.add_parser("delete", help=tr("remove a collection, or one document of it"))
+    delete.add_argument("name", help=tr("the collection"))
+    delete.add_argument(
+        "document", nargs="?", help=tr("remove only this document (its id as `collections NAME` shows it)")
+    )
+    commands.add_parser("rebuild", help=tr("rebuild the search indexes from the store"))
+    moving = tr(
+        "copy the SQLite store into the empty Postgres database of STEELMAN_DATABASE_URL; a second call continues"
+    )
     commands.add_parser("migrate-store", help=moving, description=moving)
-    runs = commands.add_parser("runs", help="list the last runs, or delete one")
+    runs = commands.add_parser("runs", help=tr("list the last runs, or delete one"))
     runs.add_argument("--limit", type=int, default=20, metavar="N")
-    runs.add_argument("--delete", metavar="RUN_ID", help="delete this run with its answer and web pages")
-    commands.add_parser("doctor", help="check every configured part; say how to turn on the others")
+    runs.add_argument("--delete", metavar="RUN_ID", help=tr("delete this run with its answer and web pages"))
+    commands.add_parser("doctor", help=tr("check every configured part; say how to turn on the others"))
     return parser
 
 
 def _add_ingest(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH|URL", help="files, folders and web pages")
-    parser.add_argument("--collection", default="mine", metavar="NAME", help="the collection (default: mine)")
+    parser.add_argument("paths", nargs="*", metavar="PATH|URL", help=tr("files, folders and web pages"))
+    parser.add_argument("--collection", default="mine", metavar="NAME", help=tr("the collection (default: mine)"))
     parser.add_argument(
-        "--sync", action="store_true", help="also delete documents whose files are gone from these paths; asks first"
+        "--sync",
+        action="store_true",
+        help=tr("also delete documents whose files are gone from these paths; asks first"),
     )
-    parser.add_argument("--yes", action="store_true", help="with --sync: delete without asking")
-    workers = (
+    parser.add_argument("--yes", action="store_true", help=tr("with --sync: delete without asking"))
+    workers = tr(
         "read and encode files on a Ray cluster: auto, HOST:PORT, ray://HOST:PORT, or local (this machine's cores)"
     )
     parser.add_argument("--ray", metavar="ADDRESS", help=workers)
-    columns = parser.add_argument_group("columns of tables (csv, tsv, json, jsonl); default: by name")
+    columns = parser.add_argument_group(tr("columns of tables (csv, tsv, json, jsonl); default: by name"))
     columns.add_argument(
         "--text",
         action="append",
         metavar="COLUMN",
-        help="the text; several, given again or with commas, are joined. `meta.body` is a field inside another",
+        help=tr("the text; several, given again or with commas, are joined. `meta.body` is a field inside another"),
     )
     for of in ("id", "title", "url", "publisher", "date", "kind", "author"):
         columns.add_argument(f"--{of}", metavar="COLUMN")
@@ -110,14 +128,15 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         "--collection",
         action="append",
         metavar="NAME",
-        help="a collection to search; repeatable (default: all of your own, else the samples)",
+        help=tr("a collection to search; repeatable (default: all of your own, else the samples)"),
     )
-    parser.add_argument("--no-web", action="store_true", help="send no request off this machine")
-    parser.add_argument("--only", action="append", metavar="DOMAIN", help="search the web only there; repeatable")
-    kinds = "web, studies, news, discussion, encyclopedia, mine (your documents); default: all that is on"
-    parser.add_argument("--sources", action="append", metavar="KINDS", help=f"search only these: {kinds}")
-    parser.add_argument("--url", action="append", metavar="URL", help="read this page and search nothing; repeatable")
-    parser.add_argument("--deadline", type=float, metavar="SECONDS", help="answer by then from what was found")
+    parser.add_argument("--no-web", action="store_true", help=tr("send no request off this machine"))
+    parser.add_argument("--only", action="append", metavar="DOMAIN", help=tr("search the web only there; repeatable"))
+    parser.add_argument("--sources", action="append", metavar="KINDS", help=tr(_KINDS))
+    parser.add_argument(
+        "--url", action="append", metavar="URL", help=tr("read this page and search nothing; repeatable")
+    )
+    parser.add_argument("--deadline", type=float, metavar="SECONDS", help=tr("answer by then from what was found"))
     depth = parser.add_mutually_exclusive_group()
     depth.add_argument(
         "--quick",
@@ -125,36 +144,38 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         dest="depth",
         const="quick",
         default="normal",
-        help="fewer passages, no second search",
+        help=tr("fewer passages, no second search"),
     )
     depth.add_argument(
-        "--deep", action="store_const", dest="depth", const="deep", help="more passages, up to two more searches"
+        "--deep", action="store_const", dest="depth", const="deep", help=tr("more passages, up to two more searches")
     )
 
 
 def _add_ask(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("question", nargs="?", help="in quotation marks")
+    parser.add_argument("question", nargs="?", help=tr("in quotation marks"))
     _add_search_options(parser)
-    parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
+    parser.add_argument("--json", action="store_true", help=tr("print the whole answer as JSON"))
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="also list each document's stance or why it is not quoted, and all notes on what was dropped or failed "
-        "(.html has them folded, .json always)",
+        help=tr(
+            "also list each document's stance or why it is not quoted, and all notes on what was dropped or failed "
+            "(.html has them folded, .json always)"
+        ),
     )
-    parser.add_argument("--out", metavar="FILE", help="also write the answer to FILE (.md, .html, .docx or .json)")
-    parser.add_argument("--resume", metavar="RUN_ID", help="continue a stopped run after its last finished stage")
+    parser.add_argument("--out", metavar="FILE", help=tr("also write the answer to FILE (.md, .html, .docx or .json)"))
+    parser.add_argument("--resume", metavar="RUN_ID", help=tr("continue a stopped run after its last finished stage"))
 
 
 def _add_batch(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("questions", metavar="QUESTIONS.jsonl", help='one question per line: {"question": "…"}')
+    parser.add_argument("questions", metavar="QUESTIONS.jsonl", help=tr('one question per line: {"question": "…"}'))
     parser.add_argument(
         "--out",
         required=True,
         metavar="ANSWERS.jsonl",
-        help="one answer per line; questions with an answer are skipped",
+        help=tr("one answer per line; questions with an answer are skipped"),
     )
-    parser.add_argument("--parallel", type=int, default=4, metavar="N", help="questions at once (default: 4)")
+    parser.add_argument("--parallel", type=int, default=4, metavar="N", help=tr("questions at once (default: 4)"))
     _add_search_options(parser)
 
 
@@ -190,7 +211,7 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
     except SteelmanError as exc:
         return _refuse(name, str(exc), FAILED)
     except KeyboardInterrupt:
-        print("\nStopped.", file=sys.stderr)
+        print(tr("\nStopped."), file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe, as `head` does
         discard_output()
@@ -200,22 +221,18 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
         where = f" ({exc.filename})" if exc.filename else ""
         return _refuse(
             name,
-            f"the system refused something: {exc.strerror or exc}{where}. What was finished is kept; where it is the "
-            "output that cannot be written, free some room or send it elsewhere. Then run the same command again.",
+            tr(_REFUSED, what=f"{exc.strerror or exc}{where}"),
             FAILED,
         )
     except Exception as exc:
         if sys.flags.dev_mode:
             raise
-        return _refuse(
-            name,
-            f"something went wrong inside Steelman ({type(exc).__name__}: {exc}). What was finished is kept. Try "
-            f"again; `{as_installed(f'PYTHONDEVMODE=1 python -m {module}')} …` shows where it happened.",
-            FAILED,
-        )
+        shows = as_installed(f"PYTHONDEVMODE=1 python -m {module}")
+        return _refuse(name, tr(_WENT_WRONG, what=f"{type(exc).__name__}: {exc}", command=shows), FAILED)
 
 
 def _run(arguments: list[str] | None) -> int:
+    speak_to_user()
     args = build_parser().parse_args(arguments)
     name = args.command.replace("-", "_")
     module = name if name in ("ask", "batch", "ingest", "migrate_store") else "housekeeping"

@@ -38,7 +38,15 @@ from agent.stages.select import select
 from agent.stages.stage import Stage
 from agent.stages.verify import verify
 from agent.stages.write import write
-from agent.state import BranchState, RunState, asked_query, uncovered_perspectives, with_focus
+from agent.state import (
+    BranchState,
+    Perspective,
+    RunState,
+    asked_query,
+    local_statement,
+    uncovered_perspectives,
+    with_focus,
+)
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -60,7 +68,7 @@ def to_branches(state: RunState) -> list[Send]:
     branches = [
         (p, queries)
         for p in state["perspectives"]
-        if (queries := _opening(p["statement"], state) if planned is None else planned.get(p["id"], []))
+        if (queries := _opening(p, state) if planned is None else planned.get(p["id"], []))
     ]
     known = _searched(state) if planned is None else {}
     counts, down = state.get("counts", {}), state.get("failed_providers", [])
@@ -75,6 +83,7 @@ def to_branches(state: RunState) -> list[Send]:
                 counts=counts,
                 failed_providers=down,
                 web_only=state.get("to_search") == "web",
+                framing=state["framing"],
             ),
         )
         for p, queries in branches
@@ -89,15 +98,17 @@ def _searched(state: RunState) -> dict[str, list[int]]:
     return {asked_query(state["framing"]): state["question_results"]}
 
 
-def _opening(statement: str, state: RunState) -> list[str]:
-    """Returns a perspective's first queries. A counter-argument also searches for the claim itself, because the best
-    replies to a claim use similar words."""
-    focus = state.get("framing", {}).get("focus", "")
+def _opening(perspective: Perspective, state: RunState) -> list[str]:
+    """Returns a perspective's first queries, in English and in the question's language. A counter-argument also
+    searches for the claim itself, because the best replies to a claim use similar words."""
+    statement, focus = perspective["statement"], state.get("framing", {}).get("focus", "")
     first = with_focus(statement, focus)
     against = state.get("against")
     if against and against["text"] == against["statement"]:  # the target is a whole perspective
         return [statement]
-    return [first, focus] if against else [first]
+    if against:
+        return [first, focus]
+    return list(dict.fromkeys([first, with_focus(local_statement(perspective), focus)]))
 
 
 def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["requery", "select"]:

@@ -125,6 +125,8 @@ CRUX_CLAIMS, CRUX_PASSAGES = 6, 2
 passages of each side that the crux cites."""
 LONGEST_CLAIM = 500
 """Characters of a claim."""
+MOST_TRANSLATED = 80
+"""Quotations that a model translates for one answer."""
 ACCEPTED = 0.5
 """Probability from which a verdict accepts a claim."""
 CLEARLY_OPPOSED = -6.0

@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +11,7 @@ from prompts import one_line
 from tools.errors import GreetingError, QuestionError, SettingsError
 from tools.language.identification import (
     is_of_another_script,
+    name_of_language,
     question_language,
     question_words,
     reads_as_english,
@@ -19,6 +20,7 @@ from tools.language.identification import (
 from tools.net.http import is_address
 from tools.passages import EVIDENCE_KINDS, EvidenceKind
 from tools.store.store import SAMPLES
+from tools.translation import mark, tr
 
 LONGEST_QUESTION = 4000  # characters
 
@@ -137,14 +139,22 @@ def check_names(given: Iterable[str], known: Sequence[str]) -> None:
 _FEWEST_TO_TELL = 3  # words; so few do not identify a rare language
 EXAMPLE = "Should schools ban smartphones?"
 """A question that the samples answer."""
-_EXAMPLE = f"Ask something that people disagree on, such as: {EXAMPLE}"
+_NO_WORD = mark("there is no word in '{question}'.")
+_NOT_ENGLISH = mark(
+    "'{question}' does not read as English{other}, and Steelman's built-in models read English only. Ask it in "
+    "English, or set a chat model that knows the language: the answer is then in that language."
+)
 
 
-def check_question(text: str, *, english_only: bool = True) -> str:
+def _example() -> str:
+    return tr("Ask something that people disagree on, such as: {question}", question=EXAMPLE)
+
+
+def check_question(text: str, languages: Collection[str] = ()) -> str:
     """Returns the question with white space folded and invisible marks removed.
 
-    Raises GreetingError for a greeting, QuestionError for text that cannot be answered. english_only: refuse other
-    languages, because the embedded providers read English.
+    Raises GreetingError for a greeting, QuestionError for text that cannot be answered. languages: read
+    besides English, the language of the embedded providers (ISO 639-1, or 'all').
     """
     if len(text) > LONGEST_QUESTION:
         raise QuestionError(
@@ -153,31 +163,31 @@ def check_question(text: str, *, english_only: bool = True) -> str:
             hint=", and give long texts to `python -m agent ingest`",
         )
     if any(unicodedata.category(c) in ("Cc", "Cs") and not c.isspace() for c in text):  # Cs: bytes that are not UTF-8
-        raise QuestionError("the question holds bytes or control characters that are no text. Type it again.")
+        raise QuestionError(tr("the question holds bytes or control characters that are no text. Type it again."))
     question = one_line(text)
     if not question:
-        raise QuestionError(f"the question is empty. {_EXAMPLE}")
+        raise QuestionError(f"{tr('the question is empty.')} {_example()}")
     words = question_words(question)
     if not words:
-        raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
+        raise QuestionError(f"{tr(_NO_WORD, question=_short(question))} {_example()}")
     if reply := reply_to_greeting(question):
-        raise GreetingError(f"{reply} {_EXAMPLE}")
-    if english_only and not reads_as_english(question):
+        raise GreetingError(f"{tr(reply)} {_example()}")
+    if "all" not in languages and not reads_as_english(question):
         language = question_language(question)
+        if language in map(name_of_language, languages):
+            return question
         if not language and len(words) <= _FEWEST_TO_TELL and not is_of_another_script(question):
             return question  # 'UBI', 'mumbai vs delhi': few words may be names
-        but = f" but as {language}" if language else ""
-        raise QuestionError(
-            f"'{_short(question)}' does not read as English{but}, and Steelman's built-in models read English only. "
-            "Ask it in English, or set a chat model that knows the language: the answer is then in English."
-        )
+        but = tr(" but as {language}", language=language) if language else ""
+        raise QuestionError(tr(_NOT_ENGLISH, question=_short(question), other=but))
     return question
 
 
 def check_answerable(form: QuestionForm, question: str) -> None:
     """Raises QuestionError for a command or text that is not language."""
     if form == "none":
-        raise QuestionError(f"no question was found in '{_short(question)}'. {_EXAMPLE}")
+        text = tr("no question was found in '{question}'.", question=_short(question))
+        raise QuestionError(f"{text} {_example()}")
 
 
 def _short(question: str) -> str:

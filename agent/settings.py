@@ -232,6 +232,10 @@ class Settings(BaseSettings):
         "verified it, or issuer and subject, https://id.example.org 4711, ..."
     )
 
+    language: Literal["", "en", "de", "fr", "es"] = Field(
+        default="", description="The language of the page and the command line: en, de, fr or es. Empty: as LANG says."
+    )
+
     # Language: framing, perspectives, queries, claims
     provider: Literal["auto", "embedded", "chat"] = Field(
         default="auto",
@@ -330,6 +334,10 @@ class Settings(BaseSettings):
     )
     chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
     encoder: str = _text("A sentence-transformers model (name or folder) in place of MiniLM; needs the extra 'models'.")
+    encoder_languages: str = _text(
+        "Languages that the encoder reads, as codes (de, fr) or all. Then questions in them are answered with passages "
+        "without sides, if no chat model is set. Empty: the languages of the model's card."
+    )
     encoder_query_prompt: str = _text("Text put before every query.")
     encoder_document_prompt: str = _text("Text put before every passage.")
     embeddings_url: _Addresses = _text("An OpenAI-compatible embeddings server as the encoder, or several.")
@@ -476,6 +484,8 @@ def load_settings(**changes: object) -> Settings:
     for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "ssl_cert_file"):
         if name not in os.environ and (value := getattr(settings, name)):
             os.environ.setdefault(name.upper(), value)  # libraries read them there
+    if settings.language:
+        os.environ["STEELMAN_LANGUAGE"] = settings.language  # `tools.translation` reads it there
     provide_home(settings.data_dir)
     return settings
 

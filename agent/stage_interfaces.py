@@ -87,8 +87,8 @@ class Brief:
     against: Sequence[Passage] = ()
 
 
-Plan = tuple[FramingState, list[Perspective], str]
-"""The framing, the perspectives (none for a fact), and the question's language, empty for English."""
+Plan = tuple[FramingState, list[Perspective]]
+"""The framing and the perspectives (none for a fact)."""
 Planner = Callable[[str, Sequence[str], Sequence[Sentence]], Awaitable[Plan]]
 """Plans a question. Inputs: question, earlier questions (oldest first), leads (a sentence per document)."""
 Framer = Callable[[str, Sequence[str]], Awaitable[FramingState]]
@@ -104,6 +104,9 @@ Picker = Callable[[FramingState, Sequence[Passage]], Awaitable[list[int] | None]
 CruxWriter = Callable[[FramingState, Sequence[tuple[Perspective, Sequence[Claim]]]], Awaitable[Claim | None]]
 """Returns the crux (the point on which the dispute depends), written from two perspectives' verified claims and citing
 both perspectives. None if they share no point."""
+
+Translator = Callable[[FramingState, Sequence[str]], Awaitable[dict[str, str] | None]]
+"""Returns unverified translations of quotations into the question's language, by quotation. None if the model fails."""
 
 
 @dataclass
@@ -157,6 +160,7 @@ class Providers:
     quote: Writer | None = None  # quotes for a perspective if none of its written claims holds
     crux: CruxWriter | None = None  # needs a model that can check the crux
     pick: Picker | None = None  # needs a chat model
+    translate: Translator | None = None  # needs a chat model
     web: "WebSearch | None" = None
     remotes: tuple[RemoteService, ...] = ()
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()

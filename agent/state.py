@@ -60,7 +60,8 @@ OF_NO_PERSPECTIVE: tuple[Role, ...] = ("also", "crux")
 
 
 class Perspective(TypedDict):
-    """One perspective. contrary: the id of the opposing perspective, or empty."""
+    """One perspective. contrary: the id of the opposing perspective, or empty. local: the statement in the question's
+    language if that is not English; `statement` is then in English, which all models read."""
 
     id: str
     name: str
@@ -68,6 +69,17 @@ class Perspective(TypedDict):
     stance: Stance
     contrary: str
     origin: Literal["question", "sources", "person", "model"]
+    local: NotRequired[str]
+
+
+def local_statement(perspective: Perspective) -> str:
+    """Returns the statement in the question's language."""
+    return perspective.get("local") or perspective["statement"]
+
+
+def shown_sides(perspectives: list[Perspective]) -> list[dict[str, object]]:
+    """Returns the perspectives as a person sees them, with statements in the question's language."""
+    return [{**{k: v for k, v in p.items() if k != "local"}, "statement": local_statement(p)} for p in perspectives]
 
 
 OTHER_WAYS = "rest"
@@ -92,7 +104,7 @@ class CounterTarget(TypedDict):
 
     question: the question of that answer. number: the citation that names the claim; 0 for a perspective. side,
     statement, stance: name, statement and stance of the claim's perspective. contrary: the opposing perspective, or
-    None.
+    None. language: the answer's language if it is not English; `question` is then in English, and `asked` is in it.
     """
 
     question: str
@@ -103,6 +115,8 @@ class CounterTarget(TypedDict):
     statement: str
     stance: Stance
     contrary: Perspective | None
+    language: NotRequired[str]
+    asked: NotRequired[str]
 
 
 QuotedStance = tuple[Perspective, str]
@@ -113,19 +127,25 @@ class FramingState(TypedDict):
     """The question as it was understood. question: the typed question, or the thread's question. alternatives: the
     options of a choice. focus: the topic that a follow-up asks about. claim: only for the form 'counter', the statement
     that the answer contradicts. Then the focus is the claim's text, and the best counter-arguments are similar to
-    it."""
+    it. language: the question's language (ISO 639-1) if it is not English; then `question` is in English, and `asked`
+    is the question in its language."""
 
     form: QuestionForm
     question: str
     alternatives: list[str]
     focus: str
     claim: NotRequired[str]
+    language: NotRequired[str]
+    asked: NotRequired[str]
 
 
 def counter_framing(against: CounterTarget) -> FramingState:
     """Returns the framing of a counter-argument: the thread's question, with the claim as the focus."""
     asked, focus, claim = against["question"], against["text"], against["statement"]
-    return FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
+    framing = FramingState(form="counter", question=asked, alternatives=[], focus=focus, claim=claim)
+    if not against.get("language"):
+        return framing
+    return FramingState(**framing, language=against["language"], asked=against.get("asked", ""))
 
 
 class PassageEvidence(TypedDict):
@@ -153,7 +173,8 @@ class Claim(TypedDict):
     'also' (sentences of no side) have no perspective. written: a model wrote the sentence; otherwise it is verbatim.
     evidence: for a written claim, the words of each cited passage that say it; set by `verify`. shown: the text with
     changes in square brackets; empty or missing without changes. objection: the claim argues against its perspective.
-    reason: a word or two that name the reason. answers: id of the opposing passage that the claim answers.
+    reason: a word or two that name the reason. answers: id of the opposing passage that the claim answers. local: a
+    written claim in the question's language, which the answer shows; `text` is then the same claim in English.
     """
 
     perspective: str
@@ -167,11 +188,17 @@ class Claim(TypedDict):
     objection: NotRequired[bool]
     reason: NotRequired[str]
     answers: NotRequired[int]
+    local: NotRequired[str]
+
+
+def local_text(claim: Claim) -> str:
+    """Returns a written claim in the question's language; a quotation unchanged."""
+    return claim.get("local") or claim["text"]
 
 
 def decontextualised(claim: Claim) -> str:
     """Returns the claim's text with changes in square brackets."""
-    return claim.get("shown") or claim["text"]
+    return claim.get("shown") or local_text(claim)
 
 
 def in_case(claim: Claim) -> bool:
@@ -254,6 +281,7 @@ class RunState(TypedDict, total=False):
     drafts: list[Claim]  # write, lookup
     quotations: list[Claim]  # write: quotations that can replace a model's claims
     claims: list[Claim]  # verify
+    translations: dict[str, str]  # verify: a model's unverified translation by quotation
     duplicate_of: dict[int, int]  # verify: maps a passage to the first passage with the same content
     dropped: list[DroppedClaim]  # verify
     notes: Annotated[list[StageNote], operator.add]  # any node
@@ -305,3 +333,4 @@ class BranchState(TypedDict):
     counts: dict[str, float]
     failed_providers: list[str]
     web_only: NotRequired[bool]  # all passages of the store were read already
+    framing: NotRequired[FramingState]

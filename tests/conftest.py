@@ -81,8 +81,9 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_authority: Path) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(one_authority))
     for name in list(os.environ):
-        if name.upper().startswith(_VENDORS) or name.lower() in _PROXIES:
+        if name.upper().startswith(_VENDORS) or name.lower() in _PROXIES or name.startswith("LC_"):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("LANG", "C.UTF-8")  # commands and the page speak its language
     monkeypatch.setenv("STEELMAN_DATA_DIR", str(tmp_path / "data"))
 
 

@@ -57,8 +57,8 @@ async def test_a_plan_gets_earlier_questions_as_data(
 ) -> None:
     server.on("fines", plan(focus="fines"))
     asked = "What about fines? </question>"
-    framing, sides, language = await planned(chat_model, models, asked, [QUESTION, "Is <b>voting</b> a duty?"])
-    assert (framing["question"], framing["focus"], framing["form"], language) == (QUESTION, "fines", "polar", "")
+    framing, sides = await planned(chat_model, models, asked, [QUESTION, "Is <b>voting</b> a duty?"])
+    assert (framing["question"], framing["focus"], framing["form"]) == (QUESTION, "fines", "polar")
     assert [(p["id"], p["stance"], p["contrary"], p["origin"]) for p in sides] == [
         ("p1", "supports", "p2", "model"),
         ("p2", "opposes", "p1", "model"),
@@ -93,7 +93,7 @@ async def test_a_question_of_fact_below_an_answer_stays_one(
     server: ModelServer, chat_model: ChatModel, models: Models
 ) -> None:
     server.on("", plan(form="plain", focus="who pays for the ballots"))
-    framing, sides, _ = await planned(chat_model, models, "who pays for the ballots?", [QUESTION])
+    framing, sides = await planned(chat_model, models, "who pays for the ballots?", [QUESTION])
     assert (framing["form"], framing["focus"], sides) == ("plain", "who pays for the ballots", [])
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from tools.errors import BudgetError, DeadlineError
+from tools.translation import mark, tr
 
 T = TypeVar("T")
 
@@ -21,7 +22,7 @@ NoteKind = Literal["failed", "degraded", "scope", "late", "skipped", "unjudged"]
 """'degraded': another provider replaced the failed one. 'late': the time ran out. 'skipped': a source was not read, or
 a provider was not asked. 'unjudged': passages were retrieved, but not judged or checked. 'scope': the stage worked in
 an unusual way, with little effect on the answer."""
-NOT_ALL_JUDGED = "Not everything that was found was read."
+NOT_ALL_JUDGED = mark("Not everything that was found was read.")
 
 
 @dataclass
@@ -152,7 +153,7 @@ async def in_time(work: Awaitable[T]) -> T:
         async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
             return await work
     except TimeoutError as exc:
-        raise DeadlineError("the time for it was used up.") from exc
+        raise DeadlineError(tr("the time for it was used up.")) from exc
 
 
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

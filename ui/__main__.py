@@ -6,8 +6,9 @@ from functools import partial
 
 from agent.__main__ import run_command
 from tools.errors import as_installed
+from tools.translation import mark, speak_to_user, tr
 
-_EPILOG = """\
+_EPILOG = mark("""\
 examples:
   python -m ui                          the page on http://127.0.0.1:8501, for this machine
   python -m ui --port 9000
@@ -17,7 +18,7 @@ Logins are set up in secrets.toml in the data folder (docs/providers.md, "More t
 in the environment or .env (STEELMAN_API_UPLOAD, …). Streamlit's own files and variables are not read.
 
 exit status: 0 stopped by Ctrl-C or SIGTERM, 2 bad input, 1 anything else
-"""
+""")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,14 +27,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str] | None) -> int:
+    speak_to_user()
     parser = argparse.ArgumentParser(
         prog=as_installed("python -m ui"),
-        epilog=as_installed(_EPILOG),
+        epilog=as_installed(tr(_EPILOG)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Steelman's page in the browser: ask, watch, read the sides beside each other.",
+        description=tr("Steelman's page in the browser: ask, watch, read the sides beside each other."),
     )
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine alone)")
-    parser.add_argument("--port", type=int, default=8501, help="the port (default: 8501; 0 takes a free one)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help=tr("where to listen (default: 127.0.0.1, this machine alone)")
+    )
+    parser.add_argument("--port", type=int, default=8501, help=tr("the port (default: 8501; 0 takes a free one)"))
     args = parser.parse_args(arguments)
     from agent.settings import load_settings
 

@@ -15,20 +15,27 @@ from agent.answer.outline import side_as_text
 from agent.answer.reason_rows import ReasonRow, rows_by_reason
 from agent.limits import FIRST_ALSO
 from agent.runs.store import RunRow
+from agent.stages.retrieve import NO_WEB
 from agent.state import OTHER_WAYS
-from tools.language.lexicon import count
 from tools.store.store import SAMPLES
+from tools.translation import mark, speaking, tr, trn
 from ui import ask_view, claims_view, document_list, focus, html, permissions
 from ui.escaping import escaped, label, text
 from ui.service import PageService
 
-_NO_WEB = "The web was not searched"  # beginning of a note
 _ROWS = 6  # number of reasons that are not folded
-_SOURCES = "How much is shown, not who is right. One publisher, and what says the same as another, count as one source."
+_SOURCES = mark(
+    "How much is shown, not who is right. One publisher, and what says the same as another, count as one source."
+)
 
 
 def show(service: PageService, run: RunRow, answer: Answer) -> None:
-    """Shows the whole answer with its thread. The open source is shown beside the answer."""
+    """Shows the answer with its thread in the answer's language. The open source is shown beside the answer."""
+    with speaking(answer.language):
+        _show(service, run, answer)
+
+
+def _show(service: PageService, run: RunRow, answer: Answer) -> None:
     citation = claims_view.opened(answer)
     # There are always two columns, so that the answer and the focused element stay in place if one column is empty.
     main, aside = st.columns([9, 4] if citation else [1, 0.001], gap="small" if citation else None)
@@ -50,7 +57,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
             html.small(note.text)
     _nearest(service, answer)
     if answer.crux:
-        crux = f'<p class="sm-claim"><b>{wording.CRUX_LABEL}:</b> {text(answer.crux.text)}</p>'
+        crux = f'<p class="sm-claim"><b>{tr(wording.CRUX_LABEL)}:</b> {text(answer.crux.text)}</p>'
         claims_view.line(answer, crux, answer.crux, "crux")
     by = claims_view.Corrector(service, run, answer)
     parts = partial(_sides, by, answer), partial(_also, by, answer)
@@ -78,7 +85,7 @@ def show_notes(answer: Answer) -> None:
     if line := wording.problem_line(answer.notes):
         html.small(line)
     if more := wording.folded_notes(answer.notes):
-        with st.expander(wording.HOW_MADE):
+        with st.expander(tr(wording.HOW_MADE)):
             for said in more:
                 html.small(said)
 
@@ -110,14 +117,16 @@ def _sides(by: claims_view.Corrector, answer: Answer) -> None:
         for place, row in enumerate(rows[:_ROWS]):
             _row(by, sides, row, place)
         if more := rows[_ROWS:]:
-            with st.expander(f":small[+ {count(len(more), 'more reason')}]", key="folded-reasons"):
+            with st.expander(
+                f":small[+ {trn('{number} more reason', '{number} more reasons', len(more))}]", key="folded-reasons"
+            ):
                 for place, row in enumerate(more, start=_ROWS):
                     _row(by, sides, row, place)
 
 
 def _row(by: claims_view.Corrector, sides: Sequence[AnswerPerspective], row: ReasonRow, place: int) -> None:
     """Shows a reason, and below it the claims of each side for that reason."""
-    st.html(f"<h4>{text(label(row.reason) or 'Without a named reason')}</h4>")
+    st.html(f"<h4>{text(label(row.reason) or tr('Without a named reason'))}</h4>")
     with st.container(key=f"sides-row-{place}"):
         for side, cell in zip(sides, row.cells, strict=True):
             with st.container(key=f"card-{side.stance}-{side.id}-{place}", gap="small"):
@@ -129,17 +138,17 @@ def _row(by: claims_view.Corrector, sides: Sequence[AnswerPerspective], row: Rea
 
 def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspective) -> None:
     with st.container(horizontal=True, key=f"acts-{side.id}"):
-        if st.button("Search more for this", key=f"search-more-{side.id}", type="tertiary"):
+        if st.button(tr("Search more for this"), key=f"search-more-{side.id}", type="tertiary"):
             ask_view.begin(service, followups.repeated_question(answer), "deep", thread=run.id)
         if (
             side.claims
             and side.id != OTHER_WAYS
-            and st.button("What speaks against this", key=f"against-{side.id}", type="tertiary")
+            and st.button(tr("What speaks against this"), key=f"against-{side.id}", type="tertiary")
         ):
             ask_view.carry_out(service, answer, "", followups.counter_search(answer, side.name))
         if side.all_claims:
             button = {"focus": "[data-testid=stPopoverBody] .stCode button"}
-            with st.popover("Copy", type="tertiary", key=f"copy-{side.id}", on_change=focus.then, kwargs=button):
+            with st.popover(tr("Copy"), type="tertiary", key=f"copy-{side.id}", on_change=focus.then, kwargs=button):
                 st.code(side_as_text(answer, side), language=None, wrap_lines=True)
 
 
@@ -148,7 +157,7 @@ def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *,
     strength = wording.evidence_counts(answer, side)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
         st.html(f"<b>{text(wording.side_label(answer, side))}</b>", width="content")
-        st.markdown(f":small[{strength}]", help=_SOURCES, width="content")
+        st.markdown(f":small[{strength}]", help=tr(_SOURCES), width="content")
     own = wording.quoted_heading(side)
     if said := wording.side_heading(answer, side):
         head = f'<p class="sm-thesis">{text(said)}</p>'
@@ -158,7 +167,7 @@ def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *,
     if not side.claims and (tried := wording.queries_tried(answer, side, wording.coverage_line(answer, side))):
         html.small(tried)
     if side.objections:
-        st.markdown(f":small[{wording.AGAINST_IT}]")
+        st.markdown(f":small[{tr(wording.AGAINST_IT)}]")
         claims_view.claims(by, side.objections, f"{side.id}-against")
 
 
@@ -167,13 +176,13 @@ def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *,
 
 def _nearest(service: PageService, answer: Answer) -> None:
     if answer.nearest_questions:
-        html.small(wording.NEAREST_QUESTIONS)
+        html.small(tr(wording.NEAREST_QUESTIONS))
     with st.container(gap=None, horizontal_alignment="left"):
         for question in answer.nearest_questions:
             if st.button(escaped(question), key=f"nearest-{question}", type="tertiary"):
                 ask_view.begin(service, question, collections=(SAMPLES,))
     if answer.outcome == "nothing_found":
-        ask_view.link("Add your documents", "add-documents", view="documents")
+        ask_view.link(tr("Add your documents"), "add-documents", view="documents")
 
 
 def _conversation(answer: Answer) -> None:
@@ -181,19 +190,23 @@ def _conversation(answer: Answer) -> None:
     replies = st.session_state.get(f"replies-{answer.run_id}", [])
     for place, (asked, reply) in enumerate(replies, start=1):
         with st.container(border=True, key=f"reply-{place}"):
-            st.html(f'<p class="sm-small">You asked: {text(asked)}</p><b>{text(reply.heading)}</b>')
+            you = text(tr("You asked: {question}", question=asked))
+            st.html(f'<p class="sm-small">{you}</p><b>{text(reply.heading)}</b>')
             for number, (said, cited) in enumerate(reply.lines):
                 claim = AnswerClaim(text=said, citations=cited, quoted=False)
                 claims_view.line(answer, f'<p class="sm-claim">{text(said)}</p>', claim, f"reply-{place}-{number}")
     if replies:
-        html.small("These replies are gone when the page is loaded anew.")
+        html.small(tr("These replies are gone when the page is loaded anew."))
 
 
 def _suggested(service: PageService, answer: Answer) -> None:
     """Offers commands and follow-ups as buttons."""
     with st.container(horizontal=True, key="suggested"):
         if answer.citations:
-            commands = {"Summarise": followups.summarise_answer, "Only newer sources": followups.newer_sources}
+            commands = {
+                tr("Summarise"): followups.summarise_answer,
+                tr("Only newer sources"): followups.newer_sources,
+            }
             for name, command in commands.items():
                 if st.button(name, key=f"command-{command.__name__}"):
                     ask_view.carry_out(service, answer, name, command(answer))
@@ -205,27 +218,34 @@ def _suggested(service: PageService, answer: Answer) -> None:
 def searched(service: PageService, run: RunRow, answer: Answer) -> str:
     """Returns 'Searched: mine, the web.'"""
     places = [service.called(name) for name in service.places(run.id)["collections"]]
-    places += ["the web"] if answer.perspectives and _NO_WEB not in wording.problem_line(answer.notes) else []
-    return f"Searched: {', '.join(places)}."
+    web = answer.perspectives and tr(NO_WEB) not in wording.problem_line(answer.notes)
+    return tr("Searched: {places}.", places=", ".join([*places, *([tr("the web")] if web else [])]))
 
 
 def _end(service: PageService, run: RunRow, answer: Answer) -> None:
     html.small(searched(service, run, answer))
     html.small(wording.closing_line(answer, asked=run.created_at))
     with st.container(horizontal=True, key="end"):
-        with st.popover("Export", type="tertiary"):
+        with st.popover(tr("Export"), type="tertiary"):
             for ending, called in _FORMATS.items():
                 made = partial(export_answer, answer, ending, asked=run.created_at)
                 name = file_name(answer.question, ending)
-                st.download_button(called, made, name, on_click="ignore", key=f"as{ending}")
+                st.download_button(tr(called), made, name, on_click="ignore", key=f"as{ending}")
         if answer.outcome == "answered":
-            ask_view.link(SHEET_LABEL, "sheet", run=answer.run_id, view="sheet")
+            ask_view.link(tr(SHEET_LABEL), "sheet", run=answer.run_id, view="sheet")
         focus.print_button()
-        ask_view.link("Compare", "compare", run=answer.run_id, view="compare")
-        with st.popover("Link", type="tertiary"):
-            who = "you alone" if run.person else "who can open this page"
-            html.small(f"The answer's permanent address; {who} can open it.")
+        ask_view.link(tr("Compare"), "compare", run=answer.run_id, view="compare")
+        with st.popover(tr("Link"), type="tertiary"):
+            alone = tr("The answer's permanent address; you alone can open it.")
+            html.small(
+                alone if run.person else tr("The answer's permanent address; who can open this page can open it.")
+            )
             st.code(f"{(st.context.url or '').split('?')[0].rstrip('/')}/?run={answer.run_id}", None, wrap_lines=True)
 
 
-_FORMATS = {".docx": "Word", ".html": "Web page", ".md": "Plain text (Markdown)", ".json": "For programs (JSON)"}
+_FORMATS = {
+    ".docx": "Word",
+    ".html": mark("Web page"),
+    ".md": mark("Plain text (Markdown)"),
+    ".json": mark("For programs (JSON)"),
+}

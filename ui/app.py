@@ -21,17 +21,19 @@ from agent.answer.ballots import Ballots
 from agent.settings import load_settings
 from tools.errors import UnknownRunError
 from tools.store.database import Database
+from tools.translation import mark, tr
 from ui import answer_view, ask_view, focus, history_view, html, login, permissions, progress_view
 from ui.service import PageService, is_open, open_service, reopen
 from ui.style import STYLE
 
-_OPENING = "Opening. The very first time the sample passages are put into the index …"
+_OPENING = mark("Opening. The very first time the sample passages are put into the index …")
 
 
 def main() -> None:
     run_id, view = st.query_params.get("run", ""), st.query_params.get("view", "")
     st.set_page_config("Steelman", layout="wide", initial_sidebar_state="collapsed" if view == "vote" else "auto")
-    st.html(STYLE)
+    # The options stand right of the button, whose width depends on the language.
+    st.html(STYLE.replace("left: 4.2rem", f"left: {2.4 + 0.6 * len(tr('Ask')):.1f}rem"))
     with permissions.told():
         person = login.person()
         if person is None:
@@ -48,7 +50,7 @@ def main() -> None:
             return  # voters must not see the history
 
         def opened() -> PageService:
-            with nullcontext() if is_open() else st.spinner(_OPENING):
+            with nullcontext() if is_open() else st.spinner(tr(_OPENING)):
                 return open_service().of(person)
 
         if view == "settings":
@@ -73,7 +75,7 @@ def _run(service: PageService, run_id: str) -> None:
     try:
         run = service.rows.get(run_id)
     except UnknownRunError:
-        html.warning(ask_view.GONE)
+        html.warning(tr(ask_view.GONE))
         ask_view.form(lambda: service)
         return
     if (answer := run.answer) is None:

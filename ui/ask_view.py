@@ -14,13 +14,27 @@ from agent.options import EXAMPLE, Depth
 from agent.samples import FOLDER, sample_questions
 from tools.errors import GreetingError
 from tools.store.store import SAMPLES
+from tools.translation import grouped, mark, tr
 from ui import focus, html, permissions
 from ui.escaping import escaped, text
 from ui.service import PageService
 
-GONE = "There is no answer at this address. It may have been deleted."
+GONE = mark("There is no answer at this address. It may have been deleted.")
 SOURCE = "source"  # the session's open source; a reply closes it, because it hides the reply in narrow windows
-_DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
+_DEPTHS = {
+    "quick": mark("one search"),
+    "normal": mark("searches again for what is missing"),
+    "deep": mark("searches longest"),
+}
+_KINDS = {
+    "mine": mark("my documents"),
+    "web": mark("the web"),
+    "studies": mark("studies"),
+    "news": mark("news"),
+    "discussion": mark("discussion"),
+    "encyclopedia": mark("encyclopedia"),
+}
+_NAMES = {"quick": mark("quick"), "normal": mark("normal"), "deep": mark("deep")}
 
 
 def home(open_service: Callable[[], PageService]) -> None:
@@ -32,19 +46,22 @@ def home(open_service: Callable[[], PageService]) -> None:
     _topics(service)
 
 
+_LEAD = mark(
+    "Ask something that people disagree on. Steelman searches for every side, and shows the strongest case that its "
+    "sources make for each, in their own words."
+)
+
+
 def lead() -> None:
     html.title("Steelman")
-    st.html(
-        '<p class="sm-lead">Ask something that people disagree on. Steelman searches for every side, and shows the '
-        "strongest case that its sources make for each, in their own words.</p>"
-    )
+    st.html(f'<p class="sm-lead">{text(tr(_LEAD))}</p>')
 
 
 def form(open_service: Callable[[], PageService], thread: str | None = None, shown: str = "") -> None:
     """Shows the field, before the service is open. thread: a run that the question may follow up on. shown: the run on
     the screen. The field then stays at the lower edge, and text typed for another run is removed. An address with
     `?q=` fills the field but does not ask the question."""
-    label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
+    label = tr("Follow up, or ask something new") if thread else tr("Ask something that people disagree on")
     if asked := st.query_params.get("q"):
         st.session_state.setdefault("question", asked)
     with st.bottom if shown else nullcontext():
@@ -53,11 +70,11 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
             with st.form("ask", border=False), row():
                 if st.session_state.pop("told", False):  # an answered text leaves the field
                     st.session_state[f"question{shown}"] = ""
-                new = "Ask something else …" if shown else EXAMPLE
-                example = "Ask a follow-up …" if thread else new
+                new = tr("Ask something else …") if shown else EXAMPLE
+                example = tr("Ask a follow-up …") if thread else new
                 seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
                 question = st.text_input(label, placeholder=example, key=f"question{shown}", label_visibility=seen)
-                pressed = st.form_submit_button("Ask", type="primary")
+                pressed = st.form_submit_button(tr("Ask"), type="primary")
             # Options are no part of the form, which keeps no choice before Ask.
             options = _options(service := open_service(), thread, shown)
         if pressed:
@@ -71,23 +88,30 @@ def _options(service: PageService, thread: str | None, shown: str) -> dict[str, 
     answer, a new question with those of the last one, unless others were chosen and not yet asked with."""
     usual, chosen = service.places(thread), st.session_state.setdefault("chosen", {})
     places = usual | ({} if thread else st.session_state.get("places", {})) | chosen
-    with st.popover("Options", type="tertiary"):
-        depths = " · ".join(f"{depth}: {what}" for depth, what in _DEPTHS.items())
+    with st.popover(tr("Options"), type="tertiary"):
+        depths = " · ".join(f"{tr(_NAMES[depth])}: {tr(what)}" for depth, what in _DEPTHS.items())
         before = chosen.get("depth", "normal")
-        depth = st.segmented_control("How thorough", list(_DEPTHS), default=before, help=depths, key="depth")
+        depth = st.segmented_control(
+            tr("How thorough"),
+            list(_DEPTHS),
+            default=before,
+            format_func=lambda d: tr(_NAMES[d]),
+            help=depths,
+            key="depth",
+        )
         names = [c.name for c in service.store.collections()] or [SAMPLES]
         at_first = [name for name in names if name in places["collections"]]
         called = {name: escaped(service.called(name)) for name in names}
         told, key = called.__getitem__, f"where{thread}{shown}"
-        where = st.pills("Look in", names, selection_mode="multi", default=at_first, format_func=told, key=key)
+        where = st.pills(tr("Look in"), names, selection_mode="multi", default=at_first, format_func=told, key=key)
         web = with_web = places.get("web", True)
         if service.kinds:
-            web = st.checkbox("Search the web too", with_web, key=f"web{thread}{shown}")
+            web = st.checkbox(tr("Search the web too"), with_web, key=f"web{thread}{shown}")
         else:
-            how = " Settings tell how to turn one on." if permissions.may_set() else ""
-            html.small(f"The web is not searched: no search engine is on.{how}")
+            how = f" {tr('Settings tell how to turn one on.')}" if permissions.may_set() else ""
+            html.small(f"{tr('The web is not searched: no search engine is on.')}{how}")
         picked = _sources(service, places, f"{thread}{shown}") if web else {}
-        review = st.checkbox("Let me edit the sides first", chosen.get("review", False), key="review")
+        review = st.checkbox(tr("Let me edit the sides first"), chosen.get("review", False), key="review")
     chosen |= {"depth": depth or "normal", "review": review} | ({"web": web} if web != with_web else {})
     chosen |= {"collections": where} if where and set(where) != set(at_first) else {}
     differs = where and set(where) != set(usual["collections"])
@@ -99,28 +123,29 @@ def _options(service: PageService, thread: str | None, shown: str) -> dict[str, 
 
 def _sources(service: PageService, places: dict[str, Any], key: str) -> dict[str, tuple[str, ...]]:
     """Returns the chosen kinds of sources (none: all that are on) and the pages to read. places: what is usual."""
-    kinds, told = ["mine", *service.kinds], {"mine": "my documents", "web": "the web"}
+    kinds = ["mine", *service.kinds]
     chosen: list[str] = kinds
     if len(kinds) > 2:
         usual = [kind for kind in kinds if kind in places.get("sources", kinds)] or kinds
-        name = "Kinds of sources"
-        called = {kind: told.get(kind, kind) for kind in kinds}.__getitem__
-        chosen = st.pills(name, kinds, selection_mode="multi", default=usual, format_func=called, key=f"kinds{key}")
-    before, how = "\n".join(places.get("urls", ())), "One address a line. Nothing else is searched."
-    pages = st.text_area("Read only these pages", before, help=how, key=f"urls{key}", height=68).split()
+        named = {kind: tr(_KINDS[kind]) for kind in kinds}.__getitem__
+        name, key_of = tr("Kinds of sources"), f"kinds{key}"
+        chosen = st.pills(name, kinds, selection_mode="multi", default=usual, format_func=named, key=key_of)
+    before, how = "\n".join(places.get("urls", ())), tr("One address a line. Nothing else is searched.")
+    pages = st.text_area(tr("Read only these pages"), before, help=how, key=f"urls{key}", height=68).split()
     return {"sources": tuple(chosen) if set(chosen) < set(kinds) and not pages else (), "urls": tuple(pages)}
 
 
 def _scope(service: PageService) -> None:
     """Shows which collections a question searches."""
     held = {c.name: c.passages for c in service.store.collections()}
-    known = {SAMPLES: "sample passages, written for this project"}
+    known = {SAMPLES: tr("sample passages, written for this project")}
     places = (service.places(None) | st.session_state.get("places", {}))["collections"]
-    parts = [f"{held.get(p, 0):,} {known.get(p) or f'passages of {service.called(p)}'}" for p in places]
-    parts += ["the web" if kind == "web" else kind for kind in service.kinds]
+    others = {p: tr("passages of {collection}", collection=service.called(p)) for p in places}
+    parts = [f"{grouped(held.get(p, 0))} {(others | known)[p]}" for p in places]
+    parts += [tr(_KINDS[kind]) for kind in service.kinds]
     with st.container(horizontal=True, vertical_alignment="center"):
-        html.small(f"Searched, unless Options say otherwise: {', '.join(parts)}.")
-        link("Add your documents", "add-documents", view="documents")
+        html.small(tr("Searched, unless Options say otherwise: {places}.", places=", ".join(parts)))
+        link(tr("Add your documents"), "add-documents", view="documents")
 
 
 def _example() -> None:
@@ -135,12 +160,14 @@ def _example() -> None:
 
 def _topics(service: PageService) -> None:
     """Offers every question that the samples answer."""
-    html.small("Or one of the thirty topics of the samples:")
+    html.small(tr("Or one of the thirty topics of the samples:"))
     names = {
         question: topic.replace("-", " ").replace("ai ", "AI ").replace("gm ", "GM ")
         for topic, question in sample_questions().items()
     }
-    chosen = st.pills("Topics", list(names), format_func=names.__getitem__, label_visibility="collapsed", key="topic")
+    chosen = st.pills(
+        tr("Topics"), list(names), format_func=names.__getitem__, label_visibility="collapsed", key="topic"
+    )
     if chosen:
         begin(service, chosen, collections=(SAMPLES,))
 
@@ -185,11 +212,11 @@ def begin(
     beside, named = options.pop("beside", ("", ""))
     with permissions.told():
         try:
-            with st.spinner("Reading the question …"):
+            with st.spinner(tr("Reading the question …")):
                 run_id = service.start(question, depth, thread=thread, visitor=str(id(visitor)), **options)
         except GreetingError as exc:
             html.warning(str(exc))
-            st.button(f"Ask: {EXAMPLE}", key="example", on_click=_ask_example)
+            st.button(tr("Ask: {question}", question=EXAMPLE), key="example", on_click=_ask_example)
             return
         if named and not thread:
             service.threads.name_thread(run_id, named)

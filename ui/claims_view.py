@@ -11,8 +11,18 @@ from agent.answer.attribution import quotes_behind, repliers, source_lines
 from agent.answer.corrections import ALSO, OFF_QUESTION
 from agent.answer.document_list import document_title
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.wording import citation_numbers, claim_text, claims_below_heading, reason_label, side_name
+from agent.answer.wording import (
+    balanced_marks,
+    citation_numbers,
+    claim_text,
+    claims_below_heading,
+    reason_label,
+    shown_sentence,
+    side_name,
+    translation_line,
+)
 from agent.runs.store import RunRow
+from tools.translation import tr
 from ui import ask_view, focus, html, permissions, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
@@ -42,11 +52,13 @@ class Corrector:
         facing = [side.id for side in sides if side.stance != "other"] or [side.id for side in sides]
         against = stands.removesuffix("-against")
         if stands == ALSO:
-            targets = {f"Argues for {self._places[side]}": side for side in facing} | {"Off the question": OFF_QUESTION}
+            targets = {tr("Argues for {side}", side=self._places[side]): side for side in facing}
+            targets |= {tr("Off the question"): OFF_QUESTION}
         else:
-            targets = {"Wrong side?": against if against != stands else facing[0] if len(facing) == 1 else ALSO}
+            targets = {tr("Wrong side?"): against if against != stands else facing[0] if len(facing) == 1 else ALSO}
         for words, to in targets.items():
-            told, moved = f"Moves it to {self._places[to]}. You can take it back.", (claim.text, against, to, stood)
+            told = tr("Moves it to {place}. You can take it back.", place=self._places[to])
+            moved = claim.text, against, to, stood
             st.button(f":small[{words}]", f"move-{to}-{key}", told, self._move, moved, type="tertiary")
 
     def undo(self, stands: str = "") -> None:
@@ -58,14 +70,21 @@ class Corrector:
         if run_id == self.run.id and stands in ("", left, stood) and not self.told:
             self.told.append(stands)
             with st.container(horizontal=True, vertical_alignment="center", key="undo-places"):
-                html.small(f"Moved to {self._places[at]}.")
-                st.button("Undo", "undo-move", on_click=self._undo, type="tertiary")
+                html.small(tr("Moved to {place}.", place=self._places[at]))
+                st.button(tr("Undo"), "undo-move", on_click=self._undo, type="tertiary")
                 for to, name in self._places.items():
                     if to not in (at, left):
                         moved = words, left, to, stood
-                        st.button(f"Move it to {name}", f"undo-to-{to}", None, self._move, moved, type="tertiary")
+                        st.button(
+                            tr("Move it to {place}", place=name),
+                            f"undo-to-{to}",
+                            None,
+                            self._move,
+                            moved,
+                            type="tertiary",
+                        )
         elif not stands and self.service.corrections(self.run.id).own_moves(self.run.id):
-            st.button("Undo the last change of a quotation", "undo-last", on_click=self._undo, type="tertiary")
+            st.button(tr("Undo the last change of a quotation"), "undo-last", on_click=self._undo, type="tertiary")
 
     @property
     def _is_owner(self) -> bool:
@@ -75,7 +94,7 @@ class Corrector:
     def _places(self) -> dict[str, str]:
         """Maps each place (a side's id, `ALSO` or `OFF_QUESTION`) to its name on the page."""
         sides = {side.id: f"‘{escaped(label(side_name(self.answer, side)))}’" for side in self.answer.perspectives}
-        return sides | {ALSO: "‘Also on this question’", OFF_QUESTION: "‘Off the question’"}
+        return sides | {ALSO: tr("‘Also on this question’"), OFF_QUESTION: tr("‘Off the question’")}
 
     def _move(self, words: str, left: str, to: str, stood: str) -> None:
         with permissions.told():
@@ -104,7 +123,7 @@ def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OP
     for number, claim in enumerate(of[:opened]):
         one(by, claim, f"{key}-{number}")
     if len(of) > opened:
-        with st.expander(f":small[+ {len(of) - opened} more]", key=f"folded-{key}"):
+        with st.expander(f":small[+ {tr('{number} more', number=len(of) - opened)}]", key=f"folded-{key}"):
             for number, claim in enumerate(of[opened:], start=opened):
                 one(by, claim, f"{key}-{number}")
     by.undo(key)
@@ -113,7 +132,8 @@ def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OP
 def one(by: Corrector, claim: AnswerClaim, key: str, row: str = "") -> None:
     """Shows a claim. row: the key of the claim's row, which shows the reason; empty for a claim in a list."""
     reason = f'<span class="sm-reason why">{text(reason_label(claim))}</span> ' if claim.reason and not row else ""
-    met = f' <span class="sm-reason">(answers&nbsp;{citation_numbers(claim.answers)})</span>' if claim.answers else ""
+    answers = text(tr("answers {sources}", sources=citation_numbers(claim.answers))).replace(" ", "&nbsp;", 1)
+    met = f' <span class="sm-reason">({answers})</span>' if claim.answers else ""
     said, role = text(claim_text(claim, speaker="")), "" if row else claim.role
     if not row:
         by.undo(key)
@@ -124,6 +144,8 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str, row: str = 
     """Shows a claim with one line for each source below: number, speaker, publisher, kind, date and page."""
     with st.container(gap=None, key=f"claim-{key}"):
         st.html(words)
+        if claim.quoted and (foreign := translation_line(by.answer, shown_sentence(claim))):
+            html.small(foreign)
         for number, told in source_lines(by.answer, claim):
             with st.container(horizontal=True, gap=None, wrap=False):
                 _number(by.answer, claim, number, f"cite-{key}-{number}")
@@ -136,7 +158,10 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str, row: str = 
         if claim.answered_by:
             with st.container(horizontal=True, gap="xsmall"):
                 for place, (name, (side, reply)) in enumerate(repliers(by.answer, claim).items()):
-                    said, to = escaped(f"Answered by {name}"), dict.fromkeys(("focus", "clear"), _selector(side, reply))
+                    said, to = (
+                        escaped(tr("Answered by {source}", source=name)),
+                        dict.fromkeys(("focus", "clear"), _selector(side, reply)),
+                    )
                     st.button(said, f"answered-{key}-{place}", None, focus.then, kwargs=to, type="tertiary")
 
 
@@ -171,20 +196,22 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
     passages = service.passages([q.passage_id for q in citation.quotations])
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(f"<b>[{citation.number}]</b>")
-        st.button("Close", "close-source", type="tertiary", shortcut="Esc", on_click=_open, args=(_NONE, opener))
+        st.button(tr("Close"), "close-source", type="tertiary", shortcut="Esc", on_click=_open, args=(_NONE, opener))
     st.html(source_view.card(citation, passages, words))
+    for foreign in filter(None, (translation_line(answer, balanced_marks(quote)) for quote in words)):
+        html.small(foreign)
     with st.container(horizontal=True):
-        if st.button("Whole document", key="whole-document", type="tertiary"):
+        if st.button(tr("Whole document"), key="whole-document", type="tertiary"):
             whole = service.store.document_passages(citation.passage_id)
             source_view.open_document(document_title(citation, citation.document_id), whole, words)
         cited = [c for s in answer.perspectives for c in s.claims if citation.number in c.citations]
-        if cited and st.button("What speaks against this", key="challenge", type="tertiary"):
+        if cited and st.button(tr("What speaks against this"), key="challenge", type="tertiary"):
             opened = next((c for c in cited if c.text in words or {*words} & {*c.evidence}), cited[0])
             ask_view.begin(service, followups.counter_question(opened), thread=run.id)
-        if st.button("More like this", key="like-this", type="tertiary"):
-            with st.spinner("Searching for similar sentences …"):
+        if st.button(tr("More like this"), key="like-this", type="tertiary"):
+            with st.spinner(tr("Searching for similar sentences …")):
                 told = service.more_like(run, answer, (*words, citation.quote)[0])
-            ask_view.carry_out(service, answer, f"More like this [{citation.number}]", told)
-        if st.button("Only this source", key="only-this", type="tertiary"):
+            ask_view.carry_out(service, answer, f"{tr('More like this')} [{citation.number}]", told)
+        if st.button(tr("Only this source"), key="only-this", type="tertiary"):
             told = followups.single_source(answer, str(citation.number))
-            ask_view.carry_out(service, answer, f"Only this source [{citation.number}]", told)
+            ask_view.carry_out(service, answer, f"{tr('Only this source')} [{citation.number}]", told)

@@ -12,32 +12,35 @@ from agent.answer.model import Answer
 from agent.runs.store import RunRow
 from tools.errors import UnknownRunError
 from tools.language.lexicon import count
+from tools.translation import mark, speaking, tr
 from ui import answer_view, ask_view, html, permissions, progress_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
 from ui.vote_view import html_of
 
+_QUOTED = mark("{both} quoted by both answers, {left} by the left one alone, {right} by the right one alone.")
 _THREADS = 50  # the answers of the last 50 threads can be chosen
 
 
 def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
     """Shows the answer on the left. The right side shows the run that `with` in the address names, or the ranked
     passages in the view 'ranked'. If no run is named, the reader chooses a run."""
-    ask_view.link("Back to the answer", "back", run=run.id)
+    ask_view.link(tr("Back to the answer"), "back", run=run.id)
     named = st.query_params.get("with", "") if view == "compare" else ""
     try:
         other = service.rows.get(named) if named else None
     except UnknownRunError:
         other = None
-        html.warning(ask_view.GONE)
+        html.warning(tr(ask_view.GONE))
     second = other.answer if other else None
-    html.title("Plain ranked list" if view == "ranked" else "Two answers" if second else "Compare with another answer")
+    comparing = tr("Two answers") if second else tr("Compare with another answer")
+    html.title(tr("Plain ranked list") if view == "ranked" else comparing)
     if view == "ranked":
-        html.line("The passages that the search found, best match first, without sides or judging.")
+        html.line(tr("The passages that the search found, best match first, without sides or judging."))
     elif second:
         one, two = ({(c.collection, c.document_id) for c in told.citations} for told in (answer, second))
-        alone = f"{len(one - two)} by the left one alone, {len(two - one)} by the right one alone"
-        html.line(f"{count(len(one & two), 'document')} quoted by both answers, {alone}.")
+        both = count(len(one & two), "document")
+        html.line(tr(_QUOTED, both=both, left=len(one - two), right=len(two - one)))
     if not other and view == "compare":
         _choose(service, run, answer)
         _column(service, run, answer)
@@ -48,7 +51,7 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
     with right:
         if view == "ranked":
             found = html_of(ranked_page(answer, service.ranked(run.id)))
-            st.container(border=True).html(found or "<p>What was found is not kept any more.</p>")
+            st.container(border=True).html(found or f"<p>{text(tr('What was found is not kept any more.'))}</p>")
         elif other and second:
             _column(service, other, permissions.seen(second, service.settings))
         elif other:
@@ -57,8 +60,10 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
 
 def _column(service: PageService, run: RunRow, answer: Answer) -> None:
     st.html(f"<h2>{text(answer.question)}</h2>")
-    made = wording.closing_line(answer, asked=run.created_at).removeprefix(wording.REMINDER)
-    for said in (f"{answer_view.searched(service, run, answer)}{made}", *corrected_lines(answer)):
+    with speaking(answer.language):
+        made = wording.closing_line(answer, asked=run.created_at).removeprefix(tr(wording.REMINDER))
+        about = f"{answer_view.searched(service, run, answer)}{made}"
+    for said in (about, *corrected_lines(answer)):
         html.small(said)
     st.container(border=True).html(html_of(answer_page(answer, explain=True)))
 
@@ -67,22 +72,22 @@ def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
     """Lets the reader choose another answer, or ask the same question in other places."""
     threads = (service.rows.thread(thread.id) for thread in service.threads.latest(_THREADS))
     known = {r.id: _told(service, r) for rows in threads for r in rows if r.status == "done" and r.id != run.id}
-    hint = "Choose an earlier question" if known else "There is no other question yet"
-    if chosen := st.selectbox("Another answer", known, None, known.__getitem__, placeholder=hint):
+    hint = tr("Choose an earlier question") if known else tr("There is no other question yet")
+    if chosen := st.selectbox(tr("Another answer"), known, None, known.__getitem__, placeholder=hint):
         ask_view.go(run=run.id, view="compare", **{"with": chosen})
         st.rerun()
     with st.form("again"):
         called = {c.name: escaped(service.called(c.name)) for c in service.store.collections()}
-        where = st.pills("Or ask the same again in", called, selection_mode="multi", format_func=called.__getitem__)
-        alone = st.checkbox("Without web and chat model: Steelman's built-in models alone")
-        if st.form_submit_button("Ask again"):
+        where = st.pills(tr("Or ask the same again in"), called, selection_mode="multi", format_func=called.__getitem__)
+        alone = st.checkbox(tr("Without web and chat model: Steelman's built-in models alone"))
+        if st.form_submit_button(tr("Ask again")):
             options: dict[str, Any] = {"web": False, "built_in": True} if alone else {}
             options |= {"collections": tuple(where)} if where else {}
             thread = run.id if answer.focus or answer.against else None  # a follow-up needs its thread
-            how = ", ".join([*map(service.called, where or ()), *(["without web and chat model"] if alone else [])])
+            how = ", ".join([*map(service.called, where or ()), *([tr("without web and chat model")] if alone else [])])
             asked = followups.repeated_question(answer)
-            ask_view.begin(service, asked, thread=thread, beside=(run.id, f"{asked} · {how or 'again'}"), **options)
-    ask_view.link("Plain ranked list", "ranked", run=run.id, view="ranked")
+            ask_view.begin(service, asked, thread=thread, beside=(run.id, f"{asked} · {how or tr('again')}"), **options)
+    ask_view.link(tr("Plain ranked list"), "ranked", run=run.id, view="ranked")
 
 
 def _told(service: PageService, row: RunRow) -> str:

@@ -12,6 +12,7 @@ from agent.answer.document_list import (
 )
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument
 from agent.answer.wording import DOCUMENTS
+from tools.translation import spoken_language, tr
 from ui import claims_view, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
@@ -25,14 +26,18 @@ def show(service: PageService, answer: Answer) -> None:
         return
     key = f"read-{answer.run_id}"
     most, shown = st.session_state.get(key, _SHOWN), 0
-    with st.expander(f"{DOCUMENTS}: {documents_headline(answer).lower()}", key="folded-documents"):
+    with st.expander(f"{tr(DOCUMENTS)}: {_uncapitalised(documents_headline(answer))}", key="folded-documents"):
         for name, rows in files:
             if name and shown < most:
                 st.html(f"<b>{text(label(file_line(name, rows), 120))}</b>")
             for row in rows[: max(0, most - shown)]:
                 _row(service, answer, row, shown := shown + 1)
         if shown < sum(len(rows) for _, rows in files):
-            st.button("More", key="more-read", on_click=st.session_state.update, kwargs={key: most + _SHOWN})
+            st.button(tr("More"), key="more-read", on_click=st.session_state.update, kwargs={key: most + _SHOWN})
+
+
+def _uncapitalised(sentence: str) -> str:
+    return sentence.lower() if spoken_language() == "en" else sentence[:1].lower() + sentence[1:]
 
 
 def _row(service: PageService, answer: Answer, document: AnswerDocument, place: int) -> None:

@@ -13,20 +13,24 @@ from tools.documents.readers import READERS
 from tools.language.lexicon import count
 from tools.store.database import AnyRow
 from tools.store.store import SAMPLES
+from tools.translation import grouped, mark, tr
 from ui import guard, html, permissions, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
 
+_STORED = mark("{documents} stored in '{collection}' ({passages}), {unchanged} unchanged, from {read} of {uploads}.")
 _SHOWN = 50  # documents at first, and more with each click
 _PROBLEMS = 20
 _EVERY = 0.5  # seconds between looks at an upload
 
 
 def show(service: PageService) -> None:
-    html.title("Documents")
-    html.small("What you add is searched instead of the samples, on this machine. A question can choose where to look.")
+    html.title(tr("Documents"))
+    html.small(
+        tr("What you add is searched instead of the samples, on this machine. A question can choose where to look.")
+    )
     if service.person:
-        html.small("It is yours: others who log in neither see nor search it.")
+        html.small(tr("It is yours: others who log in neither see nor search it."))
     _add(service)
     _collections(service)
 
@@ -34,13 +38,13 @@ def show(service: PageService) -> None:
 def _add(service: PageService) -> None:
     latest = service.latest_upload()
     named = service.called(latest.state.collection) if latest else USER_COLLECTION
-    into = st.text_input("Into the collection", named, max_chars=64, key="into")  # not cleared with the form
+    into = st.text_input(tr("Into the collection"), named, max_chars=64, key="into")  # not cleared with the form
     with st.form("add", clear_on_submit=True):
-        named = f"Files, {service.settings.api_upload} MB together at most"
+        named = tr("Files, {megabytes} MB together at most", megabytes=service.settings.api_upload)
         files = st.file_uploader(named, [ending[1:] for ending in READERS], accept_multiple_files=True)
         guard.show_field()
-        pasted = st.text_area("Or addresses of web pages, one a line", height=80)
-        if st.form_submit_button("Add", type="primary"):
+        pasted = st.text_area(tr("Or addresses of web pages, one a line"), height=80)
+        if st.form_submit_button(tr("Add"), type="primary"):
             with permissions.told():
                 sent = [(file.name, file.getvalue()) for file in files]
                 service.upload(sent, re.findall(r"https?://\S+", pasted), into)
@@ -59,24 +63,25 @@ def _progress(service: PageService) -> None:
     total = len(upload.sent.text or upload.sent.names) + len(upload.sent.addresses) * (not upload.sent.text)
     if not state.ended:
         done = max(0, report.begun - 1)
-        at = f", at {label(report.reading)}" if report.reading else ""
-        st.progress(done / max(1, total), f"Indexing {report.begun} of {total}{escaped(at)}")
+        indexing = tr("Indexing {number} of {all}", number=report.begun, all=total)
+        at = f": {label(report.reading)}" if report.reading else ""
+        st.progress(done / max(1, total), f"{indexing}{escaped(at)}")
         return
     if not st.session_state.get(seen := f"told-{state.id}-{state.created_at}"):
         st.session_state[seen] = True  # the list below shows the new documents
         if report.stored + report.unchanged:
             st.session_state["collection"] = state.collection
         st.rerun()
-    told = f"{count(report.stored, 'document')} stored in '{service.called(state.collection)}'"
     unread = len(report.broken) + sum(problem.startswith("http") for problem in report.problems)
-    told += f" ({count(report.passages, 'passage')}), {report.unchanged:,} unchanged"
-    html.line(f"{told}, from {total - unread:,} of {count(total, 'upload')}.")
+    told = {"documents": count(report.stored, "document"), "collection": service.called(state.collection)}
+    told |= {"passages": count(report.passages, "passage"), "unchanged": grouped(report.unchanged)}
+    html.line(tr(_STORED, **told, read=grouped(total - unread), uploads=count(total, "upload")))
     if state.failure:
         html.error(permissions.cause(state.failure.cause()))
     for problem in report.problems[:_PROBLEMS]:
-        html.warning(f"Not read: {permissions.masked(problem, service.settings)}")
+        html.warning(tr("Not read: {problem}", problem=permissions.masked(problem, service.settings)))
     if (more := len(report.problems) - _PROBLEMS) > 0:
-        html.small(f"… and {more} more that could not be read.")
+        html.small(tr("… and {number} more that could not be read.", number=more))
     for note in report.notes:
         html.small(permissions.masked(note, service.settings))
     if report.unsure:
@@ -89,9 +94,9 @@ def _ask_columns(service: PageService, upload: JobRow, unsure: dict[str, Sequenc
         chosen: dict[str, list[str]] = {}
         for name, columns in unsure.items():
             shown = {column: label(f"{column} ({example})", 100) for column, example in columns}
-            asked = escaped(f"Which column of {label(name)} is the text? Several are joined.")
+            asked = escaped(tr("Which column of {table} is the text? Several are joined.", table=label(name)))
             chosen[name] = st.multiselect(asked, list(shown), format_func=shown.__getitem__)
-        if st.form_submit_button("Read it", type="primary"):
+        if st.form_submit_button(tr("Read it"), type="primary"):
             with permissions.told():
                 service.read_again(upload, chosen)
                 st.rerun()
@@ -104,46 +109,50 @@ def _collections(service: PageService) -> None:
         liked = service.named(USER_COLLECTION), USER_COLLECTION, *names
         st.session_state["collection"] = next((name for name in liked if name in names), None)
     called = {name: escaped(service.called(name)) for name in names}
-    chosen = st.pills("Collection", names, key="collection", format_func=called.__getitem__)
+    chosen = st.pills(tr("Collection"), names, key="collection", format_func=called.__getitem__)
     here = next((c for c in known if c.name == chosen), None)
     if here is None:
         return
     held = f"{count(here.documents, 'document')}, {count(here.passages, 'passage')}."
     own = here.person == service.person and here.name != SAMPLES
-    whose = "Steelman's own" if here.name == SAMPLES else "Shared; the operator of this page keeps it"
-    html.small(held + ("" if own else f" {whose}; they stay as they are."))
+    samples = tr("Steelman's own; they stay as they are.")
+    shared = tr("Shared; the operator of this page keeps it; they stay as they are.")
+    html.small(held if own else f"{held} {samples if here.name == SAMPLES else shared}")
     most = st.session_state.get("documents", _SHOWN)
     for row in service.store.documents(here.name, most):
         _line(service, here.name, row, own)
     if here.documents > most:
-        st.button("More", "more-documents", None, st.session_state.update, kwargs={"documents": most + _SHOWN})
+        st.button(tr("More"), "more-documents", None, st.session_state.update, kwargs={"documents": most + _SHOWN})
     if own:
         delete = partial(service.store.delete_collection, here.name)
-        told = "All its documents go. Answers that quote them stay as they are."
-        _delete(service, delete, "collection", "Delete the collection", told)
+        told = tr("All its documents go. Answers that quote them stay as they are.")
+        words = tr("Delete the collection"), tr("Delete the collection for good")
+        _delete(service, delete, "collection", words, told)
 
 
 def _line(service: PageService, collection: str, row: AnyRow, own: bool) -> None:
     """Shows a document with two buttons: open and delete."""
     name, number = str(row.shown_id), str(row.number)
     shown = str(row.title) or named_row(row)
-    kind, passages = str(row.kind).replace("unknown", ""), count(row.passages, "passage")
+    kind = "" if row.kind == "unknown" else tr(str(row.kind))
+    passages = count(row.passages, "passage")
     with st.container(horizontal=True, vertical_alignment="center", key=f"document-{number}"):
         facts = [name if row.title else "", kind, *stored_document_facts(row), passages]
         told = " · ".join(label(fact, 70) for fact in facts if fact)
         st.html(f'<b>{text(label(shown, 90))}</b><p class="sm-small">{text(told)}</p>')
-        if st.button("Open", key=f"open-document-{number}", type="tertiary"):
+        if st.button(tr("Open"), key=f"open-document-{number}", type="tertiary"):
             source_view.open_document(shown, service.store.passages_of(int(number)))
         if own:
             delete = partial(service.store.delete_document, collection, name, int(number))
-            _delete(service, delete, f"document-{number}", "Delete", "Answers that quote it stay as they are.")
+            words = tr("Delete"), tr("Delete for good")
+            _delete(service, delete, f"document-{number}", words, tr("Answers that quote it stay as they are."))
 
 
-def _delete(service: PageService, delete: Callable[[], object], key: str, words: str, told: str) -> None:
-    """Shows a delete button that asks for confirmation."""
-    with st.popover(words, key=f"drop-{key}", type="tertiary"):
+def _delete(service: PageService, delete: Callable[[], object], key: str, words: tuple[str, str], told: str) -> None:
+    """Shows a delete button that asks for confirmation. words: labels of both buttons."""
+    with st.popover(words[0], key=f"drop-{key}", type="tertiary"):
         html.small(told)
-        if st.button(f"{words} for good", key=f"delete-{key}"):
+        if st.button(words[1], key=f"delete-{key}"):
             delete()
             service.search.refresh()
             st.rerun()

@@ -5,6 +5,8 @@ import time
 
 import streamlit as st
 
+from tools.translation import tr
+
 _NEXT = "moves"
 _SCRIPT = """<script>{
 document.currentScript.remove();  // none is to be found on the page
@@ -60,7 +62,7 @@ def then(*, focus: str = "", clear: str = "", top: bool = False, to_print: bool 
 
 def print_button() -> None:
     """Shows a button that prints the page without its controls."""
-    st.button("Print", "print", on_click=then, kwargs={"to_print": True}, type="tertiary")
+    st.button(tr("Print"), "print", on_click=then, kwargs={"to_print": True}, type="tertiary")
 
 
 def due() -> str:

@@ -8,13 +8,22 @@ import streamlit as st
 from agent.answer.wording import format_date
 from agent.runs.threads import RunThread
 from tools.errors import SteelmanError
+from tools.language.lexicon import count
+from tools.translation import mark, tr
 from ui import html, permissions
 from ui.ask_view import go, link
-from ui.escaping import escaped, label
+from ui.escaping import escaped, label, text
 from ui.service import PageService
 
 _COOKIE = "steelman_known"
 _KEEP = f"<script>document.cookie = '{_COOKIE}=1; path=/; max-age=31536000; samesite=strict'</script>"
+_RUN_STATES = {
+    "running": mark("running"),
+    "waiting": mark("waiting"),
+    "failed": mark("failed"),
+    "cancelled": mark("cancelled"),
+    "interrupted": mark("interrupted"),
+}
 _THREADS = 15  # threads shown at first, and added by each click on "Older"
 
 
@@ -31,20 +40,26 @@ def known(person: str, run_id: str) -> str:
 def show(service: PageService, run_id: str) -> None:
     """Lists the earlier threads, newest first. Each thread can be opened, renamed and deleted. A window that was opened
     by a shared link shows no threads."""
-    st.button("New question", key="new", width="stretch", on_click=go)
+    st.button(tr("New question"), key="new", width="stretch", on_click=go)
     if permissions.by_shared_link(service.person):
-        html.small("A shared link opened this window, so it lists no other questions.")
-        st.html('<a href="/" target="_self" style="display:block;min-width:44px;height:44px">Open the full page</a>')
+        html.small(tr("A shared link opened this window, so it lists no other questions."))
+        st.html(
+            '<a href="/" target="_self" style="display:block;min-width:44px;height:44px">'
+            + text(tr("Open the full page"))
+            + "</a>"
+        )
         return
     with st.container(horizontal=True):
-        link("Documents", "documents-view", view="documents")
-        link("Settings", "settings", view="settings")
+        link(tr("Documents"), "documents-view", view="documents")
+        link(tr("Settings"), "settings", view="settings")
     most = st.session_state.get("threads", _THREADS)
     words = st.session_state.get("search", "")
     threads = service.threads.latest(most + 1, words)
     if threads or words:
-        label = "Search what was asked"
-        st.text_input(label, key="search", type="search", placeholder="Search", label_visibility="collapsed", live=True)
+        label = tr("Search what was asked")
+        st.text_input(
+            label, key="search", type="search", placeholder=tr("Search"), label_visibility="collapsed", live=True
+        )
     _undo(service)
     with st.container(gap=None):
         for when, of_day in groupby(threads[:most], lambda thread: _day(thread.at)):
@@ -52,10 +67,10 @@ def show(service: PageService, run_id: str) -> None:
             for thread in of_day:
                 _line(service, thread, run_id)
         if words and not threads:
-            html.small("Nothing that was asked has these words.")
+            html.small(tr("Nothing that was asked has these words."))
         if len(threads) > most:
             more = {"threads": most + _THREADS}
-            st.button("Older", key="older", type="tertiary", on_click=st.session_state.update, kwargs=more)
+            st.button(tr("Older"), key="older", type="tertiary", on_click=st.session_state.update, kwargs=more)
 
 
 def _line(service: PageService, thread: RunThread, run_id: str) -> None:
@@ -63,18 +78,20 @@ def _line(service: PageService, thread: RunThread, run_id: str) -> None:
     with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="center"):
         key = f"open-{thread.id}"
         st.button(name, key=key, type="tertiary", width="stretch", wrap=True, on_click=go, kwargs=opened)
-        menu = st.popover("Rename or delete", type="tertiary", key=f"more-{thread.id}", on_change="rerun")  # drawn as ⋯
+        menu = st.popover(
+            tr("Rename or delete"), type="tertiary", key=f"more-{thread.id}", on_change="rerun"
+        )  # drawn as ⋯
         if menu.open:  # drawing all menus would take as long as an answer
             with menu:
-                state = "" if thread.state == "done" else f", {thread.state}"
-                follow_ups = f", {thread.runs} questions" if thread.runs > 1 else ""
+                state = "" if thread.state == "done" else f", {tr(_RUN_STATES.get(thread.state, thread.state))}"
+                follow_ups = f", {count(thread.runs, 'question')}" if thread.runs > 1 else ""
                 html.small(f"{_when(thread.at)}{follow_ups}{state}")
                 _rename(service, thread)
                 _delete(service, thread, run_id)
 
 
 def _rename(service: PageService, thread: RunThread) -> None:
-    given = st.text_input("Name (Enter keeps it)", thread.name, key=f"name-{thread.id}", max_chars=120)
+    given = st.text_input(tr("Name (Enter keeps it)"), thread.name, key=f"name-{thread.id}", max_chars=120)
     if given and given != thread.name:
         service.threads.name_thread(thread.id, given)
         st.rerun()
@@ -82,9 +99,9 @@ def _rename(service: PageService, thread: RunThread) -> None:
 
 def _delete(service: PageService, thread: RunThread, shown: str) -> None:
     if not thread.own:
-        html.small("It is everybody's, and stays.")
+        html.small(tr("It is everybody's, and stays."))
         return
-    if not st.button("Delete", key=f"delete-{thread.id}"):
+    if not st.button(tr("Delete"), key=f"delete-{thread.id}"):
         return
     here = any(row.id == shown for row in service.rows.thread(thread.id))
     st.session_state["removed"] = thread, shown if here else ""  # first, because Streamlit may end the script here
@@ -105,8 +122,8 @@ def _undo(service: PageService) -> None:
         return
     thread, shown = st.session_state["removed"]
     with st.container(horizontal=True, vertical_alignment="center"):
-        html.small(f"Deleted: {label(thread.name, 40)}")
-        if st.button("Undo", key="undo", type="tertiary"):
+        html.small(tr("Deleted: {question}", question=label(thread.name, 40)))
+        if st.button(tr("Undo"), key="undo", type="tertiary"):
             del st.session_state["removed"]
             service.threads.set_removed(thread.id, None)
             if shown:
@@ -117,7 +134,7 @@ def _undo(service: PageService) -> None:
 def _day(iso: str) -> str:
     """Returns 'Today', 'Yesterday' or '27 November 2026', according to the server's clock."""
     at, today = datetime.fromisoformat(iso).astimezone().date(), date.today()
-    return {today: "Today", today - timedelta(days=1): "Yesterday"}.get(at) or format_date(at.isoformat())
+    return {today: tr("Today"), today - timedelta(days=1): tr("Yesterday")}.get(at) or format_date(at.isoformat())
 
 
 def _when(iso: str) -> str:

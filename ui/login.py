@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAuthError, StreamlitSecretNotFoundError
 
 from tools.errors import InputError
+from tools.translation import tr
 from ui import html
 
 _NAMES = ("name", "preferred_username", "email")
@@ -31,21 +32,21 @@ def show_login() -> None:
     from ui import ask_view  # ask_view imports ui.permissions, which imports this module
 
     ask_view.lead()
-    html.small("Only you and the operator of this page see what you ask and add here.")
+    html.small(tr("Only you and the operator of this page see what you ask and add here."))
     parts = (logins() or {}).items()
     named: list[str | None] = [name for name, part in parts if isinstance(part, Mapping) and name != "client_kwargs"]
     for name in named or [None]:
-        if st.button(f"Log in with {name}" if name else "Log in", type="primary"):
+        if st.button(tr("Log in with {provider}", provider=name) if name else tr("Log in"), type="primary"):
             try:
                 st.login(name)
             except StreamlitAuthError as exc:
-                html.error(f"nobody can log in as this page is set up. {' '.join(str(exc).split())}")
+                html.error(f"{tr('nobody can log in as this page is set up.')} {' '.join(str(exc).split())}")
 
 
 def show_name() -> None:
     """Shows the name of the logged-in person and a button to log out."""
-    html.small(str(next(filter(None, map(st.user.get, _NAMES)), "You are logged in")))
-    st.button("Log out", key="log-out", type="tertiary", on_click=st.logout)
+    html.small(str(next(filter(None, map(st.user.get, _NAMES)), tr("You are logged in"))))
+    st.button(tr("Log out"), key="log-out", type="tertiary", on_click=st.logout)
 
 
 def logins() -> Mapping[str, Any] | None:

@@ -13,6 +13,7 @@ from agent.settings import Settings, load_settings, split_list
 from tools import errors
 from tools.net.http import without_login
 from tools.net.pool import split_addresses
+from tools.translation import in_its_language, mark, tr
 from ui import html, login
 
 _HERE = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
@@ -20,18 +21,20 @@ _OF_BROWSERS = "(Accept|Sec)(-.*)?|Cache-Control|Connection|Cookie|Dnt|Host|Orig
 _PRIVATE = ("_url", "_host", "_proxy", "_dir", "_file")  # names of settings with addresses or folders end like this
 _FOLDERS = re.compile(r"(?<![\w./:])(?:/[\w.@+-]+)+/")
 _CAUSES = {
-    errors.SettingsError: "a setting of this page does not allow it. Ask the operator of the page.",
-    errors.StoreError: "the stored data cannot be used now. Try again, or tell the operator of this page.",
-    errors.ModelError: "a model of this page cannot be used. Tell its operator.",
-    errors.DeadlineError: "a provider did not answer in time. Try again later.",
-    errors.ProviderDownError: "a provider cannot be reached, is late, or refuses what it is asked. Try again later.",
-    errors.ProviderError: "a provider gave no answer that can be used. Try again later.",
+    errors.SettingsError: mark("a setting of this page does not allow it. Ask the operator of the page."),
+    errors.StoreError: mark("the stored data cannot be used now. Try again, or tell the operator of this page."),
+    errors.ModelError: mark("a model of this page cannot be used. Tell its operator."),
+    errors.DeadlineError: mark("a provider did not answer in time. Try again later."),
+    errors.ProviderDownError: mark(
+        "a provider cannot be reached, is late, or refuses what it is asked. Try again later."
+    ),
+    errors.ProviderError: mark("a provider gave no answer that can be used. Try again later."),
 }
 """Visitors see these texts, because the full error texts may contain addresses, folders and a server's messages."""
 _UNDONE = {
-    "failed": "A part of the search or the reading failed, and what it would have found is missing.",
-    "degraded": "A model or a server failed, and another one stood in for it.",
-    "late": "Time ran out before all was done.",
+    "failed": mark("A part of the search or the reading failed, and what it would have found is missing."),
+    "degraded": mark("A model or a server failed, and another one stood in for it."),
+    "late": mark("Time ran out before all was done."),
     "scope": "",
 }
 
@@ -71,7 +74,7 @@ def _admins() -> list[str]:
 
 def cause(exc: errors.SteelmanError) -> str:
     """Returns the error text for this visitor: the full text, or a general sentence for this kind of error."""
-    known = (words for kind, words in _CAUSES.items() if isinstance(exc, kind))
+    known = (tr(words) for kind, words in _CAUSES.items() if isinstance(exc, kind))
     return str(exc) if may_set() else next(known, exc.remote_text)
 
 
@@ -84,13 +87,15 @@ def told() -> Iterator[None]:
         html.error(cause(exc))
 
 
+@in_its_language
 def seen(answer: Answer, settings: Settings) -> Answer:
     """Returns the answer with the notes and provider names that this visitor may see."""
     if may_set():
         return answer
     notes, hide = [], partial(masked, settings=settings)
     for note in answer.notes:
-        told = (note.brief or _UNDONE[note.kind]) if note.kind in _UNDONE else ""
+        undone = _UNDONE.get(note.kind, "")
+        told = (note.brief or (undone and tr(undone))) if note.kind in _UNDONE else ""
         notes.append(note.model_copy(update={"text": hide(told or note.text), "brief": hide(note.brief)}))
     names = {stage: hide(name) for stage, name in answer.providers.items()}
     return answer.model_copy(update={"notes": notes, "providers": names})

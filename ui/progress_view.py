@@ -13,33 +13,34 @@ from agent.runs.store import INTERRUPTED, RunRow
 from agent.state import is_answer
 from tools.errors import UnknownRunError
 from tools.language.lexicon import count
+from tools.translation import mark, tr
 from ui import html, permissions
 from ui.escaping import label, text
 from ui.service import AT_ONCE, PageService
 
 STAGES: tuple[tuple[str, str], ...] = (
-    ("frame", "question"),
-    ("expand", "sides"),
-    ("retrieve", "search"),
-    ("judge", "read"),
-    ("requery", "search again"),
-    ("write", "write"),
-    ("verify", "check"),
+    ("frame", mark("question")),
+    ("expand", mark("sides")),
+    ("retrieve", mark("search")),
+    ("judge", mark("read")),
+    ("requery", mark("search again")),
+    ("write", mark("write")),
+    ("verify", mark("check")),
 )
 """The stages and their names on the page, in the order of a run. 'requery' occurs only if a side needs it."""
 
 _EVERY = 0.5  # seconds between two checks for new events of the run
 _SELDOM = 2.0  # the same for a run that waits for its turn
 _MARKS = {"now": "◐", "done": "●", "open": "○"}
-_STATES = {"now": "going on", "done": "done", "open": "to come"}
+_STATES = {"now": mark("going on"), "done": mark("done"), "open": mark("to come")}
 _SIDES: dict[SideState, tuple[str, str]] = {
-    "planned": ("○", "planned"),
-    "searching": ("◔", "searching"),
+    "planned": ("○", mark("planned")),
+    "searching": ("◔", mark("searching")),
     "found": ("◑", "{}"),
-    "searching again": ("◔", "searching again"),
-    "supported": ("●", "enough found"),
-    "thin": ("◒", "little found"),
-    "not_found": ("◌", "nothing found yet"),
+    "searching again": ("◔", mark("searching again")),
+    "supported": ("●", mark("enough found")),
+    "thin": ("◒", mark("little found")),
+    "not_found": ("◌", mark("nothing found yet")),
 }
 """The mark and the words of each state. The words give the number of passages found; their sides are not known before
 the passages are judged."""
@@ -68,7 +69,8 @@ def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits:
         if waits and service.ahead(run_id) < AT_ONCE:  # the run's turn has come, so the page checks more often
             st.rerun()
         if progress.queued:
-            html.line(f"Waiting for its turn, with {count(service.ahead(run_id), 'question')} before it.")
+            ahead = count(service.ahead(run_id), "question")
+            html.line(tr("Waiting for its turn, with {questions} before it.", questions=ahead))
         st.html(stages(progress, run.question) + sides(progress))
         _control(service, run)
 
@@ -78,13 +80,14 @@ def _control(service: PageService, run: RunRow) -> None:
     the buttons."""
     own = run.person == service.person
     if run.status == "running" and not run.abandoned:
-        if own and st.button("Stop", key="stop"):
+        if own and st.button(tr("Stop"), key="stop"):
             service.cancel(run.id)
         return
     failed = [e.data for e in service.rows.events(run.id, 0) if e.kind == "failed" and run.status == "failed"]
     failure = permissions.cause(RunFailure(**failed[-1]).cause()) if failed else ""
-    html.warning(INTERRUPTED if run.interrupted else failure or "This question was stopped before it had an answer.")
-    if own and st.button("Continue", key="resume"):
+    stopped = tr("This question was stopped before it had an answer.")
+    html.warning(tr(INTERRUPTED) if run.interrupted else failure or stopped)
+    if own and st.button(tr("Continue"), key="resume"):
         service.resume(run.id)
 
 
@@ -95,9 +98,9 @@ def stages(progress: RunProgress, question: str) -> str:
         if stage == "requery" and stage not in progress.reached:
             continue
         state = "now" if stage == progress.running else "done" if stage in progress.reached else "open"
-        parts.append(f'<li class="sm-{state}" title="{_STATES[state]}">{_MARKS[state]} {word}</li>')
+        parts.append(f'<li class="sm-{state}" title="{tr(_STATES[state])}">{_MARKS[state]} {tr(word)}</li>')
     other = progress.neutral and not same_question(progress.neutral, question)
-    neutral = f'<p class="sm-small">Read as: {text(progress.neutral)}</p>' if other else ""
+    neutral = f'<p class="sm-small">{text(tr("Read as: {question}", question=progress.neutral))}</p>' if other else ""
     return f'{neutral}<ul class="sm-stages">{"".join(parts)}</ul>'
 
 
@@ -110,43 +113,45 @@ def sides(progress: RunProgress) -> str:
         said = f'<p><b>{text(head)}</b></p><p class="sm-small">{_SIDES[side.state][0]} {text(_words(side))}</p>'
         if side.sources and not side.claims:
             found = " · ".join(label(title, 60) for title in side.sources)
-            said += f'<p class="sm-small">found, to be read: {text(found)} …</p>'
+            said += f'<p class="sm-small">{text(tr("found, to be read: {titles}", titles=found))} …</p>'
         shown += f'<div class="sm-side">{said}{f"<ul>{claims}</ul>" if claims else ""}</div>'
     return shown
 
 
 def _words(side: SideProgress) -> str:
     """Returns 'searching', '24 passages', 'enough found' …"""
-    pages = f" from {side.pages} web pages" if side.pages and side.state == "found" else ""
-    return _SIDES[side.state][1].format(count(side.passages, "passage") + pages)
+    if side.state != "found":
+        return tr(_SIDES[side.state][1])
+    passages, pages = count(side.passages, "passage"), side.pages
+    return tr("{passages} from {number} web pages", passages=passages, number=pages) if pages else passages
 
 
-_STANCES = {"For": "supports", "Against": "opposes", "Other": "other"}
+_STANCES = {"supports": mark("For"), "opposes": mark("Against"), "other": mark("Other")}
 Side = dict[str, Any]
 
 
 def edit(service: PageService, run_id: str) -> None:
     """Shows the sides as fields. The run continues with the ticked sides."""
     planned = next(e for e in reversed(service.rows.events(run_id, 0)) if e.kind == "waiting").data["sides"]
-    html.small("Steelman will search for these sides. Change or untick any of them, or add others.")
+    html.small(tr("Steelman will search for these sides. Change or untick any of them, or add others."))
     key = f"added-{run_id}"
     added = st.session_state.get(key, 0)
     sides = [_row(n, side) for n, side in enumerate([*planned, *({} for _ in range(added))], start=1)]
     with st.container(horizontal=True):
-        if st.button("Search for these", type="primary"):
+        if st.button(tr("Search for these"), type="primary"):
             service.resume(run_id, [s for s in sides if s is not None])  # raises InputError for another person's run
             st.rerun()
-        st.button("Add a side", on_click=st.session_state.update, kwargs={key: added + 1})
+        st.button(tr("Add a side"), on_click=st.session_state.update, kwargs={key: added + 1})
 
 
 def _row(number: int, planned: Side) -> Side | None:
     """Shows the fields of one side. Returns the side, or None if the side is unticked or empty."""
     statement, stance, ticked = st.columns([8, 2, 2], vertical_alignment="bottom")
-    said = statement.text_area(f"Side {number}", planned.get("statement", ""), height="content")
-    now = list(_STANCES.values()).index(planned.get("stance", "other"))
-    word = stance.selectbox(f"Stance of side {number}", list(_STANCES), now)
-    kept = ticked.checkbox("Search for it", value=True, key=f"kept-{number}")
-    return _changed(planned, (said or "").strip(), _STANCES[word]) if kept and (said or "").strip() else None
+    said = statement.text_area(tr("Side {number}", number=number), planned.get("statement", ""), height="content")
+    now, asked = list(_STANCES).index(planned.get("stance", "other")), tr("Stance of side {number}", number=number)
+    chosen = stance.selectbox(asked, list(_STANCES), now, format_func=lambda s: tr(_STANCES[s]))
+    kept = ticked.checkbox(tr("Search for it"), value=True, key=f"kept-{number}")
+    return _changed(planned, (said or "").strip(), chosen) if kept and (said or "").strip() else None
 
 
 def _changed(planned: Side, statement: str, stance: str) -> Side:

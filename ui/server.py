@@ -24,6 +24,7 @@ from tools.documents.sandbox import stop_readers
 from tools.errors import InputError, SteelmanError
 from tools.net.listening import Server, config_of, is_loopback, listen
 from tools.store.database import Database
+from tools.translation import tr
 from ui import login
 from ui.guard import Guard, ReceivedFiles
 from ui.service import close_service, open_service
@@ -31,6 +32,10 @@ from ui.service import close_service, open_service
 _HERE = Path(__file__).parent
 _LARGEST_MESSAGE = 1_000_000
 _LONGEST_LINE = 2_000
+
+
+def _say(address: str) -> None:
+    print(tr("Steelman's page is on {address} (Ctrl-C stops it)", address=address), flush=True)
 
 
 def serve(settings: Settings, host: str, port: int) -> int:
@@ -57,8 +62,7 @@ def serve(settings: Settings, host: str, port: int) -> int:
         if settings.role == "alone" and (settings.database_url or settings.database_path.exists()):
             threading.Thread(target=_finish_uploads, args=(settings,), daemon=True).start()
         try:
-            say = "Steelman's page is on {} (Ctrl-C stops it)".format
-            Server(_served(settings), lambda address: print(say(address), flush=True)).run(sockets=[listening])
+            Server(_served(settings), _say).run(sockets=[listening])
         finally:
             close_service()
             stop_readers()  # nobody waits for the files of these parsers any more
@@ -81,7 +85,8 @@ def _configure(settings: Settings, host: str) -> None:
     for folder in (".", os.path.expanduser("~")):  # noqa: PTH111  # raises no error without a home folder
         other = Path(folder, ".streamlit", "secrets.toml").absolute()
         if other.exists() and other not in files:
-            print(f"Not read: {other}. Logins are set up in {files[-1]}.", file=sys.stderr)
+            text = tr("Not read: {file}. Logins are set up in {other}.", file=other, other=files[-1])
+            print(text, file=sys.stderr)
 
 
 def _log_on_one_line() -> None:

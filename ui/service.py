@@ -190,7 +190,7 @@ class PageService:
         from agent.stages.lookup import more_like  # imports LangGraph, which would slow the page's start
 
         options, judge = RunOptions.from_dict(run.options), self._wait(self._runs.state(run.id)).get("scored_by")
-        asked = answer.neutral_question, words, options, stance_of_quotation(answer, words), judge, run.id
+        asked = answer.english_question, words, options, stance_of_quotation(answer, words), judge, run.id
         return similar_quotations(answer, self._wait(more_like(self._runs.providers, *asked)))
 
     def remove_thread(self, thread: str) -> None:

@@ -11,57 +11,61 @@ from agent.commands.parts import in_plain_words, serving
 from agent.settings import Settings, load_settings, variable_of
 from tools.errors import SettingsError
 from tools.net.http import without_login
+from tools.translation import mark, tr
 from ui import html, permissions
 from ui.escaping import text
 from ui.service import PageService
 
 _GROUPS = {
-    "Chat model": {
-        "provider": "Who plans and writes",
-        "model": "Model",
-        "openai_api_key": "OpenAI's key",
-        "openai_base_url": "Address of another server that works like OpenAI's",
-        "anthropic_api_key": "Anthropic's key",
-        "google_api_key": "Google's key",
+    mark("Chat model"): {
+        "provider": mark("Who plans and writes"),
+        "model": mark("Model"),
+        "openai_api_key": mark("OpenAI's key"),
+        "openai_base_url": mark("Address of another server that works like OpenAI's"),
+        "anthropic_api_key": mark("Anthropic's key"),
+        "google_api_key": mark("Google's key"),
     },
-    "Another model for a part of the work": {
-        "model_expand": "For reading the question and planning the sides",
-        "model_queries": "For searching again",
-        "model_write": "For writing",
+    mark("Another model for a part of the work"): {
+        "model_expand": mark("For reading the question and planning the sides"),
+        "model_queries": mark("For searching again"),
+        "model_write": mark("For writing"),
     },
-    "Judge, which tells the side of a text": {
-        "judge": "Who judges",
-        "judge_url": "The judge's server",
-        "judge_model": "The judge's model",
-        "judge_api_key": "The judge's key",
+    mark("Judge, which tells the side of a text"): {
+        "judge": mark("Who judges"),
+        "judge_url": mark("The judge's server"),
+        "judge_model": mark("The judge's model"),
+        "judge_api_key": mark("The judge's key"),
     },
-    "Web": {
-        "web": "Search engine",
-        "tavily_api_key": "Tavily's key",
-        "serper_api_key": "Serper's key",
-        "searxng_url": "A SearXNG of your own",
-        "sources": "Sources without a key",
-        "semantic_scholar_api_key": "Semantic Scholar's key",
+    mark("Web"): {
+        "web": mark("Search engine"),
+        "tavily_api_key": mark("Tavily's key"),
+        "serper_api_key": mark("Serper's key"),
+        "searxng_url": mark("A SearXNG of your own"),
+        "sources": mark("Sources without a key"),
+        "semantic_scholar_api_key": mark("Semantic Scholar's key"),
     },
 }
 """The settings that can be changed here, with their labels. The help beside a field tells the setting's name in
 .env."""
+_FOR_ADMINS = mark(
+    "These are for everybody who logs in; the operator of this page sets them in .env, as can people whom "
+    "STEELMAN_ADMINS names. To be named there, tell: {person}"
+)
 _KEYS = {"openai_base_url": "openai_api_key", "judge_url": "judge_api_key"}  # the key that is sent to each address
 
 
 def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
     """Shows the form and the results of `python -m agent doctor` to people who may change settings. Others only see
     which providers are on. For them the page sends no requests to providers, because requests may cost money."""
-    html.title("Settings")
+    html.title(tr("Settings"))
     form, found = st.columns([2, 3], gap="large")
     with form:
         if permissions.may_set():
             _form(service, reopen)
         elif service.person:
-            who = "the operator of this page sets them in .env, as can people whom STEELMAN_ADMINS names."
-            html.small(f"These are for everybody who logs in; {who} To be named there, tell: {service.person}")
+            html.small(tr(_FOR_ADMINS, person=service.person))
         else:
-            html.small("These are for everybody who uses this page, and are set at the machine that serves it.")
+            html.small(tr("These are for everybody who uses this page, and are set at the machine that serves it."))
     with found:
         _what_is_on(service)
 
@@ -69,7 +73,7 @@ def show(service: PageService, reopen: Callable[[Settings], None]) -> None:
 def _what_is_on(service: PageService) -> None:
     """Shows the parts in use in plain words, and folds their technical names."""
     own, settings, failing = permissions.may_set(), service.settings, set[str]()
-    st.html(f"<h2>What is on{', and whether it answers' if own else ''}</h2>")
+    st.html(f"<h2>{text(tr('What is on, and whether it answers') if own else tr('What is on'))}</h2>")
     place = st.empty()
     told = {permissions.masked(said, settings): parts for said, parts in in_plain_words(settings).items()}
     if own:
@@ -78,24 +82,29 @@ def _what_is_on(service: PageService) -> None:
         failing, lines = {it.name for it in found if it.state == "fails"}, [_found(it) for it in found]
     else:
         names = [(part.name, serving(settings, part.name)) for part in service.parts() if part.check]
-        lines = [_line("on", part, permissions.masked(name, settings)) for part, name in names]
-    works = "ok" if own else "on"
-    place.html("".join(_line(works if failing.isdisjoint(parts) else "FAILS", said) for said, parts in told.items()))
-    st.expander("Technical details", expanded=bool(failing)).html("".join(lines))
+        lines = [_line(tr("on"), part, permissions.masked(name, settings)) for part, name in names]
+    works = tr("ok") if own else tr("on")
+    place.html(
+        "".join(_line(works if failing.isdisjoint(parts) else tr("FAILS"), said) for said, parts in told.items())
+    )
+    st.expander(tr("Technical details"), expanded=bool(failing)).html("".join(lines))
 
 
 def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
     html.small(
-        "For everybody who uses this page, until its server stops: nothing of it is stored, and keys are not shown "
-        "again. To keep settings, write them into .env; docs/providers.md tells what each costs and who is sent what."
+        tr(
+            "For everybody who uses this page, until its server stops: nothing of it is stored, and keys are not shown "
+            "again. To keep settings, write them into .env; docs/providers.md tells what each costs and who is sent "
+            "what."
+        )
     )
     problem = st.container()  # above the form, so that it is visible
     with st.form("settings", border=False):
         changes: dict[str, Any] = {}
         for group, names in _GROUPS.items():
-            with st.expander(group, expanded=group == "Chat model"):
-                changes |= {name: _field(service.settings, name, called) for name, called in names.items()}
-        if not st.form_submit_button("Use these", type="primary"):
+            with st.expander(tr(group), expanded=group == "Chat model"):
+                changes |= {name: _field(service.settings, name, tr(called)) for name, called in names.items()}
+        if not st.form_submit_button(tr("Use these"), type="primary"):
             return
     with problem, permissions.told():
         changed = load_settings(**(dict(service.settings) | changes))
@@ -120,12 +129,12 @@ def _check_keys(settings: Settings, changed: Settings, stored: Sequence[str]) ->
 def _field(settings: Settings, name: str, called: str) -> Any:
     """Shows the field of one setting and returns the field's value. An unchanged key stays a SecretStr."""
     about, now = Settings.model_fields[name], getattr(settings, name)
-    told = f"{about.description} In .env: `{variable_of(name)}`"
+    told = f"{about.description} {tr('In .env: {variable}', variable=f'`{variable_of(name)}`')}"
     choices = get_args(about.annotation)
     if choices and all(isinstance(choice, str) for choice in choices):
         return st.selectbox(called, choices, choices.index(now), help=told)
     if name.endswith("_key"):
-        hint = "set; type another to change it" if now.get_secret_value() else ""
+        hint = tr("set; type another to change it") if now.get_secret_value() else ""
         typed = st.text_input(called, type="password", placeholder=hint, help=told)
         return typed or now
     typed = st.text_input(called, without_login(now) if name.endswith("_url") else now, help=told)
@@ -134,7 +143,7 @@ def _field(settings: Settings, name: str, called: str) -> Any:
 
 def _found(finding: DoctorFinding) -> str:
     how = f" ({finding.seconds:.1f} s)" if finding.seconds >= 0.05 else ""
-    return _line("FAILS" if finding.state == "fails" else finding.state, finding.name, finding.detail + how)
+    return _line(finding.word, tr(finding.name), finding.detail + how)
 
 
 def _line(state: str, *said: str) -> str:

@@ -11,6 +11,7 @@ from agent.answer.model import Answer
 from agent.answer.outline import OutlineBlock
 from agent.answer.wording import CRUX_LABEL, closing_line
 from agent.runs.store import RunRow
+from tools.translation import speaking, tr
 from ui import ask_view, focus, html
 from ui.escaping import text
 
@@ -18,9 +19,14 @@ _CALLED = dict(zip(SHEET_ENDINGS, ("Markdown", "Word"), strict=True))
 
 
 def show(run: RunRow, answer: Answer) -> None:
-    """Shows the whole sheet. A print contains only the sheet."""
+    """Shows the whole sheet in the answer's language. A print contains only the sheet."""
+    with speaking(answer.language):
+        _show(run, answer)
+
+
+def _show(run: RunRow, answer: Answer) -> None:
     with st.container(horizontal=True, key="end"):
-        ask_view.link("Back to the answer", "back", run=run.id)
+        ask_view.link(tr("Back to the answer"), "back", run=run.id)
         for ending, called in _CALLED.items():
             made = partial(sheet_file, answer, ending, run.created_at)
             name = file_name(answer.question, f"-sheet{ending}")
@@ -28,7 +34,7 @@ def show(run: RunRow, answer: Answer) -> None:
         focus.print_button()
     html.title(answer.question)
     if answer.crux:
-        html.line(f"{CRUX_LABEL}: {answer.crux.text}")
+        html.line(f"{tr(CRUX_LABEL)}: {answer.crux.text}")
     for said in corrected_lines(answer):
         html.small(said)
     for facing, sides in groupby(answer.perspectives, lambda side: side.stance != "other"):

@@ -6,8 +6,9 @@ import streamlit as st
 
 from agent.answer.document_list import document_title
 from agent.answer.model import Citation
-from agent.answer.wording import date_unless_in_title, location_in_source, source_kind
+from agent.answer.wording import date_unless_in_title, location_in_source, source_kind, speaker_in_words
 from tools.passages import Passage
+from tools.translation import tr
 from ui import focus
 from ui.escaping import escaped, label, link, marked, text
 
@@ -21,7 +22,7 @@ def card(citation: Citation, passages: Mapping[int, Passage], words: Sequence[st
 
 def about_of(citation: Citation) -> str:
     """Returns 'Cllr Faulds, Sample Gazette, opinion (sample), 12 March 2026'."""
-    who = (label(name, 100) for name in (citation.speaker, citation.publisher, citation.file))
+    who = (label(name, 100) for name in (speaker_in_words(citation.speaker), citation.publisher, citation.file))
     return ", ".join(
         filter(None, [*who, source_kind(citation), label(date_unless_in_title(citation.title, citation.date))])
     )
@@ -37,13 +38,13 @@ def _passages(citation: Citation, passages: Mapping[int, Passage], words: Sequen
         for i, said in (alone or quotes).items()
         if i in passages
     ]
-    gone = "" if shown else f"<p>{text((*words, citation.quote)[0])}</p><p>The passage is gone since.</p>"
+    gone = "" if shown else f"<p>{text((*words, citation.quote)[0])}</p><p>{text(tr('The passage is gone since.'))}</p>"
     return "".join(shown) + gone
 
 
 def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str] = ()) -> None:
     """Opens a window with the whole document and its headings. Quotations are marked."""
-    shown, heading = "" if passages else "<p>The document is gone since.</p>", ""
+    shown, heading = "" if passages else f"<p>{text(tr('The document is gone since.'))}</p>", ""
     for passage in passages:
         if passage.section != heading:
             heading = passage.section

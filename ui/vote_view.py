@@ -13,10 +13,13 @@ import streamlit as st
 from agent.answer.ballots import CRITERIA, Ballot, Ballots, Choice, Page, Vote
 from tools.language.lexicon import count
 from tools.store.store import Store
+from tools.translation import mark, tr
 from ui import html
 from ui.escaping import text
 
-_CHOICES: dict[Choice, str] = {"left": "Left", "same": "The same", "right": "Right"}
+_CHOICES: dict[Choice, str] = {"left": mark("Left"), "same": mark("The same"), "right": mark("Right")}
+_KEPT = mark("Your votes on {questions} are kept. You can still go back and correct them.")
+_READ_BOTH = mark("{number} of {all}. Read both pages of results, then say which of them serves you better.")
 _CLASSES = {"head": "sm-thesis sm-apart", "strength": "sm-small"}
 _COOKIE = "steelman_voter"
 _KEEP = f"""<script>{{
@@ -35,16 +38,16 @@ def show(ballots: Ballots, person: str) -> None:
     waiting = (i for i, ballot in enumerate(drawn) if ballot.id not in votes or not votes[ballot.id].complete)
     at = int(named) - 1 if named in map(str, range(1, len(drawn) + 1)) else next(waiting, len(drawn))
     if not drawn:
-        html.title("There is nothing to vote on yet")
-        html.line("Make the ballots first: python -m evals preference --prepare")
+        html.title(tr("There is nothing to vote on yet"))
+        html.line(tr("Make the ballots first: python -m evals preference --prepare"))
     elif at == len(drawn):
-        html.title("Thank you")
-        html.line(f"Your votes on {count(at, 'question')} are kept. You can still go back and correct them.")
+        html.title(tr("Thank you"))
+        html.line(tr(_KEPT, questions=count(at, "question")))
     else:
         st.query_params["n"] = str(at + 1)
-        html.small(f"{at + 1} of {len(drawn)}. Read both pages of results, then say which of them serves you better.")
+        html.small(tr(_READ_BOTH, number=at + 1, all=len(drawn)))
         _ballot(ballots, drawn[at], voter, votes.get(drawn[at].id))
-    if at and st.button("Back", type="tertiary"):
+    if at and st.button(tr("Back"), type="tertiary"):
         st.query_params["n"] = str(at)
         st.rerun()
 
@@ -60,7 +63,7 @@ def _token() -> str:
 
 def _ballot(ballots: Ballots, ballot: Ballot, voter: str, known: Vote | None) -> None:
     html.title(ballot.question)
-    for column, name, page in zip(st.columns(2), ("Left", "Right"), ballot.blinded(voter)[:2], strict=True):
+    for column, name, page in zip(st.columns(2), (tr("Left"), tr("Right")), ballot.blinded(voter)[:2], strict=True):
         with column:
             html.small(name)
             st.container(height=390, border=True).html(html_of(page))  # low, so that a window shows the questions too
@@ -69,12 +72,12 @@ def _ballot(ballots: Ballots, ballot: Ballot, voter: str, known: Vote | None) ->
     for column, (criterion, asked) in zip(st.columns(len(CRITERIA)), CRITERIA.items(), strict=True):
         before = list(_CHOICES).index(said[criterion]) if criterion in said else None
         key = f"{criterion}-{ballot.id}"
-        if chosen := column.radio(asked, list(_CHOICES), before, format_func=_CHOICES.__getitem__, key=key):
+        if chosen := column.radio(tr(asked), list(_CHOICES), before, format_func=lambda c: tr(_CHOICES[c]), key=key):
             choices[criterion] = chosen
-    why = st.text_area("Why? In your own words", reason, key=f"reason-{ballot.id}", max_chars=2000, height=80) or ""
+    why = st.text_area(tr("Why? In your own words"), reason, key=f"reason-{ballot.id}", max_chars=2000, height=80) or ""
     if (choices, why) != (said, reason):
         ballots.vote(ballot, voter, choices, why)
-    if st.button("Next", type="primary", disabled=len(choices) < len(CRITERIA)):
+    if st.button(tr("Next"), type="primary", disabled=len(choices) < len(CRITERIA)):
         del st.query_params["n"]
         st.rerun()
 

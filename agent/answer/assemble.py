@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from types import MappingProxyType
+from typing import Any
 
 from agent.answer.model import (
     Answer,
@@ -31,13 +32,24 @@ from agent.evidence.coverage import originals_of
 from agent.options import RunOptions, stage_deadline
 from agent.samples import nearest_questions
 from agent.stage_interfaces import Providers
-from agent.state import Claim, Perspective, RunState, ScoredQuote, ScoredResponse, in_case, quotes_of
+from agent.state import (
+    Claim,
+    Perspective,
+    RunState,
+    ScoredQuote,
+    ScoredResponse,
+    in_case,
+    local_statement,
+    local_text,
+    quotes_of,
+)
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.grounding import content_overlap, has_prompt_injection, verbatim
 from tools.language.reported_speech import speaker_of
 from tools.passages import EVIDENCE_KINDS, Passage
 from tools.store.store import SAMPLES
+from tools.translation import speaking
 
 _FILE = re.compile(r".*?\.\w+(?=, |#|$)")  # of 'news.eml, Ann Lee, 2025-03-01' or 'survey.csv#3'
 
@@ -74,7 +86,7 @@ class CitationNumbering:
 
     def answered_by(self, claim: Claim) -> list[str]:
         replying = [c for c in self.claims if "answers" in c and self._answered(c) is claim]
-        return [c["text"] for c in replying if self.answers(c)]
+        return [local_text(c) for c in replying if self.answers(c)]
 
     def _answered(self, claim: Claim) -> Claim | None:
         """Returns the opposing claim that this claim answers. The model names an opposing passage; the answered claim
@@ -156,16 +168,12 @@ def assemble(
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
     numbering = CitationNumbering(passages, claims, _dropped(state))
-    framing, against, kinds = state["framing"], state.get("against"), state.get("kinds", [])
     sides, also, crux = _numbered(state, claims, numbering)
     outcome, intervals = _outcome(state, sides, also), state.get("intervals", {}).items()
     documents = answer_documents(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
     return Answer(
         run_id=run_id,
-        question=state["question"],
-        neutral_question=framing["question"],
-        focus="" if against else framing["focus"],
-        against=Countered(**shared_fields(against, Countered)) if against else None,
+        **_question_fields(state),
         outcome=outcome,
         summary=summarise(outcome, state, documents),
         crux=crux[0] if crux and outcome == "answered" else None,
@@ -173,7 +181,7 @@ def assemble(
         also=also,
         citations=list(numbering.citations.values()),
         documents=documents,
-        kinds=sorted({*kinds}, key=EVIDENCE_KINDS.index),
+        kinds=sorted({*state.get("kinds", [])}, key=EVIDENCE_KINDS.index),
         coverage=[_line(p, state, claims, passages) for p in state["perspectives"]],
         notes=[*(query_notes(state) if outcome == "nothing_found" else []), *notes_of(state, sides)],
         nearest_questions=[*nearest] if outcome == "nothing_found" and not state.get("earlier") else [],
@@ -181,6 +189,19 @@ def assemble(
         timings={n: round(busy_seconds(i), 3) for n, i in intervals} | {"total": round(seconds, 3)},
         usage=_usage(state.get("counts", {})),
     )
+
+
+def _question_fields(state: RunState) -> dict[str, Any]:
+    framing, against = state["framing"], state.get("against")
+    return {
+        "question": state["question"],
+        "neutral_question": framing.get("asked") or framing["question"],
+        "focus": "" if against else framing["focus"],
+        "against": Countered(**shared_fields(against, Countered)) if against else None,
+        "language": framing.get("language", ""),
+        "english": framing["question"] if "asked" in framing else "",
+        "translations": state.get("translations", {}),
+    }
 
 
 def _numbered(
@@ -220,7 +241,8 @@ def _perspective(
 ) -> AnswerPerspective:
     own = [c for c in claims if c["perspective"] == side["id"]]
     return AnswerPerspective(
-        **shared_fields(side, AnswerPerspective),
+        **shared_fields(side, AnswerPerspective) | {"statement": local_statement(side)},
+        english=side["statement"] if side.get("local") else "",
         status=coverage_in(state, side)["status"],
         claims=[_claim(c, numbering) for c in own if not c.get("objection")],
         objections=[_claim(c, numbering) for c in own if c.get("objection")],
@@ -276,7 +298,12 @@ def _sentence(quote: ScoredQuote, passage: Passage) -> ResponseSentence:
 def _claim(claim: Claim, numbering: CitationNumbering) -> AnswerClaim:
     cited = numbering.cite(claim)
     speakers = dict.fromkeys(c.speaker for c in numbering.citations.values() if c.number in cited and c.speaker)
-    fields = {"citations": cited, "answers": numbering.answers(claim), "quoted": not claim.get("written")}
+    fields = {
+        "text": local_text(claim),
+        "citations": cited,
+        "answers": numbering.answers(claim),
+        "quoted": not claim.get("written"),
+    }
     fields["speaker"] = "" if claim.get("written") else ", ".join(speakers)
     fields["evidence"] = list(dict.fromkeys(claim.get("evidence", ()))) if claim.get("written") else []
     return AnswerClaim(**shared_fields(claim, AnswerClaim) | fields, answered_by=numbering.answered_by(claim))
@@ -312,8 +339,8 @@ async def build_answer(
         same = await in_time(group_same_texts(providers.models, state, passages))
         if SAMPLES in options.own_collections and not state.get("claims"):
             nearest = await in_time(nearest_questions(state["framing"]["question"], providers.models))
-    answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
     gone = [p for i, p in passages.items() if i in quoted and i not in stored]
-    return answer.model_copy(
-        update={"notes": [*answer.notes, *repeat_notes(state, originals, passages), *replaced_source_notes(gone)]}
-    )
+    with speaking(state["framing"].get("language", "")):
+        answer = assemble(run_id, state, passages, providers.names, nearest, seconds, same, by_verdicts=by_verdicts)
+        further = [*repeat_notes(state, originals, passages), *replaced_source_notes(gone)]
+    return answer.model_copy(update={"notes": [*answer.notes, *further]})

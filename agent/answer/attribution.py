@@ -8,6 +8,7 @@ from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.limits import BARELY_SAYS_CLAIM
 from tools.language.grounding import stems
 from tools.language.reported_speech import UNNAMED
+from tools.translation import tr
 
 _RECORD = re.compile(
     r"(?i)\b(?:minutes|transcripts?|hearings?|proceedings|meeting|interview|evidence|debate|panel|hansard)\b"
@@ -44,7 +45,7 @@ def repliers(answer: Answer, claim: AnswerClaim) -> dict[str, tuple[AnswerPerspe
 
 def answered_by_line(answer: Answer, claim: AnswerClaim) -> str:
     """Returns 'answered by Cllr Faulds [8], Sample Gazette [2]'; empty without a reply."""
-    return f"answered by {', '.join(found)}" if (found := repliers(answer, claim)) else ""
+    return tr("answered by {sources}", sources=", ".join(found)) if (found := repliers(answer, claim)) else ""
 
 
 def replier_name(answer: Answer, reply: AnswerClaim) -> str:
@@ -59,7 +60,8 @@ def short_attribution(answer: Answer, claim: AnswerClaim) -> str:
     """Returns the speaker of a quotation. If the quotation has no side, place and date follow."""
     cited = [c for c in answer.citations if c.number in claim.citations[:1]] if claim.role == "also" else []
     named = [(c, _where_said(c, claim.speaker)[0]) for c in cited]
-    facts = [fact for c, name in named for fact in (claim.speaker, name, wording.date_unless_in_title(name, c.date))]
+    speaker = wording.speaker_in_words(claim.speaker)
+    facts = [fact for c, name in named for fact in (speaker, name, wording.date_unless_in_title(name, c.date))]
     parts = [wording.shortened(fact, wording.LONGEST_IN_SHORT) for fact in dict.fromkeys(facts)]
     return ", ".join(filter(None, parts)) if facts else claim.speaker
 
@@ -72,8 +74,9 @@ def _in_one_line(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
     pages = [wording.page_numbers(where) for where in places]
     who, kind = _speaker(answer, source, claim), wording.source_kind(source, source.document_id)
     named = _where_said(source, who)
-    who = "" if who == UNNAMED and named[0].startswith("in ") else who
-    if kind in named[0].casefold() or (kind == wording.TABLE_ROW and ", row " in named[0]):
+    who = "" if who == UNNAMED and _is_record(source) else wording.speaker_in_words(who)
+    said_already = kind in named[0].casefold() or named[0] == tr("in the minutes of {body}", body=source.publisher)
+    if said_already or (kind == tr(wording.TABLE_ROW) and f", {wording.row_name('')}" in named[0]):
         kind = ""
     facts = dict.fromkeys((who, *named, kind, wording.date_unless_in_title(" ".join(named), source.date), *pages))
     return ", ".join(wording.shortened(fact) for fact in facts if fact)
@@ -84,7 +87,8 @@ def _speaker(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
     written claim shares too few words with the claim, apart from the question's, the document's author is returned."""
     added = {*stems(claim.text)} - {*stems(answer.neutral_question)}
     held = [len(added & {*stems(quote)}) for quote in quotes_behind(claim, source)]
-    says = claim.quoted or max(held, default=0) >= BARELY_SAYS_CLAIM * len(added)
+    other_language = answer.language and not claim.quoted  # words of two languages cannot be compared
+    says = claim.quoted or other_language or max(held, default=0) >= BARELY_SAYS_CLAIM * len(added)
     if says:
         return source.speaker or claim.speaker
     own = source.collection, source.document_id
@@ -96,11 +100,15 @@ def _where_said(source: Citation, who: str) -> list[str]:
 
     'A. Moen, Hill Council' would suggest that the council employs the speaker.
     """
-    if not (who and source.title and _RECORD.search(f"{source.title} {source.kind}")):
+    if not (who and _is_record(source)):
         return [_published(source)]
     if source.kind == "minutes" and source.publisher:
-        return [f"in the minutes of {source.publisher}"]
-    return [f"in {source.title}", source.publisher]
+        return [tr("in the minutes of {body}", body=source.publisher)]
+    return [tr("in {title}", title=source.title), source.publisher]
+
+
+def _is_record(source: Citation) -> bool:
+    return bool(source.title and _RECORD.search(f"{source.title} {source.kind}"))
 
 
 def _published(source: Citation) -> str:

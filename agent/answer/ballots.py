@@ -21,12 +21,13 @@ from tools.language.sentences import prose_text, split_sentences
 from tools.passages import Passage
 from tools.store.database import Database, upsert
 from tools.store.schema import ballots, votes
+from tools.translation import mark
 
 CRITERIA = {
-    "organisation": "Which page is better organised?",
-    "comprehensiveness": "Which page shows more of the different views on the question?",
-    "informativeness": "Which page tells you more that matters to the question?",
-    "preference": "All in all, which page would you rather be given?",
+    "organisation": mark("Which page is better organised?"),
+    "comprehensiveness": mark("Which page shows more of the different views on the question?"),
+    "informativeness": mark("Which page tells you more that matters to the question?"),
+    "preference": mark("All in all, which page would you rather be given?"),
 }
 _PERSON = "person"  # in earlier checkouts models could vote, too
 Choice = Literal["left", "right", "same"]
@@ -88,7 +89,7 @@ def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
     """Returns as many of the first passages as the answer cites. The sentence with most of the question's words
     represents its passage."""
     cited = {q.passage_id for c in answer.citations for q in c.quotations}
-    asked, lines = set(stems(answer.neutral_question)), list[tuple[str, str, Sequence[str]]]()
+    asked, lines = set(stems(answer.english_question)), list[tuple[str, str, Sequence[str]]]()
     for passage in ranked[: len(cited)]:
         sentences = split_sentences(prose_text(passage.text))
         quote = max(sentences, key=lambda sentence: len(asked & set(stems(sentence))), default=passage.text)

@@ -34,6 +34,7 @@ from tools.errors import InputError
 from tools.language.lexicon import count
 from tools.store.database import Database
 from tools.store.schema import corrections, runs
+from tools.translation import in_its_language, tr
 
 ALSO, OFF_QUESTION = "also", "off"
 """Targets other than sides. `ALSO`: the claim has no side. `OFF_QUESTION`: the claim leaves the answer."""
@@ -156,6 +157,7 @@ class Corrections:
         return Answer.model_validate_json(rows[0].answer)
 
 
+@in_its_language
 def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     """Returns the answer with moved claims and updated counts. moves: maps claim keys to targets."""
     if not (moved := moved_claims(answer, moves)):
@@ -169,8 +171,9 @@ def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     known = {n for claim in (*cased, *also, *([crux] if crux else [])) for n in claim.citations}
     lines = [overlay.line(next(s for s in answer.coverage if s.perspective == side.id), side) for side in sides]
     sides = [s.model_copy(update={"status": line.status}) for s, line in zip(sides, lines, strict=True)]
-    message = f"A reader changed {count(len({m.claim.text for m in moved}), 'quotation')}."
-    kept = (n for n in answer.notes if n.kind != "balance" and not (cased and n.text == PEOPLE_SPEAK))
+    quotations = count(len({m.claim.text for m in moved}), "quotation")
+    message = tr("A reader changed {quotations}.", quotations=quotations)
+    kept = (n for n in answer.notes if n.kind != "balance" and not (cased and n.text == tr(PEOPLE_SPEAK)))
     notes = [Note(kind="corrected", text=message), *kept]
     update = {
         "outcome": "answered" if cased else "no_sides" if also else "nothing_found",

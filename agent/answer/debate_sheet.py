@@ -13,14 +13,16 @@ from agent.answer.model import Answer, AnswerDocument, AnswerPerspective
 from agent.answer.outline import OutlineBlock, lead_blocks, side_blocks
 from agent.answer.summary import documents_and_rows, was_read
 from tools.errors import as_sentence
+from tools.translation import in_its_language, mark, tr
 
-SHEET_LABEL = "Three arguments for each side"
+SHEET_LABEL = mark("Three arguments for each side")
 SHEET_ENDINGS = (".md", ".docx")
 _MOST, _MOST_OF_MANY, _MOST_OTHER = 3, 2, 1  # arguments for Yes or No, for each of many answers, for another side
 _NUMBER = re.compile(r"^\[\d+\] | \[\d+\](?=,|$)")
 _NAMED = 3  # documents that a gap names
 
 
+@in_its_language
 def sheet_blocks(answer: Answer) -> list[OutlineBlock]:
     first = [_unnumbered(block) for block in lead_blocks(answer) if block.kind in ("title", "crux")]
     return [
@@ -88,14 +90,14 @@ def _unnumbered(block: OutlineBlock) -> OutlineBlock:
 def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
     """Returns a sentence for each gap: sides with at most one source, unread or unclear documents, and failures."""
     texts = [line for side in answer.perspectives for line in _gaps(answer, side)]
-    unclear = [d for d in answer.documents if was_read(d) and stance_label(answer, d) == NO_CLEAR_SIDE]
+    unclear = [d for d in answer.documents if was_read(d) and stance_label(answer, d) == tr(NO_CLEAR_SIDE)]
     unread = [d for d in answer.documents if not was_read(d)]
-    texts += [f"No clear side in {_named_documents(unclear)}."] if unclear else []
-    texts += [f"It found but did not read {_named_documents(unread)}."] if unread else []
+    texts += [tr("No clear side in {documents}.", documents=_named_documents(unclear))] if unclear else []
+    texts += [tr("It found but did not read {documents}.", documents=_named_documents(unread))] if unread else []
     texts += [as_sentence(note.text) for note in answer.notes if note.kind == "not_found"]
     texts += filter(None, [wording.problem_line(answer.notes)])
     return [
-        *(OutlineBlock("head", "", label="What is not known") for _ in texts[:1]),
+        *(OutlineBlock("head", "", label=tr("What is not known")) for _ in texts[:1]),
         *(OutlineBlock("unknown", t) for t in texts),
     ]
 
@@ -105,15 +107,15 @@ def _gaps(answer: Answer, side: AnswerPerspective) -> list[str]:
     name, line = wording.side_name(answer, side), wording.coverage_line(answer, side)
     if side.claims and line.sources != 1:
         return []
-    none = "found" if answer.outcome == "nothing_found" else "sure enough to quote"
-    rests = as_sentence(f"‘{name}’ rests on {wording.evidence_counts(answer, side)}")
+    nothing = tr("For ‘{side}’ nothing was found."), tr("For ‘{side}’ nothing was sure enough to quote.")
+    rests = tr("‘{side}’ rests on {evidence}", side=name, evidence=wording.evidence_counts(answer, side))
     tried = wording.queries_tried(answer, side, line)
-    lack = rests if side.claims else f"For ‘{name}’ nothing was {none}."
+    lack = as_sentence(rests) if side.claims else nothing[answer.outcome != "nothing_found"].format(side=name)
     return [lack, *([as_sentence(tried)] if tried else [])]
 
 
 def _named_documents(documents: Sequence[AnswerDocument]) -> str:
     """Returns '6 documents and 8 rows of a table: ‘Letter’, ‘survey.csv, row 3’, ‘Minutes’ and 11 more'."""
     titles = [f"‘{wording.shortened(document_title(d, d.id), 60)}’" for d in documents[:_NAMED]]
-    more = f" and {len(documents) - _NAMED} more" if len(documents) > _NAMED else ""
+    more = tr(" and {number} more", number=len(documents) - _NAMED) if len(documents) > _NAMED else ""
     return f"{documents_and_rows(documents)}: {', '.join(titles)}{more}"

@@ -9,21 +9,25 @@ from agent.answer.summary import documents_and_rows, evidence_counts, was_read
 from tools.language.grounding import best_evidence
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS
+from tools.translation import grouped, mark, tr
 
-NO_CLEAR_SIDE = "no clear side"
+NO_CLEAR_SIDE = mark("no clear side")
 _WHY_NOT = {
-    "repeats": "says the same as another",
-    "off_question": "not clearly on this question",
-    "unread": "not read",
+    "repeats": mark("says the same as another"),
+    "off_question": mark("not clearly on this question"),
+    "unread": mark("not read"),
 }
 
 
 def documents_headline(answer: Answer) -> str:
     """Returns 'Read 6 documents and 8 rows of a table, quoted 6.', or 'Read 7 documents (of 9 found), quoted 6.'"""
     read, quoted = list(filter(was_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
-    found = "" if len(read) == len(answer.documents) else f" (of {len(answer.documents):,} found)"
+    every, values = grouped(len(answer.documents)), {"documents": documents_and_rows(read), "quoted": grouped(quoted)}
+    line = tr("Read {documents}, quoted {quoted}.", **values)
+    if len(read) != len(answer.documents):
+        line = tr("Read {documents} (of {found} found), quoted {quoted}.", found=every, **values)
     rests = evidence_counts(d for d in answer.documents if d.quoted) if len(answer.kinds) > 1 else ""
-    return f"Read {documents_and_rows(read)}{found}, quoted {quoted:,}{f': {rests}' if rests else ''}."
+    return tr("{line}: {counts}.", line=line.removesuffix("."), counts=rests) if rests else line
 
 
 def documents_by_file(answer: Answer) -> list[tuple[str, list[AnswerDocument]]]:
@@ -44,23 +48,23 @@ def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     """Returns author, publisher, kind, date, stance, and 'quoted' or the reason why not."""
     author = wording.shortened(document.author, wording.LONGEST_IN_SHORT)
     kind = wording.source_kind(document, document.id)
-    kind = "" if kind == wording.TABLE_ROW else kind  # the title names the row
+    kind = "" if kind == tr(wording.TABLE_ROW) else kind  # the title names the row
     on, stance = wording.date_unless_in_title(document.title, document.date), stance_label(answer, document)
     why = "" if document.quoted else _why_not_quoted(answer, document)
     stance = "" if stance == why else stance
-    quoted = "quoted" if document.quoted else f"not quoted: {why}"
+    quoted = tr("quoted") if document.quoted else tr("not quoted: {reason}", reason=why)
     return list(filter(None, (author, document.publisher, kind, on, stance, quoted)))
 
 
 def _why_not_quoted(answer: Answer, document: AnswerDocument) -> str:
     if why := _WHY_NOT.get(document.not_quoted):
-        return why
+        return tr(why)
     argued = {s.argues for s in document.stances}
     if wording.is_sideless(answer) and not argued:
-        return "other sentences are closer to the question"
+        return tr("other sentences are closer to the question")
     if document.not_quoted == "no_claim" and argued != {"against"}:
-        return "clearer quotations were chosen"
-    return "it argues for none of these sides" if argued else NO_CLEAR_SIDE
+        return tr("clearer quotations were chosen")
+    return tr("it argues for none of these sides") if argued else tr(NO_CLEAR_SIDE)
 
 
 def stance_label(answer: Answer, document: AnswerDocument) -> str:
@@ -69,25 +73,29 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
     sides = {side.id: side for side in answer.perspectives}
     parts = [(s.argues, sides[s.perspective]) for s in document.stances if s.perspective in sides]
     if not parts:
-        return NO_CLEAR_SIDE if sides and document.not_quoted in ("", "no_side", "unread") else ""
+        return tr(NO_CLEAR_SIDE) if sides and document.not_quoted in ("", "no_side", "unread") else ""
     facing = {side.stance for argues, side in parts if argues == "for"} >= {"supports", "opposes"}
     named: dict[str, set[str]] = {}
     for argues, side in parts:
         if not (facing and side.stance != "other"):
             name = wording.shortened(wording.side_name(answer, side))
-            named.setdefault(name if name in ANSWERS["polar"] else f"‘{name}’", set()).add(argues)
+            named.setdefault(name if name in map(tr, ANSWERS["polar"]) else f"‘{name}’", set()).add(argues)
     words = [
         *(n for n, argued in named.items() if argued == {"for"}),
-        *(f"for and against {n}" for n, argued in named.items() if len(argued) == 2),
-        *(f"against {n}" for n, argued in named.items() if argued == {"against"}),
+        *(tr("for and against {side}", side=n) for n, argued in named.items() if len(argued) == 2),
+        *(tr("against {side}", side=n) for n, argued in named.items() if argued == {"against"}),
     ]
-    return f"read as {', '.join([*(['both'] if facing else []), *words])}"
+    if facing:
+        return ", ".join([tr("read as both"), *words])
+    return tr("read as {sides}", sides=", ".join(words))
 
 
 def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
     """Returns 'survey.csv · 12 rows, 3 quoted'; for a mailbox 'messages' replaces 'rows'."""
-    part = wording.file_and_name(rows[0], rows[0].id)[1].partition(" ")[0]
-    return f"{name} · {count(len(rows), part)}, {sum(bool(d.quoted) for d in rows):,} quoted"
+    mailbox = ", message " in rows[0].id
+    parts = count(len(rows), "message") if mailbox else count(len(rows), "row")
+    quoted = tr("{number} quoted", number=grouped(sum(bool(d.quoted) for d in rows)))
+    return f"{name} · {parts}, {quoted}"
 
 
 def surest_passage(
@@ -100,7 +108,7 @@ def surest_passage(
     if not found:
         own = document.collection, document.id, document.file
         read = [(e.support, e.passage) for e in judged()]
-        asked = answer.neutral_question
+        asked = answer.english_question
         found = [
             (s, p.id, best_evidence(asked, p.text)) for s, p in read if (p.collection, p.document_id, p.file) == own
         ]

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
-from agent.answer import wording
 from agent.answer.model import Answer
 from agent.answer.outline import OutlineBlock, body_blocks, document_blocks, lead_blocks, note_blocks, source_blocks
-from agent.answer.wording import DOCUMENTS, HOW_MADE, closing_line, strip_control_characters, supporting_quotes
+from agent.answer.wording import DOCUMENTS, HOW_MADE, closing_line, quotes_with_translations, strip_control_characters
 from tools.errors import InputError, StoreError
+from tools.translation import in_its_language, mark, tr
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 _ADDRESS = re.compile(r"https?://[^\s<>\\]+")
@@ -27,12 +27,13 @@ _FORMS = {
     **dict.fromkeys(("also", "case", "objection", "document", "more", "nearest", "unknown"), "- {}"),
     "row": "  - {}",
 }
-_HEADINGS = {"source": "Sources", "document": DOCUMENTS, "more": HOW_MADE}
+_HEADINGS = {"source": mark("Sources"), "document": DOCUMENTS, "more": HOW_MADE}
 """Maps kinds of blocks to the heading above them."""
 _LISTS = (*_HEADINGS, "also", "case", "objection", "nearest", "unknown")
 """Kinds of blocks that form a list."""
 
 
+@in_its_language
 def to_markdown(
     answer: Answer,
     *,
@@ -51,7 +52,7 @@ def to_markdown(
     lines: list[str] = []
     for kind, group in groupby(blocks or _blocks(answer, explain, documented=not remote), key=_group):
         items = [_markdown_lines(answer, block, linked) for block in group]
-        lines += [f"## {_HEADINGS[kind]}", ""] if kind in _HEADINGS else []
+        lines += [f"## {tr(_HEADINGS[kind])}", ""] if kind in _HEADINGS else []
         if kind in _LISTS:
             lines += [*(line for item in items for line in item), ""]
         else:
@@ -86,7 +87,7 @@ def _markdown_lines(answer: Answer, block: OutlineBlock, linked: bool) -> list[s
         first, url = f"{block.source.number}. ", block.source.url
         if linked and _ADDRESS.fullmatch(url):
             text = f"<{url}>".join(text.rsplit(escape_markdown(url), 1))
-        quotes = map(wording.in_quotes, supporting_quotes(answer, block.source))
+        quotes = quotes_with_translations(answer, block.source)
         return [first + text, *(f"{' ' * len(first)}- {escape_markdown(quote)}" for quote in quotes)]
     line = _FORMS.get(block.kind, "{}").format(f"{text} {block.cited}".rstrip())
     said_by = map(escape_markdown, block.below)
@@ -120,7 +121,9 @@ def to_html(answer: Answer, asked: str = "") -> str:
     page = reader.renderer.render(tokens, reader.options, {})
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head = f"{meta}<title>{html.escape(strip_control_characters(answer.question))}</title><style>{_STYLE}</style>"
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{page}</body></html>\n'
+    return (
+        f'<!doctype html>\n<html lang="{answer.language or "en"}"><head>{head}</head>\n<body>\n{page}</body></html>\n'
+    )
 
 
 _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -133,6 +136,7 @@ _STYLES = {
 _ITALIC = ("read_as", "strength", "against", "how_to")
 
 
+@in_its_language
 def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: Sequence[OutlineBlock] = ()) -> bytes:
     """Returns a Word file without characters that XML forbids. explain, asked, blocks: see `to_markdown`."""
     import docx
@@ -144,7 +148,7 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: S
     about.created = about.modified = datetime.fromisoformat(asked) if asked else datetime.now(UTC)
     for kind, group in groupby(blocks or _blocks(answer, explain), key=_group):
         if kind in _HEADINGS:
-            document.add_heading(_HEADINGS[kind], 1)
+            document.add_heading(tr(_HEADINGS[kind]), 1)
         for block in group:
             number = f"[{block.source.number}] " if block.source else ""
             text = _xml(f"{number}{block.labelled_text} {block.cited}".rstrip())
@@ -155,8 +159,8 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: S
                 paragraph.paragraph_format.keep_with_next, paragraph.paragraph_format.space_after = True, Pt(0)
                 paragraph = document.add_paragraph(style="List Continue")
                 paragraph.add_run(_xml(line)).font.size = Pt(9)
-            for words in supporting_quotes(answer, block.source) if block.source else ():
-                document.add_paragraph(_xml(wording.in_quotes(words)), style="List Bullet")
+            for words in quotes_with_translations(answer, block.source) if block.source else ():
+                document.add_paragraph(_xml(words), style="List Bullet")
     document.add_paragraph(_xml(closing_line(answer, asked=asked)))
     buffer = io.BytesIO()
     document.save(buffer)

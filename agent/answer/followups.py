@@ -25,6 +25,7 @@ from agent.options import Depth
 from agent.state import OTHER_WAYS, STATE_VERSION, CounterTarget, Perspective, QuotedStance, RunState, counter_framing
 from tools.errors import QuestionError
 from tools.passages import Passage
+from tools.translation import in_its_language, mark, speaking, tr
 
 _AGAINST = re.compile(
     r"(?:/against|what speaks against|strongest (?:case against|counter-argument to)) (?P<what>.+?)[\s?.!]*", re.I
@@ -33,7 +34,7 @@ _NUMBER = re.compile(r"[\[(#]?(\d{1,3})[\])]?")
 _CLAIM_NAME = 70  # characters of a claim that name it in a question
 _CLAIM = re.compile(r"[“\"](?P<words>.+?)(?: …)?[”\"]")
 _COMMAND = re.compile(r"/[a-z]+(?: \S+){0,2}", re.I)
-_NO_ANSWER = (
+_NO_ANSWER = mark(
     "there is no earlier answer in this thread. Ask a question first, then follow up with a number of its answer."
 )
 
@@ -49,8 +50,8 @@ def initial_state(question: str, earlier: Sequence[str], answers: Sequence[Answe
     if against := counter_target(question, answers):  # the target becomes the focus of the thread's question
         return RunState(**state, against=against, framing=counter_framing(against))
     if _COMMAND.fullmatch(question):
-        what = "is no question, but a command: give it below an answer, on the page or in the chat."
-        raise QuestionError(f"'{question}' {what}")
+        what = tr("'{command}' is no question, but a command: give it below an answer, on the page or in the chat.")
+        raise QuestionError(what.format(command=question))
     return state
 
 
@@ -60,9 +61,8 @@ def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | 
     answers: the thread's answers, oldest first; the latest answer with the named number or side counts. Raises
     QuestionError for an unknown number; the message names the valid numbers.
     """
-    if (match := _AGAINST.fullmatch(question.strip())) is None:
+    if not (what := _countered(question.strip(), answers)):
         return None
-    what = match["what"]
     with_case = [a for a in reversed(answers) if any(s.claims for s in a.perspectives)]
     if target := next((t for a in with_case if (t := _named(a, what))), None):
         return target
@@ -74,6 +74,19 @@ def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | 
     names = ", ".join(f"'{s.name}'" for s in with_case[0].perspectives)
     numbers = _numbers_in_words(with_case[0])
     raise QuestionError(f"the last answer has no '{what}' to argue against. {numbers} Its sides are {names}.")
+
+
+def _countered(question: str, answers: Sequence[Answer]) -> str:
+    """Returns what a follow-up wants to see opposed, asked in English or in the language of an answer; otherwise an
+    empty text."""
+    if match := _AGAINST.fullmatch(question):
+        return str(match["what"])
+    for language in {answer.language for answer in answers}:
+        with speaking(language):
+            before, _, after = tr(AGAINST).partition("{claim}")
+        if question.startswith(before) and question.endswith(after):
+            return question[len(before) : len(question) - len(after)].strip()
+    return ""
 
 
 def _named(answer: Answer, what: str) -> CounterTarget | None:
@@ -119,8 +132,8 @@ def _target_of_claim(answer: Answer, perspective: AnswerPerspective, claim: Answ
 
 
 def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: str, publisher: str) -> CounterTarget:
-    return CounterTarget(
-        question=answer.neutral_question,
+    target = CounterTarget(
+        question=answer.english_question,
         number=number,
         text=text,
         publisher=publisher,
@@ -129,6 +142,9 @@ def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: s
         stance=perspective.stance,
         contrary=contrary_of(answer, perspective),
     )
+    if answer.language:
+        target |= {"language": answer.language, "asked": answer.neutral_question}
+    return target
 
 
 def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective | None:
@@ -141,7 +157,10 @@ def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective |
         replied = answer.against
         return _planned(replied.side, replied.statement, replied)
     other = linked or next((s for s in perspectives if s.stance == facing), None)
-    return _planned(other.name, other.statement, other) if other else None
+    if other is None:
+        return None
+    facing_side = _planned(other.name, other.english or other.statement, other)
+    return Perspective(**facing_side, local=other.statement) if other.english else facing_side
 
 
 def stance_of_quotation(answer: Answer, words: str) -> QuotedStance | None:
@@ -153,7 +172,7 @@ def stance_of_quotation(answer: Answer, words: str) -> QuotedStance | None:
         if claim in side.objections:
             return _planned("No", f"No: {side.statement}", side), f"Yes: {side.statement}"
         facing = contrary_of(answer, side)
-        return _planned(side.name, side.statement, side), facing["statement"] if facing else ""
+        return _planned(side.name, side.english or side.statement, side), facing["statement"] if facing else ""
     return None
 
 
@@ -164,6 +183,7 @@ def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -
 # Suggestions
 
 
+@in_its_language
 def suggested_followups(answer: Answer) -> list[str]:
     """Returns up to two questions, each against the first claim of a perspective whose opposing side has claims too."""
     offered: list[str] = []
@@ -177,7 +197,7 @@ def suggested_followups(answer: Answer) -> list[str]:
 
 def counter_question(claim: AnswerClaim) -> str:
     """Returns 'What speaks against “Phones distract …”?', which names the claim by its first words."""
-    return f"What speaks against “{shorten(claim.text, _CLAIM_NAME, placeholder=' …')}”?"
+    return tr(AGAINST, claim=f"“{shorten(claim.text, _CLAIM_NAME, placeholder=' …')}”")
 
 
 _CLAIMS = 2  # claims of each side in a summary
@@ -210,16 +230,18 @@ def run_slash_command(typed: str, answer: Answer) -> CommandReply | CommandSearc
     """Runs a slash command. Raises QuestionError for an unknown command, number or side."""
     word, _, what = typed.strip().partition(" ")
     if word.casefold() == "/help":
-        return CommandReply("On the answer above:", [(said, []) for said in HELP.splitlines()])
+        return CommandReply(tr("On the answer above:"), [(said, []) for said in tr(HELP).splitlines()])
     if (command := _COMMANDS.get(word.casefold())) is None:
-        raise QuestionError(f"there is no command {word}. There are {', '.join(_COMMANDS)} and /help.")
+        known = ", ".join(_COMMANDS)
+        raise QuestionError(tr("there is no command {word}. There are {known} and /help.", word=word, known=known))
     return command(answer, what.strip().strip("[]#"))
 
 
+@in_its_language
 def repeated_question(answer: Answer) -> str:
     """Returns the answer's question for another run in the thread. A request for counter-arguments then names the side
     instead of a number, because claims may have other numbers."""
-    return f"What speaks against ‘{answer.against.side}’?" if answer.against else answer.question
+    return tr(AGAINST, claim=f"‘{answer.against.side}’") if answer.against else answer.question
 
 
 def summarise_answer(answer: Answer, _: str = "") -> CommandReply:
@@ -227,24 +249,26 @@ def summarise_answer(answer: Answer, _: str = "") -> CommandReply:
     lines: list[tuple[str, list[int]]] = [(answer.summary, [])] if best or not answer.also else []
     lines += [(_claim_line(answer, side, claim), claim.citations) for side, claim in best]
     lines += [(claim_text(claim), claim.citations) for claim in answer.also[:_ALSO] if not best]
-    return CommandReply("In short", lines)
+    return CommandReply(tr("In short"), lines)
 
 
 def newer_sources(answer: Answer, _: str = "") -> CommandReply:
     """Returns the claims that cite the newer half of the sources."""
     if not (dates := sorted(c.date for c in answer.citations if c.date)):
-        return CommandReply("None of the sources of this answer has a date.")
+        return CommandReply(tr("None of the sources of this answer has a date."))
     since = median_high(dates)
     recent = {c.number for c in answer.citations if c.date >= since}
-    result = _claims_citing(answer, recent, f"sources dated {format_date(since)} or later")
+    result = _claims_citing(answer, recent, tr("sources dated {date} or later", date=format_date(since)))
     undated = [c.number for c in answer.citations if not c.date]
-    return CommandReply(result.heading, [*result.lines, *([("Left out, having no date:", undated)] if undated else [])])
+    left_out = [(tr("Left out, having no date:"), undated)] if undated else []
+    return CommandReply(result.heading, [*result.lines, *left_out])
 
 
 def single_source(answer: Answer, what: str) -> CommandReply:
     if not (kept := {c.number for c in answer.citations if str(c.number) == what}):
-        raise QuestionError(f"/only needs the number of a source: {_listed([c.number for c in answer.citations])}.")
-    return _claims_citing(answer, kept, f"source [{what}]")
+        numbers = _listed([c.number for c in answer.citations])
+        raise QuestionError(tr("/only needs the number of a source: {numbers}.", numbers=numbers))
+    return _claims_citing(answer, kept, tr("source [{number}]", number=what))
 
 
 def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> CommandReply:
@@ -253,43 +277,43 @@ def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> 
     for said, passage in found:
         by = f" – {passage.said_by or passage.title}" if passage.said_by or passage.title else ""
         lines.append((f"{in_quotes(said)}{by}", [numbered[passage.id]] if passage.id in numbered else []))
-    return CommandReply(
-        "More like this" if lines else "Nothing else was found that is close to this and surely argues the same.", lines
-    )
+    nothing = tr("Nothing else was found that is close to this and surely argues the same.")
+    return CommandReply(tr("More like this") if lines else nothing, lines)
 
 
 def more_of_side(answer: Answer, what: str) -> CommandReply | CommandSearch:
     """Returns further sentences of a side's sources. If all are shown, returns a deep search."""
     if (side := find_side(answer, what)) is None:
         sides = [f"{n} ({side_name(answer, s)})" for n, s in enumerate(answer.perspectives, start=1)]
-        raise QuestionError(f"/more needs the number or the name of a side: {_listed(sides)}.")
+        raise QuestionError(tr("/more needs the number or the name of a side: {sides}.", sides=_listed(sides)))
     shown = {claim.text for claim in side.all_claims}
     responses = [response for group in side.groups for response in group.responses]
     unshown = [(part, r.citation) for r in responses for part in (r.thesis, *r.evidence) if part.text not in shown]
     if not unshown:
         return CommandSearch(repeated_question(answer), "deep")
     lines = [(in_quotes(part.shown or part.text), [number] if number else []) for part, number in unshown]
-    return CommandReply(f"What else the sources of ‘{side_name(answer, side)}’ say", lines)
+    return CommandReply(tr("What else the sources of ‘{side}’ say", side=side_name(answer, side)), lines)
 
 
+@in_its_language
 def counter_search(answer: Answer, what: str) -> CommandSearch:
     if not any(side.claims for side in answer.perspectives):
-        raise QuestionError("the answer above makes no case that could be argued against.")
+        raise QuestionError(tr("the answer above makes no case that could be argued against."))
     side = find_side(answer, what) if not what.isdigit() else None
-    question = f"What speaks against {f'‘{side.name}’' if side else what or '?'}?"
+    question = tr(AGAINST, claim=f"‘{side.name}’" if side else what or "?")
     if counter_target(question, [answer]) is None:
-        raise QuestionError(
-            f"/against needs the number of a claim, as in /against 2, or the name of a side, not '{what}'."
-        )
+        raise QuestionError(tr(_NEEDS_NUMBER, typed=what))
     return CommandSearch(question)
 
 
-HELP = """/summarise     the answer in a few lines
+AGAINST = mark("What speaks against {claim}?")
+_NEEDS_NUMBER = mark("/against needs the number of a claim, as in /against 2, or the name of a side, not '{typed}'.")
+HELP = mark("""/summarise     the answer in a few lines
 /more N        what else the sources of side N say: 1 is the first side; its name will do
 /against N     what speaks against claim N, by the number in brackets; or against a side, by its name
 /newer         what rests on the newer half of the sources
 /only N        only this source: what rests on source N alone
-new            another subject"""
+new            another subject""")
 _COMMANDS: dict[str, Callable[[Answer, str], CommandReply | CommandSearch]] = {
     "/summarise": summarise_answer,
     "/more": more_of_side,
@@ -300,15 +324,16 @@ _COMMANDS: dict[str, Callable[[Answer, str], CommandReply | CommandSearch]] = {
 
 
 def _claim_line(answer: Answer, side: AnswerPerspective, claim: AnswerClaim) -> str:
-    return f"{'Against ' if claim in side.objections else ''}{side_name(answer, side)}: {claim_text(claim)}"
+    name = side_name(answer, side)
+    return f"{tr('Against {side}', side=name) if claim in side.objections else name}: {claim_text(claim)}"
 
 
 def _claims_citing(answer: Answer, known: set[int], what: str) -> CommandReply:
     claims = [(_claim_line(answer, s, c), c) for s in answer.perspectives for c in s.all_claims]
     claims += [(claim_text(c), c) for c in answer.also]
     lines = [(said, [n for n in c.citations if n in known]) for said, c in claims if known & {*c.citations}]
-    return CommandReply(f"Claims that cite {what}", lines)
+    return CommandReply(tr("Claims that cite {sources}", sources=what), lines)
 
 
 def _listed(names: Sequence[object]) -> str:
-    return ", ".join(map(str, names)) or "this answer has none"
+    return ", ".join(map(str, names)) or tr("this answer has none")

@@ -121,7 +121,8 @@ class AnswerPerspective(AnswerModel):
     has. `contrary` is the opposing side's id.
 
     `groups` are the answers of the side's documents; the group with the most sources comes first. A side without an
-    opposing side can have `objections`, which argue against the side. `claims` does not include them.
+    opposing side can have `objections`, which argue against the side. `claims` does not include them. `english` is the
+    statement in English, if it is in another language.
     """
 
     id: str
@@ -133,6 +134,7 @@ class AnswerPerspective(AnswerModel):
     contrary: str = ""
     groups: list[ResponseGroup] = Field(default_factory=list)
     objections: list[AnswerClaim] = Field(default_factory=list)
+    english: str = Field(default="", exclude_if=lambda statement: not statement)
 
     @property
     def all_claims(self) -> list[AnswerClaim]:
@@ -291,12 +293,16 @@ class Usage(AnswerModel):
 class Answer(AnswerModel):
     """The answer to one question.
 
-    `neutral_question` is the question that was searched for. A follow-up with a focus has its thread's question here; a
-    question in another language has its English translation. `focus` is the topic that a follow-up asks about, such as
-    "the cost". `against` is the claim or side that a follow-up wants to see opposed. `crux` names the point on which
-    the dispute depends. A model writes the crux with citations of both sides; the crux is verified like a claim. `also`
-    holds the sources' sentences on the question whose side is not known, the best fit to the question first. `kinds`
-    are the kinds of sources that were searched; the JSON omits the field if the internet was not searched.
+    `neutral_question` is the question that was searched for. A follow-up with a focus has its thread's question here.
+    `focus` is the topic that a follow-up asks about, such as "the cost". `against` is the claim or side that a
+    follow-up wants to see opposed. `crux` names the point on which the dispute depends. A model writes the crux with
+    citations of both sides; the crux is verified like a claim. `also` holds the sources' sentences on the question
+    whose side is not known, the best fit to the question first. `kinds` are the kinds of sources that were searched;
+    the JSON omits the field if the internet was not searched.
+
+    `language` (ISO 639-1) is the question's language if a chat model answered in it; empty for English. `english` is
+    then the question in English. `translations` maps quotations to a model's translations into this language, which
+    nothing has verified. The JSON omits these fields if they are empty.
     """
 
     schema_version: Literal["4.2"] = SCHEMA_VERSION
@@ -319,6 +325,13 @@ class Answer(AnswerModel):
     providers: dict[str, str]
     timings: dict[str, float]
     usage: Usage
+    language: str = Field(default="", exclude_if=lambda code: not code)
+    english: str = Field(default="", exclude_if=lambda question: not question)
+    translations: dict[str, str] = Field(default_factory=dict, exclude_if=lambda texts: not texts)
+
+    @property
+    def english_question(self) -> str:
+        return self.english or self.neutral_question
 
     @model_validator(mode="before")
     @classmethod

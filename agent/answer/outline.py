@@ -10,6 +10,7 @@ from agent.answer.model import LEAD_NOTE_KINDS, Answer, AnswerClaim, AnswerPersp
 from agent.answer.summary import search_completed
 from agent.limits import FIRST_ALSO
 from tools.errors import as_installed
+from tools.translation import in_its_language, tr
 
 BlockKind = (
     Literal["title", "read_as", "summary", "tried", "crux", "also", "folded", "how_to"]
@@ -26,7 +27,8 @@ class OutlineBlock:
     citations: numbers after the text; None if the block cannot have citations. quoted: the text is a source's own words
     and gets quotation marks. label: stands before a statement or replaces it; for a claim its reason. source: the
     citation that the text describes. speaker: a short attribution. said_by: attribution lines below the text. answers:
-    numbers of the citations that a claim answers. answered: names of the sources that answer the claim.
+    numbers of the citations that a claim answers. answered: names of the sources that answer the claim. translated: a
+    model's translation of a quotation, marked as unverified.
     """
 
     kind: BlockKind
@@ -39,9 +41,17 @@ class OutlineBlock:
     answers: Sequence[int] = ()
     said_by: Sequence[str] = ()
     answered: str = ""
+    translated: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("text", "label", "speaker", "answered"):  # removes what a terminal or page would interpret
+        for name in (
+            "text",
+            "label",
+            "speaker",
+            "answered",
+            "translated",
+        ):
+            # A terminal or page would interpret control characters.
             object.__setattr__(self, name, wording.strip_control_characters(getattr(self, name)))
         object.__setattr__(self, "said_by", [wording.strip_control_characters(line) for line in self.said_by])
 
@@ -59,7 +69,8 @@ class OutlineBlock:
 
     @property
     def below(self) -> list[str]:
-        return [*self.said_by, *filter(None, [self.answered[:1].upper() + self.answered[1:]])]
+        answered = self.answered[:1].upper() + self.answered[1:]
+        return [*filter(None, [self.translated]), *self.said_by, *filter(None, [answered])]
 
 
 def lead_blocks(answer: Answer) -> list[OutlineBlock]:
@@ -68,7 +79,7 @@ def lead_blocks(answer: Answer) -> list[OutlineBlock]:
         OutlineBlock("read_as", wording.question_as_read(answer)),
         OutlineBlock("summary", answer.summary),
         *(OutlineBlock("tried", note.text) for note in answer.notes if note.kind in LEAD_NOTE_KINDS),
-        *(OutlineBlock("tried", wording.NEAREST_QUESTIONS) for _ in answer.nearest_questions[:1]),
+        *(OutlineBlock("tried", tr(wording.NEAREST_QUESTIONS)) for _ in answer.nearest_questions[:1]),
         *(OutlineBlock("nearest", question) for question in answer.nearest_questions),
         *(_claim_block(answer, "crux", c) for c in (answer.crux,) if c),
     )
@@ -85,7 +96,7 @@ def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
         *(_claim_block(answer, "thesis", c) for c in wording.claims_below_heading(side) if c.role == "thesis"),
         *(_claim_block(answer, "case", c) for c in wording.claims_below_heading(side) if c.role != "thesis"),
         OutlineBlock("looked_for", wording.queries_tried(answer, side, line)),
-        *(OutlineBlock("against", wording.AGAINST_IT) for _ in side.objections[:1]),
+        *(OutlineBlock("against", tr(wording.AGAINST_IT)) for _ in side.objections[:1]),
         *(_claim_block(answer, "objection", c) for c in side.objections),
     )
 
@@ -93,11 +104,11 @@ def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
 def sideless_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
     """Returns the sentences of no side. explain: returns all sentences, not only the first few."""
     first, folded = answer.also[:FIRST_ALSO], answer.also[FIRST_ALSO:]
-    more = f"{len(folded)} more:" if explain else f"{len(folded)} more: {wording.WHERE_MORE}"
+    more = tr("{number} more:") if explain else tr("{number} more: on the page, or with --explain.")
     return _without_empty(
         *(OutlineBlock("head", wording.also_heading(answer)) for _ in first[:1] if answer.perspectives),
         *(_claim_block(answer, "also", c) for c in first),
-        *(OutlineBlock("folded", more) for _ in folded[:1]),
+        *(OutlineBlock("folded", more.format(number=len(folded))) for _ in folded[:1]),
         *(_claim_block(answer, "also", c) for c in folded if explain),
         OutlineBlock("how_to", wording.how_to_get_sides(answer)),
     )
@@ -128,6 +139,7 @@ def document_blocks(answer: Answer) -> list[OutlineBlock]:
     return listed
 
 
+@in_its_language
 def side_as_text(answer: Answer, side: AnswerPerspective) -> str:
     """Returns a side as plain text, with its claims' numbers and sources."""
     blocks = [b for b in side_blocks(answer, side) if b.citations or b.kind == "against"]
@@ -150,11 +162,14 @@ def note_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
 
 def _claim_block(answer: Answer, kind: BlockKind, claim: AnswerClaim) -> OutlineBlock:
     text = wording.shown_sentence(claim) if claim.quoted else claim.text
-    why = wording.CRUX_LABEL if kind == "crux" else wording.reason_label(claim)
+    why = tr(wording.CRUX_LABEL) if kind == "crux" else wording.reason_label(claim)
     speaker = attribution.short_attribution(answer, claim)
     said_by = () if kind == "crux" else attribution.numbered_source_lines(answer, claim)  # a crux shows only numbers
     replied = attribution.answered_by_line(answer, claim)
-    return OutlineBlock(kind, text, claim.citations, claim.quoted, why, None, speaker, claim.answers, said_by, replied)
+    foreign = wording.translation_line(answer, text) if claim.quoted else ""
+    return OutlineBlock(
+        kind, text, claim.citations, claim.quoted, why, None, speaker, claim.answers, said_by, replied, foreign
+    )
 
 
 def _without_empty(*blocks: OutlineBlock) -> list[OutlineBlock]:
@@ -173,6 +188,7 @@ _FIRST = {
 """Prefix of a block's first line for each kind."""
 
 
+@in_its_language
 def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -> str:
     """Returns text of at most `width` columns (60 to 104). bold: headings are bold (ANSI). explain: adds documents and
     all notes."""
@@ -183,7 +199,7 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
     _body(page, body_blocks(answer, explain))
     _sources(page, answer, explain)
     if explain:
-        _listed(page, wording.DOCUMENTS, document_blocks(answer))
+        _listed(page, tr(wording.DOCUMENTS), document_blocks(answer))
     _end(page, answer, explain)
     return "\n".join(page.lines) + "\n"
 
@@ -202,7 +218,10 @@ class _Page:
 
     def blocks(self, *blocks: OutlineBlock) -> None:
         for block in blocks:
-            self.wrap(_terminal_text(block), _FIRST.get(block.kind, ""))
+            first = _FIRST.get(block.kind, "")
+            self.wrap(_terminal_text(block), first)
+            if block.translated:
+                self.wrap(block.translated, " " * len(first))
 
 
 def _body(page: _Page, blocks: Sequence[OutlineBlock]) -> None:
@@ -219,7 +238,7 @@ def _body(page: _Page, blocks: Sequence[OutlineBlock]) -> None:
         elif not block.label:
             page.strong(text.upper())
         else:
-            tag = f"{block.label.upper():<{len(_INDENT)}}"
+            tag = f"{block.label.upper():<{len(_INDENT) - 1}} "
             if text:
                 first, *more = textwrap.wrap(text, page.width - len(_INDENT) - 2)
                 page.strong(f"{tag}{first}", *(_INDENT + line for line in more))
@@ -237,25 +256,29 @@ def _sources(page: _Page, answer: Answer, explain: bool) -> None:
     if not answer.citations:
         return
     page.lines.append("")
-    page.strong("SOURCES")
+    page.strong(tr("Sources").upper())
     for block in source_blocks(answer, explain):
         if citation := block.source:
             first = f"  [{citation.number}] "
             page.wrap(block.text, first)
             for line in wording.supporting_quotes(answer, citation):
                 page.wrap(_in_marks(line), " " * len(first))
+                if foreign := wording.translation_line(answer, line):
+                    page.wrap(foreign, " " * len(first))
 
 
 def _end(page: _Page, answer: Answer, explain: bool) -> None:
+    folder = tr("YOUR_FOLDER")
     blocks = note_blocks(answer, explain)
-    _listed(page, wording.HOW_MADE, [b for b in blocks if b.kind == "more"])
+    _listed(page, tr(wording.HOW_MADE), [b for b in blocks if b.kind == "more"])
     page.lines.append("")
-    page.blocks(*(OutlineBlock("note", f"Note: {b.text}") for b in blocks if b.kind == "note"))
+    page.blocks(*(OutlineBlock("note", tr("Note: {note}", note=b.text)) for b in blocks if b.kind == "note"))
     if not explain and not search_completed(note.kind for note in answer.notes if note.brief):
-        page.wrap(as_installed(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain"))
+        command = as_installed(f"python -m agent ask --resume {answer.run_id[:6]} --explain")
+        page.wrap(tr("Why: {command}", command=command))
     if answer.citations:
         page.wrap(wording.closing_line(answer, run=answer.run_id[:6]))
-    page.wrap(as_installed("More sources: python -m agent ingest YOUR_FOLDER --collection mine"))
+    page.wrap(tr("More sources: {command}", command=as_installed(f"python -m agent ingest {folder} --collection mine")))
 
 
 def _terminal_text(block: OutlineBlock) -> str:

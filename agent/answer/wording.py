@@ -21,50 +21,54 @@ from agent.answer.model import (
     ResponseSentence,
 )
 from agent.answer.summary import EVIDENCE_NAMES
-from agent.state import OTHER_WAYS, Stance, is_answer, with_focus
+from agent.state import ANSWER_WORDS, OTHER_WAYS, Stance, is_answer, with_focus
 from prompts import one_line
 from tools.dates import dates_in
 from tools.errors import as_sentence
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
-from tools.passages import Passage
+from tools.language.reported_speech import UNNAMED
+from tools.passages import PROBABLY, Passage
+from tools.translation import decimal, mark, spoken_language, tr, trn
 
-NOT_SURE = "nothing sure enough to quote for this side"
-AGAINST_IT = "Against it:"
-WHERE_MORE = "on the page, or with --explain."
-HOW_TO_GET_SIDES = (
+NOT_SURE = mark("nothing sure enough to quote for this side")
+AGAINST_IT = mark("Against it:")
+HOW_TO_GET_SIDES = mark(
     "To have this sorted by sides, set a key for a chat model, run a chat model of your own, or download a larger "
     "model from Hugging Face as the judge (from 0.7 GB). Steelman's documentation explains how: docs/providers.md."
 )
-CRUX_LABEL = "What it turns on"
-DOCUMENTS = "Documents"
-NEAREST_QUESTIONS = "The nearest questions that the samples answer:"
-REMINDER = "Check what matters to you against the sources."
-HOW_MADE = "More about how this was made"
+CRUX_LABEL = mark("What it turns on")
+DOCUMENTS = mark("Documents")
+NEAREST_QUESTIONS = mark("The nearest questions that the samples answer:")
+REMINDER = mark("Check what matters to you against the sources.")
+HOW_MADE = mark("More about how this was made")
 """Heading of the folded notes."""
 _QUOTED = re.compile(r'["“]([^"“”]+)["”]')
 _VERSION = re.compile(r"^(?:chat|score|batch|hub)-judge-|(?:-[0-9a-f]{6,})+$")
 LONGEST_IN_SHORT = 46  # characters of a name in a short attribution
-_PART = re.compile(r"(.+), ((?:row|message) .+)")  # id of a row or message within a file
+_PART = re.compile(r"(.+), (row|message) (.+)")  # id of a row or message within a file
 LONGEST_NAME = 80  # characters of a section or a source
 _LONGEST_SPEAKER = 140  # characters of a speaker; without a side, place and date are included
 _LONGEST_BRIEF = 160
-TABLE_ROW = "row of a table"
+TABLE_ROW = mark("row of a table")
+_EXTENTS = (mark("abstract"), mark("full text"))  # of studies
 _FILES = {
-    **dict.fromkeys((".eml", ".mbox", ".msg"), "e-mail"),
+    **dict.fromkeys((".eml", ".mbox", ".msg"), mark("e-mail")),
     **dict.fromkeys((".csv", ".tsv", ".xlsx", ".ods"), TABLE_ROW),
-    **dict.fromkeys((".html", ".htm"), "web page"),
-    ".docx": "Word file",
+    **dict.fromkeys((".html", ".htm"), mark("web page")),
+    ".docx": mark("Word file"),
     ".pdf": "PDF",
 }
 """Maps file endings to kinds, for documents of unknown kind."""
-_LABELS: dict[Stance, str] = {"supports": "For", "opposes": "Against", "other": "Other way"}
+_LABELS: dict[Stance, str] = {"supports": mark("For"), "opposes": mark("Against"), "other": mark("Other way")}
 
 
 def stance_labels(question: str) -> dict[Stance, str]:
-    """Returns the label of each stance: Yes and No for a yes/no question, otherwise For and Against."""
+    """Returns the label of each stance: Yes and No for a yes/no question, otherwise For and Against. question: in
+    English."""
     yes, no = ANSWERS["polar"]
-    return {**_LABELS, "supports": yes, "opposes": no} if asks_yes_or_no(question) else _LABELS
+    labels = {**_LABELS, "supports": yes, "opposes": no} if asks_yes_or_no(question) else _LABELS
+    return {stance: tr(label) for stance, label in labels.items()}
 
 
 strip_control_characters = one_line
@@ -83,11 +87,11 @@ def side_label(answer: Answer, side: AnswerPerspective) -> str:
     """
     named = answer.against is not None and not side.statement.startswith(side.name.removesuffix(" …"))
     if named or side.id == OTHER_WAYS or is_answer(side.name, side.statement):
-        return side.name
+        return tr(side.name) if side.name in ANSWER_WORDS else side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
     number = f" {[s.id for s in answer.perspectives].index(side.id) + 1}" if len(answer.perspectives) > 1 else ""
-    labels = stance_labels(answer.neutral_question)
-    return labels[side.stance] if sided else f"Answer{number}"
+    labels = stance_labels(answer.english_question)
+    return labels[side.stance] if sided else f"{tr('Answer')}{number}"
 
 
 def side_name(answer: Answer, side: AnswerPerspective) -> str:
@@ -117,8 +121,8 @@ def question_as_read(answer: Answer) -> str:
     """Returns the searched question if it differs from the typed question; otherwise an empty text."""
     read = answer.neutral_question
     if answer.against is not None or answer.focus:
-        return f"Goes on from: {read}"
-    return f"Read as: {read}" if read and not same_question(answer.question, read) else ""
+        return tr("Goes on from: {question}", question=read)
+    return tr("Read as: {question}", question=read) if read and not same_question(answer.question, read) else ""
 
 
 def same_question(one: str, other: str) -> bool:
@@ -136,13 +140,13 @@ def is_sideless(answer: Answer) -> bool:
 
 
 def also_heading(answer: Answer) -> str:
-    return "On this question" if is_sideless(answer) else "Also on this question, not sorted by side"
+    return tr("On this question") if is_sideless(answer) else tr("Also on this question, not sorted by side")
 
 
 def how_to_get_sides(answer: Answer) -> str:
     """Returns advice on how to get sides if the answer has none; empty if a chat model was used."""
     sideless = answer.also and answer.perspectives and is_sideless(answer)
-    return HOW_TO_GET_SIDES if sideless and provider_kinds(answer) == ["embedded"] else ""
+    return tr(HOW_TO_GET_SIDES) if sideless and provider_kinds(answer) == ["embedded"] else ""
 
 
 def claim_text(claim: AnswerClaim, speaker: str | None = None) -> str:
@@ -180,7 +184,20 @@ def reason_label(claim: AnswerClaim) -> str:
 
 def with_speaker(words: str, speaker: str) -> str:
     """Returns '“Phones distract.” – Cllr Faulds'."""
-    return " – ".join(filter(None, (words, shorten(speaker, _LONGEST_SPEAKER, placeholder=" …"))))
+    return " – ".join(filter(None, (words, shorten(speaker_in_words(speaker), _LONGEST_SPEAKER, placeholder=" …"))))
+
+
+def speaker_in_words(speaker: str) -> str:
+    """Returns a speaker with 'probably', 'somebody quoted' and 'quoted by' in the current language."""
+    who, quoting, author = speaker.partition(", quoted by ")
+    if who.startswith(f"{UNNAMED} by "):
+        who, quoting, author = UNNAMED, " by ", who.removeprefix(f"{UNNAMED} by ")
+    who = tr("probably {name}", name=who.removeprefix(PROBABLY)) if who.startswith(PROBABLY) else who
+    who = tr(UNNAMED) if who == UNNAMED else who
+    if not quoting:
+        return who
+    form = tr("{speaker} by {author}") if quoting == " by " else tr("{speaker}, quoted by {author}")
+    return form.format(speaker=who, author=author)
 
 
 def shown_sentence(sentence: AnswerClaim | ResponseSentence) -> str:
@@ -194,9 +211,22 @@ def supporting_quotes(answer: Answer, citation: Citation) -> list[str]:
     return [balanced_marks(strip_control_characters(q)) for q in quotes if q not in quoted]
 
 
+def quotes_with_translations(answer: Answer, citation: Citation) -> list[str]:
+    """Returns the source's supporting quotes in quotation marks, each followed by its translation, if it has one."""
+    quotes = supporting_quotes(answer, citation)
+    return [" ".join(filter(None, (in_quotes(q), translation_line(answer, q)))) for q in quotes]
+
+
+def translation_line(answer: Answer, quote: str) -> str:
+    """Returns a model's translation of the quotation, marked as unverified; empty without one."""
+    same = (words for q, words in answer.translations.items() if balanced_marks(strip_control_characters(q)) == quote)
+    words = next(same, "")
+    return tr("Translation by a model, unverified: {words}", words=in_quotes(words)) if words else ""
+
+
 def citation_numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> str:
     """Returns '[1] [4]' or '[1] (answers [3])'."""
-    replying = [f"(answers {citation_numbers(answers)})"] if answers else []
+    replying = [f"({tr('answers {sources}', sources=citation_numbers(answers))})"] if answers else []
     return " ".join([*(f"[{n}]" for n in citations), *replying])
 
 
@@ -204,35 +234,41 @@ def coverage_line(answer: Answer, side: AnswerPerspective) -> CoverageLine:
     return next(line for line in answer.coverage if line.perspective == side.id)
 
 
+_FROM = mark("{things} from {sources}")
+
+
 def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
     """Returns '5 quotations from 4 sources'. A single source is named. Without claims the text says that nothing was
     found, or nothing sure enough to quote."""
     line, shown = coverage_line(answer, side), side.claims
     if answer.outcome == "retrieved":
-        return f"{count(line.passages, 'passage')} from {count(line.sources, 'source')}"
+        return tr(_FROM, things=count(line.passages, "passage"), sources=count(line.sources, "source"))
     if not shown:
-        return "nothing found" if answer.outcome == "nothing_found" else NOT_SURE
+        return tr("nothing found") if answer.outcome == "nothing_found" else tr(NOT_SURE)
     cited = {n for c in shown for n in c.citations}
     behind = {(c.collection, c.document_id): _owner(c) for c in answer.citations if c.number in cited}
     kinds = {c.evidence_kind for c in answer.citations if c.number in cited} if len(answer.kinds) > 1 else set()
-    only = f", all {EVIDENCE_NAMES[kinds.pop()][1]}" if len(kinds) == 1 and len(behind) > 1 else ""
-    several = f"{len(behind)} documents that count as one source"
-    one = f"one source alone: {next(iter(behind.values()))}" if len(behind) == 1 else several
-    called = "quotation" if all(c.quoted for c in shown) else "claim"
+    alike = trn(*EVIDENCE_NAMES[kinds.pop()], len(behind)) if len(kinds) == 1 and len(behind) > 1 else ""
+    several = tr("{number} documents that count as one source", number=len(behind))
+    one = tr("one source alone: {source}", source=next(iter(behind.values()))) if len(behind) == 1 else several
+    quoted = all(c.quoted for c in shown)
+    things = count(len(shown), "quotation") if quoted else count(len(shown), "claim")
     sources = one if behind and line.sources == 1 else count(line.sources, "source")
-    return f"{count(len(shown), called)} from {sources}{only}"
+    return tr(_FROM, things=things, sources=sources) + (tr(", all {kind}", kind=alike) if alike else "")
 
 
 def _owner(source: Citation) -> str:
     name = source.title or ", ".join(filter(None, file_and_name(source, source.document_id)))
-    return shortened(f"{source.speaker}, in {name}" if source.speaker else source.publisher or name)
+    spoken = tr("{speaker}, in {document}", speaker=speaker_in_words(source.speaker), document=name)
+    return shortened(spoken if source.speaker else source.publisher or name)
 
 
 def queries_tried(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:
     """Returns the queries of an uncovered side, without its statement and the question; empty for a covered side."""
-    asked = with_focus(answer.neutral_question, answer.focus)
-    tried = [q for q in line.queries if q not in (side.statement, asked)]
-    return "Looked for: " + " · ".join(tried) if tried and line.status != "supported" else ""
+    asked = (with_focus(q, answer.focus) for q in (answer.neutral_question, answer.english_question))
+    known = {side.statement, side.english, *asked}
+    tried = [q for q in line.queries if q not in known]
+    return tr("Looked for: {queries}", queries=" · ".join(tried)) if tried and line.status != "supported" else ""
 
 
 def location_in_source(words: Quotation | Passage) -> str:
@@ -243,8 +279,8 @@ def location_in_source(words: Quotation | Passage) -> str:
 
 def page_numbers(words: Quotation | Passage) -> str:
     """Returns 'p. 14' or 'pp. 14–15'; empty without pages."""
-    pages = f"pp. {words.page}–{words.last_page}" if words.last_page > words.page else f"p. {words.page}"
-    return pages if words.page else ""
+    pages = tr("pp. {pages}", pages=f"{words.page}–{words.last_page}")
+    return (pages if words.last_page > words.page else tr("p. {page}", page=words.page)) if words.page else ""
 
 
 def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
@@ -253,16 +289,22 @@ def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
     file = source.file or own
     ending = PurePath(file.rpartition(", ")[0] or file).suffix.lower()
     known = (_FILES.get(ending, "") if own else "") if source.kind == "unknown" else source.kind
-    known = f"{known} ({source.extent})" if source.extent in ("abstract", "full text") else known
-    return f"{known} (sample)".strip() if getattr(source, "sample", False) else known
+    known = tr(known) if known else ""
+    known = f"{known} ({tr(source.extent)})" if source.extent in _EXTENTS else known
+    return f"{known} ({tr('sample')})".strip() if getattr(source, "sample", False) else known
 
 
 def file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, str]:
     """Returns ('survey.csv', 'row 3') for a row, ('', 'letter.md') for a file, ('', address) for a web page."""
     if source.file or source.url:
-        return source.file, f"row {own}" if source.file else own
-    part = _PART.fullmatch(PurePath(own).name)
-    return (part[1], part[2]) if part else ("", PurePath(own).name)
+        return source.file, row_name(own) if source.file else own
+    if part := _PART.fullmatch(PurePath(own).name):
+        return part[1], row_name(part[3]) if part[2] == "row" else tr("message {number}", number=part[3])
+    return "", PurePath(own).name
+
+
+def row_name(number: str) -> str:
+    return tr("row {number}", number=number)
 
 
 def source_line(citation: Citation) -> str:
@@ -272,7 +314,7 @@ def source_line(citation: Citation) -> str:
     where = "; ".join(dict.fromkeys(filter(None, map(location_in_source, citation.quotations))))
     named = ", ".join(filter(None, file_and_name(citation, citation.document_id)))
     place = ", ".join(filter(None, (citation.url or named, where)))
-    title = ", ".join(filter(None, (citation.speaker, citation.title.rstrip("."))))
+    title = ", ".join(filter(None, (speaker_in_words(citation.speaker), citation.title.rstrip("."))))
     sentences = [part if part.endswith((".", "!", "?")) else f"{part}." for part in (title, about) if part]
     return strip_control_characters(" ".join([*sentences, place]))
 
@@ -298,14 +340,17 @@ def _brief(note: Note) -> str:
 
 def closing_line(answer: Answer, *, run: str = "", asked: str = "") -> str:
     """Returns a line with date, duration, providers and cost of the answer. run: the run's id."""
-    when = f"on {format_date(datetime.fromisoformat(asked).astimezone().date().isoformat())} " if asked else ""
     served = sorted(provider_kinds(answer), key="embedded".__eq__) or ["embedded"]
-    by_whom = " and ".join(served).replace("embedded", "Steelman's built-in models")
-    line = f"{REMINDER} Answered {when}in {answer.timings['total']:.1f} s by {by_whom}"
+    by_whom = tr(" and ").join(served).replace("embedded", tr("Steelman's built-in models"))
+    day = format_date(datetime.fromisoformat(asked).astimezone().date().isoformat()) if asked else ""
+    how = tr("Answered on {day} in {seconds} s by {who}") if day else tr("Answered in {seconds} s by {who}")
+    line = how.format(day=day, seconds=decimal(answer.timings["total"]), who=by_whom)
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd
-        line += f"; {tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}")
-    return strip_control_characters(f"{line}. Run {run}." if run else f"{line}.")
+        line += f"; {count(tokens, 'token')}"
+        line += "" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}"
+    run_line = f" {tr('Run {id}.', id=run)}" if run else ""
+    return strip_control_characters(f"{tr(REMINDER)} {line}.{run_line}")
 
 
 def provider_kinds(answer: Answer) -> list[str]:
@@ -322,13 +367,13 @@ def provider_name(name: str) -> str:
 def named_row(row: Any) -> str:
     """Returns 'survey.csv, row 3' for a stored row whose id is a number; otherwise the document's name."""
     name, table = str(row.shown_id), str(row.external_id).removesuffix(f"#{row.shown_id}")
-    return f"{PurePath(table).name}, row {name}" if name.isdecimal() and table != row.external_id else name
+    return f"{PurePath(table).name}, {row_name(name)}" if name.isdecimal() and table != row.external_id else name
 
 
 def stored_document_facts(row: Any) -> list[str]:
     """Returns ['by A. Moen (PDF metadata)', '14 March 2025 (byline)', '3 speakers'] for a row of `Store.documents`."""
     read = dict(note.split(": ", 1) for note in row.provenance.split("; ") if ": " in note)
-    values = {"author": row.author and f"by {row.author}", "date": format_date(row.date)}
+    values = {"author": row.author and tr("by {author}", author=row.author), "date": format_date(row.date)}
     facts = [f"{line} ({read[field]})" if field in read else line for field, line in values.items() if line]
     return [*facts, *([count(row.speakers, "speaker")] if row.speakers > 1 else [])]
 
@@ -339,6 +384,11 @@ def format_date(iso: str) -> str:
         on = date.fromisoformat(f"{iso}-01" if len(iso) == 7 else iso)
     except ValueError:
         return iso
+    if (language := spoken_language()) != "en":
+        from babel.dates import format_date as in_words
+        from babel.dates import format_skeleton
+
+        return format_skeleton("yMMMM", on, locale=language) if len(iso) == 7 else in_words(on, "long", language)
     return f"{on:%B %Y}" if len(iso) == 7 else f"{on.day} {on:%B %Y}"
 
 

@@ -23,6 +23,7 @@ from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunEvent
 from agent.settings import load_settings, split_list
 from tools.errors import GreetingError, InputError, RunAbandonedError, RunCancelledError, RunError, SteelmanError
+from tools.translation import speaking, spoken_language, tr
 from tools.web.addresses import host_of
 
 
@@ -45,10 +46,10 @@ def options_from_args(args: argparse.Namespace, runs: Runs, depth: Depth | None 
 def _domains(args: argparse.Namespace) -> tuple[str, ...]:
     """Returns the domains that `--only` names directly or by a web address. Raises InputError for anything else."""
     if args.only and args.no_web:
-        raise InputError("--only says where to search the web, and --no-web not to. Leave one out.")
+        raise InputError(tr("--only says where to search the web, and --no-web not to. Leave one out."))
     hosts = [host_of(given if "//" in given else f"https://{given}") for given in args.only or ()]
     if wrong := [given for given, host in zip(args.only or (), hosts, strict=True) if "." not in host or " " in given]:
-        raise InputError(f"'{wrong[0]}' is no domain. One looks like gov.uk or example.org.")
+        raise InputError(tr("'{domain}' is no domain. One looks like gov.uk or example.org.", domain=wrong[0]))
     return tuple(dict.fromkeys(hosts))
 
 
@@ -75,7 +76,7 @@ def ask(args: argparse.Namespace) -> int:
     """Prints the answer. Returns 4 if an embedded provider replaced a failed one, or if an incomplete search found
     nothing for any side. Otherwise returns 3 if nothing was found."""
     if (args.question is None) == (args.resume is None):
-        raise InputError("give a question in quotation marks, or --resume RUN_ID.")
+        raise InputError(tr("give a question in quotation marks, or --resume RUN_ID."))
     if args.out:
         check_ending(Path(args.out))
     return asyncio.run(_ask(args))
@@ -91,7 +92,7 @@ async def _ask(args: argparse.Namespace) -> int:
     if args.out:
         write_answer(answer, Path(args.out), explain=args.explain, asked=asked)
         if not args.json:
-            print(f"Written to {args.out}")
+            print(tr("Written to {file}", file=args.out))
     return exit_status(answer)
 
 
@@ -111,10 +112,10 @@ async def follow_run(runs: Runs, run_id: str) -> Answer:
     except (RunCancelledError, RunAbandonedError, RunCrashedError):  # their hint says how to continue
         raise
     except SteelmanError as exc:
-        raise RunError(str(exc), hint=f"Then go on: {resume_command(run_id)}") from exc
+        raise RunError(str(exc), hint=tr("Then go on: {command}", command=resume_command(run_id))) from exc
     except asyncio.CancelledError:
         await runs.cancel(run_id)
-        print(f"\nGo on with: {resume_command(run_id)}", file=sys.stderr)
+        print("\n" + tr("Go on with: {command}", command=resume_command(run_id)), file=sys.stderr)
         raise
 
 
@@ -133,8 +134,10 @@ def chat(args: argparse.Namespace) -> int:
     terminal = sys.stdin.isatty()
     if terminal:
         print(
-            "Ask a contentious question; what you type after that is searched in the same places. /help lists the "
-            "commands, 'new' begins another subject, Ctrl-D ends."
+            tr(
+                "Ask a contentious question; what you type after that is searched in the same places. /help lists the "
+                "commands, 'new' begins another subject, Ctrl-D ends."
+            )
         )
     # The event loop pauses at the prompt, so that Ctrl-C ends the chat at once.
     with asyncio.Runner() as runner:
@@ -168,8 +171,11 @@ async def _reply(runs: Runs, typed: str, args: argparse.Namespace, thread: str |
     if typed.startswith("/"):
         before = await asyncio.to_thread(runs.run_store.thread_answers, thread) if thread else []
         if not before and typed != "/help":
-            raise InputError("a command needs an answer to work on. Ask a question first; /help lists the commands.")
-        asked = run_slash_command(typed, before[-1]) if before else CommandReply(HELP)
+            raise InputError(
+                tr("a command needs an answer to work on. Ask a question first; /help lists the commands.")
+            )
+        with speaking(before[-1].language if before else spoken_language()):
+            asked = run_slash_command(typed, before[-1]) if before else CommandReply(tr(HELP))
     if isinstance(asked, CommandReply):
         print(asked.text)
         return thread

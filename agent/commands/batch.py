@@ -18,6 +18,7 @@ from tools.documents.document import read_decoded
 from tools.errors import InputError, SteelmanError
 from tools.models.chat.reply import read_json
 from tools.store.database import database_errors
+from tools.translation import tr
 
 
 def batch(args: argparse.Namespace) -> int:
@@ -51,9 +52,10 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
 
             await run_within([partial(ask, question) for question in waiting], args.parallel)
     failed, replaced = statuses.count(FAILED), statuses.count(DEGRADED)
-    degraded = f" ({replaced} though a provider failed)" if replaced else ""
-    answered = f"{len(waiting) - failed} answered{degraded}"
-    print(f"{answered}, {failed} failed, {already} were there already: {args.out}", file=sys.stderr)
+    degraded = f" ({tr('{number} though a provider failed', number=replaced)})" if replaced else ""
+    told = {"answered": len(waiting) - failed, "degraded": degraded, "failed": failed, "already": already}
+    text = tr("{answered} answered{degraded}, {failed} failed, {already} were there already: {file}")
+    print(text.format(**told, file=args.out), file=sys.stderr)
     return FAILED if failed else DEGRADED if replaced else OK
 
 

@@ -29,6 +29,7 @@ from tools.net.http import without_login
 from tools.net.pool import split_addresses
 from tools.store.database import Database
 from tools.store.store import Store
+from tools.translation import mark, tr
 from tools.web.plugins import installed_sources
 
 if TYPE_CHECKING:
@@ -65,6 +66,10 @@ class DoctorFinding:
     detail: str
     seconds: float = 0.0
 
+    @property
+    def word(self) -> str:
+        return {"ok": tr("ok"), "off": tr("off"), "fails": tr("FAILS")}[self.state]
+
 
 def doctor_checks(settings: Settings, *, opened: Providers | None = None) -> list[DoctorCheck]:
     """Returns the checks of the parts that are on, then the checks of the parts that are off.
@@ -74,7 +79,7 @@ def doctor_checks(settings: Settings, *, opened: Providers | None = None) -> lis
     """
     secrets = _secrets(settings)
     on = [DoctorCheck(name, check, secrets=secrets) for name, check in _on(_Checks(settings, opened))]
-    return [*on, *(DoctorCheck(name, turned_on=f"on with {how}") for name, how in _off(settings))]
+    return [*on, *(DoctorCheck(name, turned_on=tr("on with {settings}", settings=how)) for name, how in _off(settings))]
 
 
 def run_check(part: DoctorCheck) -> DoctorFinding:
@@ -116,19 +121,19 @@ def _passwords(address: str) -> set[str]:
 
 def _on(checks: "_Checks") -> Iterator[tuple[str, Callable[[], str]]]:
     settings = checks.settings
-    yield "data", checks.data
-    yield "encoder", checks.encoder
-    yield "indexes", checks.indexes
+    yield mark("data"), checks.data
+    yield mark("encoder"), checks.encoder
+    yield mark("indexes"), checks.indexes
     if from_settings.uses_chat(settings):
-        yield "chat model", checks.chat
+        yield mark("chat model"), checks.chat
     else:
-        yield "language", lambda: "built in (English, by rules and verbatim quotation)"
-    yield "judge", checks.served_judge if from_settings.build_judge(settings) else checks.own_judge
+        yield mark("language"), lambda: tr("built in (English, by rules and verbatim quotation)")
+    yield mark("judge"), checks.served_judge if from_settings.build_judge(settings) else checks.own_judge
     if from_settings.build_engine(settings):
-        yield "web search", checks.web
+        yield mark("web search"), checks.web
     for name in from_settings.sources_on(settings):
-        yield f"source {name}", partial(checks.source, name)
-    yield "checkpoints", checks.checkpoints
+        yield tr("source {name}", name=name), partial(checks.source, name)
+    yield mark("checkpoints"), checks.checkpoints
 
 
 def _off(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -136,20 +141,23 @@ def _off(settings: Settings) -> Iterator[tuple[str, str]]:
     if not from_settings.uses_chat(settings):
         yield (
             "chat model",
-            "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own (`make local-models`), or "
-            "STEELMAN_MODEL=anthropic:NAME",
+            tr(
+                "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own (`make local-models`), or "
+                "STEELMAN_MODEL=anthropic:NAME"
+            ),
         )
     if not from_settings.build_judge(settings) or from_settings.judges_in_batches(settings):
-        yield "judge server", "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`"
+        yield mark("judge server"), tr("STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`")
     if not from_settings.build_engine(settings):
-        yield "web search", "TAVILY_API_KEY, SERPER_API_KEY, or STEELMAN_WEB=ddgs without a key"
+        yield "web search", tr("TAVILY_API_KEY, SERPER_API_KEY, or STEELMAN_WEB=ddgs without a key")
     on = from_settings.sources_on(settings)
     if off := [name for name in installed_sources() if name not in on]:
-        yield "other sources", f"STEELMAN_SOURCES ({', '.join(off)}), or SEMANTIC_SCHOLAR_API_KEY"
+        names = ", ".join(off)
+        yield mark("other sources"), tr("STEELMAN_SOURCES ({names}), or SEMANTIC_SCHOLAR_API_KEY", names=names)
     if not settings.chroma_url:
-        yield "Chroma server", "CHROMA_URL"
+        yield mark("Chroma server"), "CHROMA_URL"
     if not (settings.encoder or settings.embeddings_url):
-        yield "other encoder", "STEELMAN_ENCODER, or STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL"
+        yield mark("other encoder"), tr("STEELMAN_ENCODER, or STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL")
 
 
 @dataclass(frozen=True)
@@ -161,17 +169,23 @@ class _Checks:
 
     def data(self) -> str:
         with self._store() as store:
-            held = ", ".join(f"{c.name} ({c.passages} passages)" for c in store.collections())
-        where = f"Postgres and {self.settings.data_dir}" if self.settings.database_url else self.settings.data_dir
-        return f"{where}: {held or 'nothing yet; `ask` indexes the samples'}"
+            held = ", ".join(
+                tr("{collection} ({number} passages)", collection=c.name, number=c.passages)
+                for c in store.collections()
+            )
+        folder = self.settings.data_dir
+        where = tr("Postgres and {folder}", folder=folder) if self.settings.database_url else folder
+        return f"{where}: {held or tr('nothing yet; `ask` indexes the samples')}"
 
     def encoder(self) -> str:
         settings = self.settings
         for alone in _each_server(settings, "embeddings_url"):
             encoder = _Checks(alone, self._opened)._encoder()
             assert encoder.dimensions  # asks the server
-        where = without_login(settings.embeddings_url) or ("sentence-transformers" if settings.encoder else "built in")
-        return f"{encoder.name}, {encoder.dimensions} dimensions, {where}"
+        where = without_login(settings.embeddings_url) or (
+            "sentence-transformers" if settings.encoder else tr("built in")
+        )
+        return tr("{name}, {number} dimensions, {where}", name=encoder.name, number=encoder.dimensions, where=where)
 
     def indexes(self) -> str:
         settings, encoder = self.settings, self._encoder()
@@ -182,21 +196,25 @@ class _Checks:
                 search.refresh()
             for collection in store.collections():
                 search.search("test", encoder.encode_queries(["test"])[0], [collection.name], 1)
-        chroma = f"Chroma at {without_login(settings.chroma_url)}, tantivy" if settings.chroma_url else ""
-        where = f"{chroma or 'Chroma and tantivy, both'} in this process"
-        return f"{where}, up to date with the store"
+        if not settings.chroma_url:
+            return tr("Chroma and tantivy, both in this process, up to date with the store")
+        chroma = without_login(settings.chroma_url)
+        return tr("Chroma at {address}, tantivy in this process, up to date with the store", address=chroma)
 
     def chat(self) -> str:
         """Lists the models, which is free and checks address, key and names."""
         offered = _offered(dict.fromkeys(from_settings.build_chat_models(self.settings).values()))
-        return f"{offered}; {_instead(insisted=self.settings.provider == 'chat', what='one')}"
+        return (
+            f"{offered}; {_instead(self.settings.provider == 'chat', tr('the built-in one stands in when it fails'))}"
+        )
 
     def own_judge(self) -> str:
         judge = self._opened.models.own_judge if self._opened else build_own_judge(self.settings)
         asyncio.run(judge.support([_PAIR]))
         asyncio.run(judge.stances([_PAIR], closely=True))
-        name = "built in" if judge.name.startswith("embedded") else provider_name(judge.name)
-        return f"{name}, accepts a passage from {judge.threshold:.2f} on, in this process"
+        name = tr("built in") if judge.name.startswith("embedded") else provider_name(judge.name)
+        least = f"{judge.threshold:.2f}"
+        return tr("{judge}, accepts a passage from {least} on, in this process", judge=name, least=least)
 
     def served_judge(self) -> str:
         """Asks each server for one verdict. If the judge is a chat model, lists the servers' models instead, because a
@@ -204,10 +222,10 @@ class _Checks:
         judge = from_settings.build_judge(self.settings)
         assert judge is not None  # this check runs only with a remote judge
         where, name = without_login(judge.address), provider_name(judge.name)
-        instead = _instead(insisted=self.settings.judge != "auto", what="judge")
+        instead = _instead(self.settings.judge != "auto", tr("the built-in judge stands in when it fails"))
         if judge.chat:
             _offered([judge.chat])
-            return f"{name} at {where}, not asked; {instead}"
+            return tr("{name} at {where}, not asked", name=name, where=where) + f"; {instead}"
 
         async def ask_once(judge: Judge) -> float:
             async with aclosing(judge):
@@ -218,26 +236,30 @@ class _Checks:
             assert judge is not None
             if math.isnan(_wait(ask_once(judge), judge.address)):
                 raise ProviderReplyError(f"{name} at {without_login(judge.address)} gave no verdict.")
-        return f"{name} at {where}, accepts a passage from {judge.threshold:.2f} on; {instead}"
+        told = {"name": name, "where": where, "least": f"{judge.threshold:.2f}"}
+        return tr("{name} at {where}, accepts a passage from {least} on", **told) + f"; {instead}"
 
     def web(self) -> str:
         engine = from_settings.build_engine(self.settings)
         assert engine is not None  # this check runs only with a search engine
-        return f"{engine.title} at {engine.address}, not asked"
+        return tr("{name} at {where}, not asked", name=engine.title, where=engine.address)
 
     def source(self, name: str) -> str:
         """Asks a source without a price one question."""
         source = from_settings.build_source(self.settings, name)
         found = _wait(search_source(source, "bicycles", 1), source.title)
-        where = f"{source.title} ({source.kind}) at {without_login(source.address)}"
-        return f"{where}, {'answers' if found else 'answers, and found nothing for a test'}"
+        told = {"name": source.title, "kind": source.kind, "where": without_login(source.address)}
+        if found:
+            return tr("{name} ({kind}) at {where}, answers", **told)
+        return tr("{name} ({kind}) at {where}, answers, and found nothing for a test", **told)
 
     def checkpoints(self) -> str:
         from agent.runs.checkpoints import open_checkpointer
 
         async def opened() -> str:
             async with open_checkpointer(self.settings):
-                return "Postgres" if self.settings.database_url else f"SQLite in {self.settings.checkpoint_path}"
+                file = tr("SQLite in {file}", file=self.settings.checkpoint_path)
+                return "Postgres" if self.settings.database_url else file
 
         return asyncio.run(opened())
 
@@ -260,8 +282,8 @@ class _Checks:
         )
 
 
-def _instead(*, insisted: bool, what: str) -> str:
-    return "fails without it" if insisted else f"the built-in {what} stands in when it fails"
+def _instead(insisted: bool, stands_in: str) -> str:
+    return tr("fails without it") if insisted else stands_in
 
 
 def _each_server(settings: Settings, name: str) -> list[Settings]:

@@ -15,6 +15,9 @@ from tools.errors import InputError, command
 from tools.language.lexicon import count
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store
+from tools.translation import decimal, tr
+
+_STATE, _PART = 6, 14  # widths of columns of `doctor`
 
 
 def collections(args: argparse.Namespace) -> int:
@@ -31,10 +34,11 @@ def collections(args: argparse.Namespace) -> int:
     for c in store.collections():
         print(
             strip_control_characters(
-                f"{c.name}: {count(c.documents, 'document')}, {count(c.passages, 'passage')}, encoder {c.encoder}"
+                f"{c.name}: {count(c.documents, 'document')}, {count(c.passages, 'passage')}, "
+                + tr("encoder {name}", name=c.encoder)
             )
         )
-    print(f"Kept in {settings.data_dir}")
+    print(tr("Kept in {folder}", folder=settings.data_dir))
     return OK
 
 
@@ -49,7 +53,7 @@ def delete(args: argparse.Namespace) -> int:
             f"collection '{args.name}' has no document '{args.document}'.",
             hint=f"See `{command('python -m agent collections', args.name)}`.",
         )
-    print(f"{removed} passages removed.")
+    print(tr("{number} passages removed.", number=removed))
     search.refresh()
     return OK
 
@@ -61,7 +65,7 @@ def rebuild(_: argparse.Namespace) -> int:
     store, search, _encoder = open_indexes()
     with tqdm(unit=" passages", disable=not sys.stderr.isatty()) as bar:
         search.rebuild(lambda _, added: bar.update(added))
-    print(f"Rebuilt from {sum(c.passages for c in store.collections())} passages.")
+    print(tr("Rebuilt from {number} passages.", number=sum(c.passages for c in store.collections())))
     return OK
 
 
@@ -75,14 +79,14 @@ def runs(args: argparse.Namespace) -> int:
         if args.delete:
             run = store.get(args.delete)
             asyncio.run(_delete_run(settings, store, run.id))
-            print(f"Run {run.id} is deleted, with its answer and the pages that it read.")
+            print(tr("Run {id} is deleted, with its answer and the pages that it read.", id=run.id))
             return OK
         shown = store.latest(args.limit)
         for row in shown:
             question = strip_control_characters(row.question)
             print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.state:<11}  {question}")
         if stopped := [row.id for row in shown if row.interrupted]:
-            print(f"Go on with an interrupted run: {resume_command(stopped[0])}", file=sys.stderr)
+            print(tr("Go on with an interrupted run: {command}", command=resume_command(stopped[0])), file=sys.stderr)
     return OK
 
 
@@ -99,12 +103,12 @@ def doctor(_: argparse.Namespace) -> int:
     from agent.commands.doctor import doctor_checks, run_check
 
     failed = False
-    print(f"{'':<6} {'settings':<14} {find_env_file() or 'the environment alone; there is no file .env'}")
+    alone = tr("the environment alone; there is no file .env")
+    print(f"{'':<{_STATE}} {tr('settings'):<{_PART}} {find_env_file() or alone}")
     for part in doctor_checks(load_settings()):
         found = run_check(part)
         failed = failed or found.state == "fails"
-        took = "" if found.state == "off" else f"  ({found.seconds:.1f} s)"
-        state = "FAILS" if found.state == "fails" else found.state
-        print(f"{state:<6} {found.name:<14} {found.detail}{took}", flush=True)
-    print("How to turn each on, what it costs and what is sent to whom: docs/providers.md")
+        took = "" if found.state == "off" else f"  ({decimal(found.seconds)} s)"
+        print(f"{found.word:<{_STATE}} {tr(found.name):<{_PART}} {found.detail}{took}", flush=True)
+    print(tr("How to turn each on, what it costs and what is sent to whom: docs/providers.md"))
     return FAILED if failed else OK

@@ -22,17 +22,21 @@ from tools.language.lexicon import count
 from tools.models.encoders import Encoder
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES, Store
+from tools.translation import grouped, mark, tr
 
 _SHOWN = 10
 _NAME_WIDTH = 48
+_STORED = mark("{documents} stored ({passages}{earlier}), {unchanged} unchanged, in collection '{collection}'.")
 
 
 def ingest(args: argparse.Namespace) -> int:
     """Prints what was stored and what could not be read. Returns 1 if something could not be read."""
     if args.collection == SAMPLES:
-        raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is. Use another name.")
+        raise InputError(
+            tr("the collection '{name}' is Steelman's own and stays as it is. Use another name.", name=SAMPLES)
+        )
     if not args.paths:
-        raise InputError("give files, folders or web pages.")
+        raise InputError(tr("give files, folders or web pages."))
     addresses = [p for p in args.paths if p.startswith(("http://", "https://"))]
     paths = [p for p in args.paths if p not in addresses]
     skipped = Counter[str]()
@@ -57,7 +61,8 @@ def ingest(args: argparse.Namespace) -> int:
     if args.sync:
         if removed := _synchronise(args, store, paths, files, report):
             search.refresh()
-        print(f"{count(len(removed), 'document')} removed: no longer in the files that they were read from.")
+        text = tr("{documents} removed: no longer in the files that they were read from.")
+        print(text.format(documents=count(len(removed), "document")))
     return FAILED if report.problems else OK
 
 
@@ -77,24 +82,23 @@ def _encoder_of_worker(of_encoder: Mapping[str, object]) -> Encoder:
 
 
 def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str]) -> None:
-    earlier = f", {report.replaced:,} of them in place of earlier texts" if report.replaced else ""
-    print(
-        f"{count(report.stored, 'document')} stored ({count(report.passages, 'passage')}{earlier}), "
-        f"{report.unchanged:,} unchanged, in collection '{args.collection}'."
-    )
+    earlier = tr(", {number} of them in place of earlier texts", number=grouped(report.replaced))
+    told = {"documents": count(report.stored, "document"), "passages": count(report.passages, "passage")}
+    told |= {"earlier": earlier if report.replaced else "", "unchanged": grouped(report.unchanged)}
+    print(tr(_STORED, **told, collection=args.collection))
     if counts := _counts(report.left_out):
-        print(f"Left out: {counts}.")
+        print(tr("Left out: {files}.", files=counts))
     if counts := _counts(skipped):
-        advice = " Name a .json file itself to have it read." if skipped[".json files"] else ""
-        print(f"Not looked into: {counts}.{advice}")
+        advice = f" {tr('Name a .json file itself to have it read.')}" if skipped[".json files"] else ""
+        print(tr("Not looked into: {files}.", files=counts) + advice)
     if foreign := _counts(Counter({name_of_language(k): n for k, n in report.languages.items() if k != "en"})):
-        print(f"In other languages: {foreign}. English answers leave these out and say so.")
+        print(tr("In other languages: {languages}. English answers leave these out and say so.", languages=foreign))
     for note in report.notes:
         print(note)
     for problem in report.problems:
-        print(f"not read: {problem}", file=sys.stderr)
+        print(tr("not read: {problem}", problem=problem), file=sys.stderr)
     if report.stored + report.unchanged:
-        print("Ask them:", command('python -m agent ask "…"', collection=args.collection))
+        print(tr("Ask them:"), command('python -m agent ask "…"', collection=args.collection))
 
 
 def _counts(counted: Counter[str]) -> str:
@@ -111,10 +115,8 @@ def _synchronise(
     stored = store.read_from(args.collection, [normalized_name(os.path.realpath(p)) for p in paths])
     unseen = {key: origin for key, origin in stored.items() if key not in report.seen}
     if kept := sum(origin in report.broken for origin in unseen.values()):
-        print(
-            f"Kept, since their files could not be read, or not to their end: {count(kept, 'document')}.",
-            file=sys.stderr,
-        )
+        text = tr("Kept, since their files could not be read, or not to their end: {documents}.")
+        print(text.format(documents=count(kept, "document")), file=sys.stderr)
     gone = [k for k, origin in unseen.items() if origin not in report.broken and (origin in here or _is_gone(origin))]
     if not gone:
         return []
@@ -152,11 +154,13 @@ def _is_empty(path: str, here: Collection[str], stored: Mapping[str, str]) -> bo
 def _agreed(gone: Sequence[str], collection: str) -> bool:
     """Asks whether to delete. Raises InputError without a terminal."""
     named = [*gone[:_SHOWN], *(["…"] if len(gone) > _SHOWN else [])]
-    what = f"gone from their files since they were stored in '{collection}' ({len(gone)}):"
+    what = tr("gone from their files since they were stored in '{collection}' ({number}):")
+    what = what.format(collection=collection, number=len(gone))
     if not sys.stdin.isatty():
-        raise InputError(f"{what} {', '.join(named)}. To remove them without being asked, give --yes.")
+        raise InputError(f"{what} {', '.join(named)}. {tr('To remove them without being asked, give --yes.')}")
     text = "\n  ".join([what[0].upper() + what[1:], *named])
-    return input(f"{text}\nRemove them? [y/N] ").strip().lower() in ("y", "yes")
+    agreed = input(f"{text}\n{tr('Remove them? [y/N]')} ").strip().lower()
+    return agreed in ("y", "yes", tr("y"))
 
 
 def _columns(args: argparse.Namespace) -> ColumnNames:
@@ -198,8 +202,9 @@ def _show_progress(report: IngestReport) -> None:
     """Shows the current file on one changing line of a terminal."""
     if not sys.stderr.isatty():
         return
-    where = f"file {report.begun:,} of {report.files:,}: " if report.files else ""
+    numbers = {"number": grouped(report.begun), "all": grouped(report.files)}
+    where = f"{tr('file {number} of {all}', **numbers)}: " if report.files else ""
     line = f"  {where}{count(report.stored, 'document')}, {count(report.passages, 'passage')}"
     if report.reading:
-        line += f", at {report.reading[-_NAME_WIDTH:]}"
+        line += tr(", at {file}", file=report.reading[-_NAME_WIDTH:])
     print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)

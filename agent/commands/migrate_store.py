@@ -23,6 +23,7 @@ from tools.store.index import LAST_IDS, log_last
 from tools.store.schema import REVISION, alembic_version, meta, metadata, passages, removals
 from tools.store.store import Store
 from tools.store.upgrade import COPYING, revision_of
+from tools.translation import tr
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
@@ -41,14 +42,15 @@ def migrate_store(_: argparse.Namespace) -> int:
         revision = f"{COPYING}{Store(source).store_id()}"[:32]  # the length of alembic_version's column
         with closing(Database(settings.database_url, revision=revision)) as target, source.write() as db:
             _begin(db, target, revision)
-            print("Copying. If it is stopped, the same command goes on.", file=sys.stderr, flush=True)
+            print(tr("Copying. If it is stopped, the same command goes on."), file=sys.stderr, flush=True)
             for table in metadata.sorted_tables:
                 if not (_copy(db, target, table) or _copy(db, target, table)):
                     raise StoreError(f"the copy of table {table.name} differs. Copy into another, empty database.")
             if settings.checkpoint_path.is_file():
                 asyncio.run(_copy_checkpoints(settings))
             _end(db, target)
-    print(f"The store is in Postgres now, and all rows were compared. {settings.database_path} is not used any more.")
+    text = tr("The store is in Postgres now, and all rows were compared. {file} is not used any more.")
+    print(text.format(file=settings.database_path))
     return OK
 
 

@@ -3,6 +3,7 @@
 from agent.answer.wording import provider_name
 from agent.providers.from_settings import build_engine, build_judge, uses_chat
 from agent.settings import DEFAULT_MODEL, Settings
+from tools.translation import tr
 
 
 def serving(settings: Settings, part: str) -> str:
@@ -12,24 +13,25 @@ def serving(settings: Settings, part: str) -> str:
         "chat model": settings.model or DEFAULT_MODEL,
         "judge": judge.name if judge else "",
         "encoder": settings.embeddings_model or settings.encoder,
-        "indexes": "Chroma server" if settings.chroma_url else "",
+        "indexes": tr("Chroma server") if settings.chroma_url else "",
         "web search": engine.title if engine else "",
         "language": "",
     }
-    return (provider_name(names[part]) or "built in") if part in names else ""
+    return (provider_name(names[part]) or tr("built in")) if part in names else ""
 
 
 def in_plain_words(settings: Settings) -> dict[str, tuple[str, ...]]:
     """Maps plain sentences about the parts in use to the names of the parts that each sentence describes."""
     writer = serving(settings, "chat model") if uses_chat(settings) else ""
     engine = serving(settings, "web search") if build_engine(settings) else ""
-    judge = serving(settings, "judge").replace("built in", "Steelman's own model")
-    web = f"and the web, with {engine}" if engine else "not the web (no search engine is set)"
-    folder = f"on the machine that runs this page, in {settings.data_dir}"
-    place = f"in a Postgres database; indexes and uploads {folder}" if settings.database_url else folder
+    judge = serving(settings, "judge").replace(tr("built in"), tr("Steelman's own model"))
+    web = tr("and the web, with {engine}", engine=engine) if engine else tr("not the web (no search engine is set)")
+    folder = tr("on the machine that runs this page, in {folder}", folder=settings.data_dir)
+    place = tr("in a Postgres database; indexes and uploads {where}", where=folder) if settings.database_url else folder
+    writer = writer or tr("nothing, they are quotations (no chat model is set)")
     return {
-        f"Answers are written by: {writer or 'nothing, they are quotations (no chat model is set)'}": ("chat model",),
-        f"The side that a text supports is judged by: {judge}": ("judge",),
-        f"Searched are: your documents, or else the samples; {web}": ("encoder", "indexes", "web search"),
-        f"Documents and answers are kept: {place}": ("data", "checkpoints"),
+        tr("Answers are written by: {model}", model=writer): ("chat model",),
+        tr("The side that a text supports is judged by: {judge}", judge=judge): ("judge",),
+        tr("Searched are: your documents, or else the samples; {web}", web=web): ("encoder", "indexes", "web search"),
+        tr("Documents and answers are kept: {place}", place=place): ("data", "checkpoints"),
     }

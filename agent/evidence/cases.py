@@ -23,6 +23,7 @@ from agent.state import Claim, RunState, ScoredResponse, contrary_statements, qu
 from tools.limits import CLEAR
 from tools.passages import Passage
 from tools.selection import group_theses, independent_first
+from tools.translation import mark
 
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -157,7 +158,7 @@ def _groups(reading: SentenceScores, responses: Sequence[ScoredResponse]) -> lis
     return [*map(found.get, speeches)]
 
 
-NOT_WRITTEN = "The answer was not written"
+NOT_WRITTEN = mark("The answer was not written")
 """The beginning of the note if a stage ran out of time for all perspectives."""
 
 

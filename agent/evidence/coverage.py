@@ -20,7 +20,7 @@ from agent.stage_interfaces import Providers, SentenceScores
 from agent.state import Coverage, CoverageStatus, PassageEvidence, RunState
 from tools.budget import current_log, in_time
 from tools.errors import SteelmanError
-from tools.language.identification import is_english, question_words
+from tools.language.identification import is_english, question_language, question_words
 from tools.language.near_duplicates import copy_groups, group_paraphrases, reason_clause
 from tools.language.sentences import passage_sentences
 from tools.models.encoders import MiniLM
@@ -28,6 +28,7 @@ from tools.models.judges.quoting import argues
 from tools.passages import Passage
 from tools.selection import Pool
 from tools.store.hybrid import fuse
+from tools.translation import answer_language, tr
 
 
 class FilteredPassages(NamedTuple):
@@ -43,14 +44,16 @@ def filter_passages(
 ) -> FilteredPassages:
     """Returns the passages that the answer may cite.
 
-    An English question gets documents in English or in an unknown language. tables: include rows of tables and
-    captions. These answer questions of fact but argue for no side.
+    An English question gets documents in English or in an unknown language. A question in another language, which is
+    searched in English too, also gets documents in its language. An empty question gets all. tables: include rows of
+    tables and captions. These answer questions of fact but argue for no side.
     """
+    read = "", "en", answer_language()
     found = [passages[i] for i in ids if i in passages and (tables or passages[i].form == "prose")]
-    if all(p.language in ("", "en") for p in found) or not is_english(question_words(question)):
+    if all(p.language in read for p in found) or not question or not is_english(question_words(question)):
         return FilteredPassages([p.id for p in found], {})
-    foreign = {p.title or p.document_id: p.language for p in found if p.language not in ("", "en")}
-    return FilteredPassages([p.id for p in found if p.language in ("", "en")], foreign)
+    foreign = {p.title or p.document_id: p.language for p in found if p.language not in read}
+    return FilteredPassages([p.id for p in found if p.language in read], foreign)
 
 
 def search_passages(
@@ -72,7 +75,9 @@ async def search_store(
     vector = (await providers.models.encode_queries([query]))[0]
     ids = await asyncio.to_thread(search_passages, providers, query, vector, options, run)
     stored = await asyncio.to_thread(providers.store.passages, ids)
-    kept = await asyncio.to_thread(filter_passages, ids, stored, query, tables=tables)
+    other = await asyncio.to_thread(question_language, query) if providers.models.encoder_languages else ""
+    asked = "" if other else query  # only questions in English leave out other languages
+    kept = await asyncio.to_thread(filter_passages, ids, stored, asked, tables=tables)
     return kept, await asyncio.to_thread(providers.passages, ids)
 
 
@@ -226,5 +231,5 @@ async def _word_scores(providers: Providers, question: str, options: RunOptions)
     count."""
     with suppress(SteelmanError):
         return await in_time(asyncio.to_thread(providers.search.word_scores, question, options.own_collections))
-    current_log().note("failed", "Passages were chosen without their word scores.")
+    current_log().note("failed", tr("Passages were chosen without their word scores."))
     return {}

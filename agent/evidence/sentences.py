@@ -35,6 +35,7 @@ from tools.models.judges.quoting import (
     stance_log_odds,
 )
 from tools.passages import Passage, Sentence
+from tools.translation import mark, tr
 
 
 def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, str]:
@@ -109,7 +110,7 @@ def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.asarray((stances[:, 0] >= limits.LEAST_SUPPORT) & (lean >= AGAINST_ITSELF))
 
 
-PEOPLE_SPEAK = (
+PEOPLE_SPEAK = mark(
     "In these documents people speak for themselves. The built-in judge learned from essays and cannot tell the side "
     "of such texts, so it quotes nothing for a side."
 )
@@ -133,7 +134,7 @@ async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[Sente
         shown = [unit.shown for unit in units]
         unread = brief.judge.essays_only and not brief.passage_scores_trusted and people_speak(shown)
         if unread:
-            current_log().note("skipped", PEOPLE_SPEAK)
+            current_log().note("skipped", tr(PEOPLE_SPEAK))
             stances = np.full((len(units), 2), 0.5)
         else:
             stances = await stances_to(brief.judge, brief.perspective, brief.contrary, shown)

@@ -9,7 +9,7 @@ from tools.errors import SettingsError
 from tools.models.cache import TextCache
 from tools.models.chat.model import ChatModel
 from tools.models.chat.vendors import COMPATIBLE, Vendor, vendor_of
-from tools.models.encoders import Encoder, EndpointEncoder, TransformersEncoder
+from tools.models.encoders import Encoder, EndpointEncoder, TransformersEncoder, card_languages, find_model
 from tools.models.judges.batch import BatchJudge
 from tools.models.judges.judge import Judge
 from tools.models.judges.remote import ChatJudge, ScoreJudge, read_judge_prompt
@@ -175,6 +175,14 @@ def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
     return TransformersEncoder(
         settings.encoder, query_prompt=settings.encoder_query_prompt, document_prompt=settings.encoder_document_prompt
     )
+
+
+def encoder_languages(settings: Settings) -> frozenset[str]:
+    """Returns the languages of the encoder that is set (ISO 639-1, or 'all'), from the setting or the model's card. The
+    embedded encoder reads English only."""
+    if settings.encoder_languages:
+        return frozenset(split_list(settings.encoder_languages))
+    return card_languages(find_model(settings.encoder)) if settings.encoder else frozenset()
 
 
 def build_search(settings: Settings, store: Store, encoder: Encoder) -> HybridSearch:

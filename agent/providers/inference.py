@@ -38,6 +38,7 @@ class Models:
     encoder: compares sentences, for which it was tuned. other_encoder: encodes passages and queries, if it is set;
     otherwise `encoder` does. own_judge: the embedded judge, the fallback of remote_judge. judge_required: remote_judge
     has no fallback. store: holds the vectors of indexed sentences. checker: checks written claims.
+    encoder_languages: the languages that `other_encoder` reads (ISO 639-1, or 'all').
     """
 
     encoder: Encoder
@@ -48,6 +49,7 @@ class Models:
     other_encoder: Encoder | None = None
     store: Store | None = None
     checker: ClaimChecker | None = None
+    encoder_languages: frozenset[str] = frozenset()
 
     @property
     def retrieval_encoder(self) -> Encoder:

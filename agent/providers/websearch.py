@@ -24,6 +24,7 @@ from tools.passages import EvidenceKind, PassageText, SourceDocument
 from tools.store.hybrid import passage_text
 from tools.store.run_passages import WebPage
 from tools.store.store import Store
+from tools.translation import tr
 from tools.web.addresses import host_of, normalise_url, without_tracking
 from tools.web.domains import PAGE_READERS, DomainLists, read_address
 from tools.web.fetch import PageFetcher
@@ -259,7 +260,7 @@ class WebSearch:
             try:
                 vectors, start = await in_time(self.models.encode_passages(texts)), 0
             except DeadlineError:
-                found.unread |= {d.url: "took too long" for d in documents[len(pages) :]}
+                found.unread |= {d.url: tr("took too long") for d in documents[len(pages) :]}
                 break
             for document, mine in zip(part, passages, strict=True):
                 pages.append(WebPage(document, tuple(mine), vectors[start : start + len(mine)]))
@@ -276,7 +277,7 @@ class WebSearch:
 def _read_failure(task: "asyncio.Task[SourceDocument]") -> str:
     """Returns why the page could not be read; empty if it could be read."""
     if task.cancelled():
-        return "took too long"
+        return tr("took too long")
     exc = task.exception()
     if exc is None:
         return ""

@@ -196,7 +196,8 @@ async def prepare_run(
     EncoderMismatchError, and SettingsError for invalid options, or if an offline run needs a remote service.
     """
     options.check()
-    question = await in_thread(partial(check_question, question, english_only=providers.english_only))
+    known = providers.models.encoder_languages if providers.english_only else {"all"}
+    question = await in_thread(partial(check_question, question, known))
     if not options.web:
         providers.check_offline()
     state = await first_state(question, earlier, await in_thread(answers), providers)

@@ -1,9 +1,10 @@
 """Builds the providers that the settings select, without a request to any server."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import ParamSpec, TypeVar
 
 from agent.evidence.cases import quotations
 from agent.options import EXAMPLE
@@ -12,14 +13,13 @@ from agent.providers.inference import Models
 from agent.runs.bootstrap import build_own_judge
 from agent.samples import sample_question_for
 from agent.settings import Settings
-from agent.stage_interfaces import CruxWriter, Providers, RemoteService
+from agent.stage_interfaces import Providers, RemoteService
 from agent.stages.expand import counter_by_chat, expand_by_rules, plan_by_chat, with_embedded_plan
 from agent.stages.frame import frame_by_classifier
 from agent.stages.lookup import pick_by_chat, pick_none
 from agent.stages.requery import queries_by_chat, queries_by_rules
 from agent.stages.stage import EMBEDDED, ModelFallback, with_fallback
-from agent.stages.write import crux_by_chat, write_by_chat
-from agent.state import Claim, FramingState, Perspective
+from agent.stages.write import crux_by_chat, translate_by_chat, write_by_chat
 from tools.budget import current_budget, current_log
 from tools.errors import ProviderError, as_sentence
 from tools.models import encoders
@@ -29,6 +29,10 @@ from tools.models.judges.checker import ClaimChecker
 from tools.models.judges.judge import Pair
 from tools.net.http import is_local, without_login
 from tools.store.store import SAMPLES, Store
+from tools.translation import mark, tr
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def build_providers(settings: Settings, store: Store) -> Providers:
@@ -80,26 +84,28 @@ def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, requi
         requery=with_fallback(falling_back("requery", queries), partial(queries_by_chat, queries), embedded.requery),
         write=with_fallback(falling_back("write", write), partial(write_by_chat, write), embedded.write),
         quote=embedded.write,
-        crux=_optional(write),
+        crux=_optional(write, partial(crux_by_chat, write), mark("What the dispute turns on was not written")),
+        translate=_optional(write, partial(translate_by_chat, write), mark("The quotations were not translated")),
         pick=with_fallback(falling_back("lookup", write), partial(pick_by_chat, write), pick_none),
     )
 
 
-def _optional(model: ChatModel) -> CruxWriter:
-    """Returns a crux writer whose failure is only noted, because the answer is complete without a crux."""
+def _optional(
+    model: ChatModel, work: Callable[P, Awaitable[T | None]], not_done: str
+) -> Callable[P, Awaitable[T | None]]:
+    """Returns the model's work with failures only noted, because the answer is complete without it."""
 
-    async def crux(framing: FramingState, sides: Sequence[tuple[Perspective, Sequence[Claim]]]) -> Claim | None:
+    async def optional(*args: P.args, **kwargs: P.kwargs) -> T | None:
         budget = current_budget()
         if budget.built_in or (budget.offline and not model.local) or model.name in current_log().down:
             return None
         try:
-            return await crux_by_chat(model, framing, sides)
+            return await work(*args, **kwargs)
         except ProviderError as exc:
-            not_written = "What the dispute turns on was not written"
-            current_log().note("scope", f"{not_written}: {as_sentence(str(exc))}", f"{not_written}.")
+            current_log().note("scope", f"{tr(not_done)}: {as_sentence(str(exc))}", f"{tr(not_done)}.")
             return None
 
-    return crux
+    return optional
 
 
 def _models(settings: Settings, store: Store, writer: ChatModel | None) -> Models:
@@ -113,6 +119,7 @@ def _models(settings: Settings, store: Store, writer: ChatModel | None) -> Model
         other_encoder=from_settings.build_encoder(settings, encoder),
         store=store,
         checker=ClaimChecker(writer) if writer else None,
+        encoder_languages=from_settings.encoder_languages(settings),
     )
 
 

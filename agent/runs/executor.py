@@ -18,7 +18,7 @@ from agent.answer.assemble import build_answer
 from agent.options import RunOptions
 from agent.runs.store import RunStatus, RunStore
 from agent.stage_interfaces import Providers
-from agent.state import RunState
+from agent.state import RunState, shown_sides
 from tools import errors
 from tools.budget import langsmith_scope
 from tools.errors import RunError, SteelmanError, StoreError, as_installed
@@ -186,7 +186,7 @@ class RunExecutor:
                     await self.record(run_id, data.pop("kind"), data)
         snapshot = await self._graph.aget_state(graph_config(run_id))
         if snapshot.next:
-            await self._end(run_id, "waiting", {"sides": snapshot.values["perspectives"]})
+            await self._end(run_id, "waiting", {"sides": shown_sides(snapshot.values["perspectives"])})
         else:
             state, took = cast(RunState, snapshot.values), time.monotonic() - began
             answer = await outlast(partial(build_answer, run_id, state, options, self._providers, took))

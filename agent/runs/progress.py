@@ -6,18 +6,19 @@ from typing import Literal
 
 from agent.runs.store import RunEvent
 from tools.language.lexicon import count
+from tools.translation import mark, tr
 
 COMPLETE = 100.0
 _STAGES = {
-    "frame": (2, "Reading the question."),
-    "expand": (8, "Planning the sides."),
-    "retrieve": (20, "Searching for each side."),
-    "requery": (30, "Searching again for sides with too little."),
-    "judge": (45, "Reading what was found."),
-    "lookup": (60, "Looking up what the sources say."),
-    "select": (75, "Choosing passages."),
-    "write": (80, "Writing."),
-    "verify": (90, "Checking every citation."),
+    "frame": (2, mark("Reading the question.")),
+    "expand": (8, mark("Planning the sides.")),
+    "retrieve": (20, mark("Searching for each side.")),
+    "requery": (30, mark("Searching again for sides with too little.")),
+    "judge": (45, mark("Reading what was found.")),
+    "lookup": (60, mark("Looking up what the sources say.")),
+    "select": (75, mark("Choosing passages.")),
+    "write": (80, mark("Writing.")),
+    "verify": (90, mark("Checking every citation.")),
 }
 """By stage: roughly the percentage of the run that is done when the stage starts, and the line that announces the
 stage."""
@@ -49,7 +50,7 @@ class SideProgress:
         elif event.kind == "judged":
             self.state = data["status"]
         elif event.kind == "claim":
-            claim = f"Against it: {data['text']}" if data.get("objection") else str(data["text"])
+            claim = tr("Against it: {claim}", claim=data["text"]) if data.get("objection") else str(data["text"])
             if claim not in self.claims:  # a stage that is done again repeats its events
                 self.claims.append(claim)
 
@@ -95,24 +96,25 @@ class RunProgress:
 
     def _line(self, event: RunEvent, stage: str) -> str:
         data, side = event.data, self.sides.get(str(event.data.get("side")))
-        name = side.name if side else "Answer"
+        name = side.name if side else tr("Answer")
         match event.kind:
             case "stage":
-                return _STAGES[stage][1] if stage in _STAGES else ""
+                return tr(_STAGES[stage][1]) if stage in _STAGES else ""
             case "queued":
-                return f"Waiting behind {count(data['ahead'], 'question')}."
+                return tr("Waiting behind {questions}.", questions=count(data["ahead"], "question"))
             case "framed":
-                return f"Read as: {self.neutral}"
+                return tr("Read as: {question}", question=self.neutral)
             case "sides":
-                return "Sides: " + " · ".join(side.name for side in self.sides.values())
+                return tr("Sides: {sides}", sides=" · ".join(side.name for side in self.sides.values()))
             case "found":
-                return f"{name}: {count(data['passages'], 'passage')} found."
+                return tr("{side}: {passages} found.", side=name, passages=count(data["passages"], "passage"))
             case "judged":
-                return f"{name}: {count(data['passages'], 'passage')} to read closely."
+                return tr("{side}: {passages} to read closely.", side=name, passages=count(data["passages"], "passage"))
             case "claim":
-                return f"{name}, {'against it' if data.get('objection') else 'verified'}: {data['text']}"
+                what = tr("against it") if data.get("objection") else tr("verified")
+                return f"{name}, {what}: {data['text']}"
             case "done":
-                return "Done."
+                return tr("Done.")
         return ""
 
 

@@ -17,11 +17,12 @@ from tools.store.database import AnyRow, Database
 from tools.store.notices import notify
 from tools.store.run_passages import RunPassages, WebPassages, drop_stored_copies
 from tools.store.schema import api_runs, events, runs
+from tools.translation import mark
 
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
 """Without a heartbeat for so long, another process may continue the run."""
-INTERRUPTED = "This question was interrupted: the process that worked on it is gone."
+INTERRUPTED = mark("This question was interrupted: the process that worked on it is gone.")
 RUNS_WITHOUT_ANSWER = select(*(c if c.name != "answer" else null().label("answer") for c in runs.c))
 """Selects runs without their answers."""
 _OLDEST_FIRST = runs.c.created_at, runs.c.id

@@ -22,12 +22,21 @@ from agent.evidence.coverage import search_store
 from agent.options import RunOptions, check_question, run_options
 from agent.providers.inference import Models
 from agent.stage_interfaces import Expander, Framer, Plan, Planner, Providers
-from agent.stages.stage import ModelFallback, ask_model, report, run_id, stage
-from agent.state import OTHER_WAYS, FramingState, Perspective, RunState, Stance, asked_query
+from agent.stages.stage import IN_ENGLISH, ModelFallback, ask_model, report, run_id, stage
+from agent.state import (
+    OTHER_WAYS,
+    FramingState,
+    Perspective,
+    RunState,
+    Stance,
+    asked_query,
+    local_statement,
+    shown_sides,
+)
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, InputError, ProviderDownError, ProviderReplyError
-from tools.language.identification import is_english, question_words, reads_as_english
+from tools.language.identification import code_of_language, is_english, question_words, reads_as_english
 from tools.language.lexicon import AUXILIARIES, KEYWORD_STOP_WORDS, analyzer, bare_word
 from tools.language.question import ANSWERS, Kind, same_polarity, takes_no_side
 from tools.language.quotable import is_self_contained
@@ -36,6 +45,7 @@ from tools.language.sentences import passage_sentences, split_sentences, without
 from tools.models.chat.model import ChatModel
 from tools.passages import Passage, Sentence
 from tools.selection import average_linkage
+from tools.translation import tr
 
 
 @stage("expand")
@@ -55,10 +65,10 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     except DeadlineError as exc:
         if not ids and (elsewhere := providers.searched_elsewhere()):
             raise ProviderDownError(f"{elsewhere} did not answer in time. Try again when it does.") from exc
-        what = "The sides could not be planned" if perspectives is None else "The question itself was not searched"
-        current_log().note("late", f"{what}: {exc}")
+        no_sides, unsearched = tr("The sides could not be planned"), tr("The question itself was not searched")
+        current_log().note("late", f"{no_sides if perspectives is None else unsearched}: {exc}")
     perspectives = perspectives or []
-    planned = [{"id": p["id"], "name": p["name"], "statement": p["statement"]} for p in perspectives]
+    planned = [{"id": p["id"], "name": p["name"], "statement": local_statement(p)} for p in perspectives]
     report(runtime, "sides", sides=planned)
     return RunState(perspectives=perspectives, question_results=ids)
 
@@ -81,16 +91,20 @@ def sides_of_question(framing: FramingState) -> list[Perspective]:
     """Returns the sides that the question names: its answer words or its alternatives."""
     question, named = framing["question"], framing["alternatives"]
     names: Sequence[str] = named or ANSWERS.get(framing["form"]) or ()
+    asked = framing.get("asked", "")
     pair = len(names) == 2  # an argument for one of two alternatives is against the other
     stances: list[Stance] = ["other"] * len(named) or ["supports", "opposes"]
     return [
-        Perspective(
-            id=f"p{i}",
-            name=name,
-            statement=f"{name}: {question}",
-            stance=stance,
-            contrary=f"p{3 - i}" if pair else "",
-            origin="question",
+        _with_local(
+            Perspective(
+                id=f"p{i}",
+                name=name,
+                statement=f"{name}: {question}",
+                stance=stance,
+                contrary=f"p{3 - i}" if pair else "",
+                origin="question",
+            ),
+            f"{name}: {asked}" if asked else "",
         )
         for i, (name, stance) in enumerate(zip(names, stances, strict=False), start=1)
     ]
@@ -161,10 +175,12 @@ def _lead_element(lead: Sentence) -> str:
 
 
 class ContrarySide(BaseModel):
-    """A model's reply: the side that contradicts a statement."""
+    """A model's reply: the side that contradicts a statement. english: the statement in English, if the question is in
+    another language."""
 
     name: str = Field(max_length=80)
     statement: str = Field(min_length=1, max_length=400)
+    english: str = Field("", max_length=400, description=IN_ENGLISH)
 
 
 class PlannedSide(ContrarySide):
@@ -179,6 +195,7 @@ class PlannedQuestion(BaseModel):
     form: Kind
     question: str = Field(max_length=400)
     language: str = Field("", max_length=40)
+    english: str = Field("", max_length=400, description=IN_ENGLISH)
     focus: str = Field("", max_length=400)
     perspectives: list[PlannedSide] = Field(default_factory=list, max_length=12)
 
@@ -211,12 +228,21 @@ async def plan_by_chat(
     model: ChatModel, models: Models, question: str, earlier: Sequence[str], leads: Sequence[Sentence]
 ) -> Plan:
     planned = await ask_for_plan(model, question, earlier, leads)
-    asked, focus, language = map(one_line, (planned.question, planned.focus, planned.language))
+    asked, focus, language, translated = map(
+        one_line, (planned.question, planned.focus, planned.language, planned.english)
+    )
     english = await asyncio.to_thread(reads_as_english, question)
+    if english:  # a model may fill in what only other languages need
+        translated, planned.perspectives = "", [s.model_copy(update={"english": ""}) for s in planned.perspectives]
+    planned.question = translated or asked
     form = await _kind(models, planned, question if english else "", model.name)
-    framing = FramingState(form=form, question=asked, alternatives=[], focus=focus)
+    framing = FramingState(form=form, question=planned.question, alternatives=[], focus=focus)
+    if not english and (code := await asyncio.to_thread(code_of_language, language, question)):
+        # A model that translated the question all the same left only the typed question in its language.
+        own = question if await asyncio.to_thread(reads_as_english, asked) else asked
+        framing |= {"language": code, "asked": own}
     sides = await _sides(model, models, framing, planned.perspectives) if form not in ("plain", "none") else []
-    return framing, sides, "" if english or language == "English" else language
+    return framing, sides
 
 
 def with_embedded_plan(fallback: ModelFallback, by_chat: Planner, frame: Framer, expand: Expander) -> Planner:
@@ -228,7 +254,7 @@ def with_embedded_plan(fallback: ModelFallback, by_chat: Planner, frame: Framer,
                 check_question(question)
             english = await asyncio.to_thread(reads_as_english, question)
             framing = await frame(question, earlier) if english else await frame("", [])
-            return framing, await expand(framing, [lead.passage for lead in leads]), ""
+            return framing, await expand(framing, [lead.passage for lead in leads])
 
         planned, failure = await fallback.call(lambda: by_chat(question, earlier, leads), by_rules)
         if planned[0]["form"] == "none" and failure:  # rules do not understand every wording
@@ -277,9 +303,9 @@ async def _sides(
     """
     worded: dict[str, PlannedSide] = {}
     for side in map(_cleaned_side, planned):
-        worded.setdefault(side.statement.rstrip(".").casefold(), side)
+        worded.setdefault(side.english.rstrip(".").casefold(), side)
     sides = [side for words, side in worded.items() if words]
-    vectors = await models.encode([framing["question"], *(s.statement for s in sides)])
+    vectors = await models.encode([framing["question"], *(s.english for s in sides)])
     near, vectors = vectors[1:] @ vectors[0], vectors[1:]
     chosen: list[Perspective] = []
     for answer in sides_of_question(framing):
@@ -289,7 +315,7 @@ async def _sides(
     kept: list[int] = []
     for i, side in enumerate(sides):
         near_kept = (j for j in kept if framing["form"] != "choice" and vectors[i] @ vectors[j] >= limits.SAME_SIDE)
-        same = (same_polarity(side.statement, sides[j].statement) for j in near_kept)
+        same = (same_polarity(side.english, sides[j].english) for j in near_kept)
         if (side.stance == "other" or framing["form"] not in ANSWERS) and not any(same):
             kept.append(i)
             chosen.append(_perspective(f"p{len(chosen) + 1}", side.model_copy(update={"stance": "other"})))
@@ -310,25 +336,38 @@ async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[P
         statement=as_data("statement", claim),
         claim=as_data("claim", framing["focus"]),
     )
-    side = _cleaned_side(PlannedSide(**dict(reply), stance="opposes"))
+    known = {} if framing.get("language") else {"english": ""}
+    side = _cleaned_side(PlannedSide(**{**dict(reply), **known}, stance="opposes"))
     if not side.statement or side.statement.rstrip(".").casefold() == claim.rstrip(".").casefold():
         raise ProviderReplyError(f"{model.name} gave no side that contradicts the claim.")
     return [_perspective("p1", side)]
 
 
 def _perspective(number: str, side: PlannedSide, contrary: str = "") -> Perspective:
-    name, statement, stance = side.name or side.statement, side.statement, side.stance
-    return Perspective(id=number, name=name, statement=statement, stance=stance, contrary=contrary, origin="model")
+    name, statement, stance = side.name or side.statement, side.english, side.stance
+    made = Perspective(id=number, name=name, statement=statement, stance=stance, contrary=contrary, origin="model")
+    return _with_local(made, side.statement if side.statement != statement else "")
 
 
 def _cleaned_side(side: PlannedSide) -> PlannedSide:
-    """Returns the side without control characters. Its statement becomes one sentence without a leading yes or no."""
-    statement = _LEADING.sub("", one_line(side.statement))
-    first = next(iter(split_sentences(statement)), "")  # further sentences are reasons
-    statement = first if len(first.split()) > _SHORT else statement
+    """Returns the side without control characters, with its statement in English and in the question's language. Each
+    becomes one sentence without a leading yes or no."""
+
+    def cleaned(text: str) -> str:
+        statement = _LEADING.sub("", one_line(text))
+        first = next(iter(split_sentences(statement)), "")  # further sentences are reasons
+        statement = first if len(first.split()) > _SHORT else statement
+        return statement[:1].upper() + statement[1:]
+
+    statement, english = cleaned(side.statement), cleaned(side.english or side.statement)
     return PlannedSide.model_construct(
-        name=one_line(side.name), statement=statement[:1].upper() + statement[1:], stance=side.stance
+        name=one_line(side.name), statement=statement, english=english, stance=side.stance
     )
+
+
+def _with_local(perspective: Perspective, statement: str) -> Perspective:
+    """Adds the statement in the question's language, if it is not empty."""
+    return Perspective(**perspective, local=statement) if statement else perspective
 
 
 SIDE_ID = re.compile(r"[A-Za-z0-9_-]{1,20}")
@@ -339,7 +378,7 @@ SIDE_ID_RULE = "The id of a side has up to 20 letters, digits, - and _; 'rest' i
 async def review(_: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     if not run_options(runtime).review:
         return RunState()
-    asked: dict[str, object] = {"sides": [dict(p) for p in state["perspectives"]]}
+    asked: dict[str, object] = {"sides": shown_sides(state["perspectives"])}
     while True:  # each interrupt has one reply; after an invalid reply the person is asked again
         try:
             return RunState(perspectives=reviewed_perspectives(interrupt(asked), state["perspectives"]))
@@ -360,10 +399,12 @@ def reviewed_perspectives(edited: object, planned: Sequence[Perspective] = ()) -
         )
     named = {str(given.get("id")) for given in edited if isinstance(given, dict)}
     perspectives = [_reviewed_perspective(i, given, named) for i, given in enumerate(edited, start=1)]
-    shown_texts = {p["id"]: (p["name"], p["statement"]) for p in planned}
-    for s in perspectives:
-        if s["id"] in shown_texts and shown_texts[s["id"]] != (s["name"], s["statement"]):
+    shown = {p["id"]: p for p in planned}
+    for at, s in enumerate(perspectives):
+        if (seen := shown.get(s["id"])) and (seen["name"], local_statement(seen)) != (s["name"], s["statement"]):
             s["origin"] = "person"
+        if seen and local_statement(seen) == s["statement"]:
+            perspectives[at] = _with_local(Perspective(**{**s, "statement": seen["statement"]}), seen.get("local", ""))
     known = [s["id"] for s in perspectives]
     if twice := [i for i in known if known.count(i) > 1]:
         raise InputError(f"two sides have the id '{twice[0]}'. Give each its own, or leave the ids out.")

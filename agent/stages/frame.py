@@ -20,11 +20,12 @@ from agent.stages.stage import report, run_id, stage
 from agent.state import FramingState, RunState, asked_query
 from tools.budget import current_log, in_time, share_of_time
 from tools.errors import DeadlineError, NoSourceError, SteelmanError, StoreDownError
-from tools.language.identification import reads_as_english
+from tools.language.identification import question_language, reads_as_english
 from tools.language.question import ANSWERS, is_standalone_question
 from tools.language.sentences import is_no_prose, passage_sentences
 from tools.passages import Passage, Sentence
 from tools.store.store import SAMPLES
+from tools.translation import tr
 
 
 @stage("frame")
@@ -39,7 +40,7 @@ async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         alone = not state["earlier"] and options.own_collections == (SAMPLES,) and not providers.sources(options)
         update = RunState(framing=await _as_sample_question(providers, framing) if alone else framing)
     framing = update["framing"]
-    report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
+    report(runtime, "framed", neutral=framing.get("asked") or framing["question"], focus=framing["focus"])
     return RunState(**{**update, "counts": {"pages": read.new}})
 
 
@@ -50,7 +51,7 @@ async def _read_pages(providers: Providers, question: str, options: RunOptions) 
     most = max(1, options.max_passages // len(options.urls))
     found = await providers.web.read(run_id(), options.urls, question, most)
     for url, why in found.unread.items():
-        current_log().note("skipped", f"Not read: {url} ({why}).")
+        current_log().note("skipped", tr("Not read: {problem}", problem=f"{url} ({why})."))
     return found
 
 
@@ -84,10 +85,8 @@ async def _plan_update(providers: Providers, plan: Planner, state: RunState, opt
             (ids, _), passages = await in_time(search_store(providers, query, wide, run_id()))
             leads = await in_time(document_leads(providers.models, query, [passages[i] for i in ids]))
     except DeadlineError as exc:
-        current_log().note("scope", f"The sides were planned without a look at the documents: {exc}")
-    framing, perspectives, language = await in_time(plan(question, earlier, leads))
-    if language:
-        current_log().note("skipped", f"The question was read from {language}, and is answered in English.")
+        current_log().note("scope", tr("The sides were planned without a look at the documents: {error}", error=exc))
+    framing, perspectives = await in_time(plan(question, earlier, leads))
     same = asked_query(framing) == query  # otherwise expand searches
     return RunState(framing=framing, perspectives=perspectives, question_results=ids[: options.pool] if same else [])
 
@@ -120,9 +119,12 @@ async def document_leads(models: Models, query: str, passages: Sequence[Passage]
 async def frame_by_classifier(models: Models, question: str, earlier: Sequence[str]) -> FramingState:
     """Classifies a question by its words and its vector.
 
-    In a thread, a question that is understandable alone stays as it is. Any other question becomes the focus of the
-    thread's question and is looked up.
+    A question in another language is looked up; `check_question` lets it pass if the encoder reads that language. In a
+    thread, a question that is understandable alone stays as it is. Any other question becomes the focus of the thread's
+    question and is looked up.
     """
+    if models.encoder_languages and question and await asyncio.to_thread(question_language, question):
+        return FramingState(form="plain", question=question, alternatives=[], focus="")
     read = (await models.read_questions([question]))[0]
     if earlier and (read.kind != "none" or question.endswith("?")) and not is_standalone_question(question, read.kind):
         topic = await models.thread_question(earlier)

@@ -36,7 +36,9 @@ from tools.language.lexicon import count
 from tools.models.judges.judge import JudgedSide, PassageVerdicts
 from tools.net.http import is_local
 from tools.passages import Passage, interleave
+from tools.translation import mark, tr
 
+ENGLISH_JUDGE = mark("The built-in judge reads English only, so it reads sources in English for the sides in English.")
 _SOON = 1.0  # seconds; with less time left, the time counts as used up
 
 
@@ -65,7 +67,7 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     limit = _passage_budget(judge, perspectives, options)
     whole = await asyncio.to_thread(_small_collections, providers, options, perspectives[0]["statement"], limit)
     ids = list(dict.fromkeys([*interleave(state["candidates"].get(p["id"], []) for p in perspectives), *whole.ids]))
-    passages = await asyncio.to_thread(providers.passages, ids)
+    passages, foreign = _readable(providers, state, judge.name, await asyncio.to_thread(providers.passages, ids))
     originals = originals_of(passages)
     wanted, asked = _unjudged(ids, originals, known, limit)
     verdicts = await _read(judge, state, [passages[i] for i in asked], any(known.values()))
@@ -93,8 +95,21 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
         scored_by=name,
         threshold=judge.threshold,
         served_by={"judge": judge.name},
-        foreign_documents=whole.foreign,
+        foreign_documents=whole.foreign | foreign,
     )
+
+
+def _readable(
+    providers: Providers, state: RunState, judge: str, passages: dict[int, Passage]
+) -> tuple[dict[int, Passage], dict[str, str]]:
+    """Returns the passages that the judge can read, and titles of the other documents with their languages. The
+    embedded judge reads English only; for a question in another language a note says so."""
+    if judge != providers.models.own_judge.name or not state["framing"].get("language"):
+        return passages, {}
+    current_log().note("scope", tr(ENGLISH_JUDGE))
+    foreign = {i: p for i, p in passages.items() if p.language not in ("", "en")}
+    kept = {i: p for i, p in passages.items() if i not in foreign}
+    return kept, {p.title or p.document_id: p.language for p in foreign.values()}
 
 
 def _unjudged(
@@ -111,7 +126,8 @@ def _report(runtime: Runtime[RunOptions], coverage: dict[str, Coverage], late: i
     """Reports each side's coverage. late: number of passages without a verdict. A note names them if no time is left.
     With time left there is no note, because the judge's replies lacked these passages."""
     if late and current_budget().seconds_left() < _SOON:
-        current_log().note("late", f"{count(late, 'passage')} could not be read in time.", NOT_ALL_JUDGED)
+        text = tr("{passages} could not be read in time.", passages=count(late, "passage"))
+        current_log().note("late", text, tr(NOT_ALL_JUDGED))
     for side, found in coverage.items():
         report(runtime, "judged", side=side, **{name: found[name] for name in ("status", "passages", "sources")})
 
@@ -126,7 +142,7 @@ def _with_other_ways(judge: CachedJudge, state: RunState) -> RunState:
     holds = "should be done" if "should" in state["framing"]["question"].casefold() else "is the answer"
     message = f"Something other than these {holds}: {'; '.join(p['name'] for p in planned)}."
     ways = Perspective(
-        id=OTHER_WAYS, name="Other ways", statement=message, stance="other", contrary="", origin="sources"
+        id=OTHER_WAYS, name=tr("Other ways"), statement=message, stance="other", contrary="", origin="sources"
     )
     asked = [*planned, ways] if judge.reads_documents and "against" not in state else planned
     return RunState(**{**state, "perspectives": asked})
@@ -138,7 +154,7 @@ def _active_judge(providers: Providers, state: RunState, options: RunOptions) ->
     if options.built_in:
         return providers.models.own_judge.name
     if remote is not None and not name and not options.web and not is_local(remote.address):
-        current_log().note("skipped", "The judge was not asked, since nothing was to leave this machine.")
+        current_log().note("skipped", tr("The judge was not asked, since nothing was to leave this machine."))
         return providers.models.own_judge.name
     return name
 
@@ -175,7 +191,8 @@ async def _read(judge: CachedJudge, state: RunState, passages: Sequence[Passage]
     except JudgeError as exc:
         if not (again and judge.reads_documents):
             raise
-        current_log().note("unjudged", f"What the last search found was not read: {exc}", NOT_ALL_JUDGED)
+        text = tr("What the last search found was not read: {error}", error=exc)
+        current_log().note("unjudged", text, tr(NOT_ALL_JUDGED))
         nothing = np.full((len(sides), len(passages)), np.nan, np.float32)
         return PassageVerdicts(nothing, nothing, nothing[0])
 

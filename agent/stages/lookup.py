@@ -27,9 +27,11 @@ from tools.budget import current_log, in_time, share_of_time
 from tools.errors import DeadlineError, JudgeError
 from tools.language.fact_quotes import FactQuote, distinct, fact_quotes, figures_asked, share_known, words_held
 from tools.language.grounding import has_prompt_injection
+from tools.language.identification import question_language, reads_as_english
 from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Passage
+from tools.translation import tr
 
 
 class _Ranking(NamedTuple):
@@ -61,6 +63,11 @@ class _LookupResult(NamedTuple):
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     found = _LookupResult([], [], FilteredPassages([], {}))
     options, framing, web = run_options(runtime), state["framing"], WebResults()
+    language = await asyncio.to_thread(question_language, framing["question"])
+    if providers.english_only and language:
+        current_log().note(
+            "skipped", tr("The built-in judge reads English only, so what was found is not sorted by side.")
+        )
     if state.get("earlier") and not framing["focus"]:  # understandable alone, but perhaps on the thread's subject
         thread = await providers.models.thread_question(state["earlier"])
         framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
@@ -69,7 +76,7 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
             web = await _search_sources(providers, framing, options)
         found = await in_time(_look_up(providers, framing, options))
     except DeadlineError as exc:
-        current_log().note("late", f"Nothing could be looked up: {exc}")
+        current_log().note("late", tr("Nothing could be looked up: {error}", error=exc))
     report(runtime, "written", claims=len(found.parts))
     return RunState(
         perspectives=state.get("perspectives", []),
@@ -151,11 +158,14 @@ async def _rank_sentences(providers: Providers, framing: FramingState, options: 
     more, so that 'and what would it cost?' finds the cost on the thread's subject.
     """
     typed, whole = framing["focus"] or framing["question"], asked_query(framing)
-    found, passages = await _search_queries(providers, list(dict.fromkeys([typed, whole])), options, pool)
+    queries = list(dict.fromkeys([typed, whole, framing.get("asked", whole)]))
+    found, passages = await _search_queries(providers, queries, options, pool)
     parts = [part for i in found.ids for part in fact_quotes(passages[i])]
     near = await similarity_to(providers, [typed, whole], list({p.passage.id for p in parts}))
     parts = [part for part in parts if part.passage.id in near]
-    vectors = await providers.models.encode([typed, *(p.with_question for p in parts)])
+    english = await asyncio.to_thread(reads_as_english, typed)  # other languages need an encoder that reads them
+    encode = providers.models.encode if english else providers.models.encode_passages
+    vectors = await encode([typed, *(p.with_question for p in parts)])
     cosine, held = vectors[1:] @ vectors[0], words_held(typed, parts)
     known = framing["focus"] and share_known(typed, passages.values()) >= limits.LOOKUP_KNOWN_WORDS
     if not parts:

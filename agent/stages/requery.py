@@ -13,12 +13,13 @@ from agent.evidence.coverage import favouring_passages
 from agent.limits import LONGEST_QUERY, MOST_QUERIES, REQUERY_PASSAGES, REQUERY_WORDS
 from agent.options import RunOptions
 from agent.stage_interfaces import Providers
-from agent.stages.stage import ask_model, report, stage
+from agent.stages.stage import ask_model, language_name, report, stage
 from agent.state import FramingState, Perspective, RunState, asked_query, is_answer, uncovered_perspectives
 from prompts import as_data, one_line
 from tools.budget import current_log, run_within
 from tools.language.lexicon import KEYWORD_STOP_WORDS, LIGHT_WORDS, NEGATORS, lower_first
 from tools.models.chat.model import ChatModel
+from tools.translation import tr
 
 
 @stage("requery")
@@ -35,8 +36,8 @@ async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOpt
 
     await run_within([partial(plan, p) for p in uncovered], max(1, len(uncovered)))
     for late in (p["name"] for p in uncovered if p["id"] not in planned):
-        message = f"No second search for '{late}': the time for it was used up."
-        current_log().note("late", message, "Some sides were not searched a second time.")
+        message = tr("No second search for '{side}': the time for it was used up.", side=late)
+        current_log().note("late", message, tr("Some sides were not searched a second time."))
     report(runtime, "again", sides={k: len(v) for k, v in planned.items()})
     return RunState(next_queries=planned, round=state.get("round", 0) + 1)
 
@@ -109,6 +110,7 @@ class PlannedQueries(BaseModel):
 async def queries_by_chat(
     model: ChatModel, perspective: Perspective, framing: FramingState, tried: Sequence[str], _: Sequence[str]
 ) -> list[str]:
+    language = language_name(framing)
     planned = await ask_model(
         model,
         "requery",
@@ -117,6 +119,9 @@ async def queries_by_chat(
         statement=as_data("statement", perspective["statement"]),
         tried="\n".join(as_data("query", t) for t in tried),
         most=str(MOST_QUERIES),
+        languages=f" Write half of them in {language}, half in English."
+        if (language := language_name(framing))
+        else "",
     )
     known = {" ".join(t.casefold().split()) for t in tried}
     fresh: dict[str, str] = {}

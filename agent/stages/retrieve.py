@@ -12,13 +12,15 @@ from agent.limits import FIRST_ROUND_PAGES, TOO_FAR
 from agent.options import RunOptions, run_options
 from agent.stage_interfaces import Providers, WebResults
 from agent.stages.stage import report, run_id, stage
-from agent.state import BranchState, RunState, StageNote
+from agent.state import BranchState, RunState, StageNote, local_statement
 from tools.budget import NoteKind, current_log, in_time
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError, StoreDownError
 from tools.passages import EvidenceKind
 from tools.store.hybrid import fuse
+from tools.translation import mark, tr
 from tools.web.source import Source
 
+NO_WEB = mark("The web was not searched")
 _TITLES = 4  # titles shown during the run
 
 
@@ -51,10 +53,10 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
     failures = [
         StageNote(
             stage="retrieve",
-            message=f"A search for '{perspective['name']}' failed: {problem}",
+            message=tr("A search for '{side}' failed: {error}", side=perspective["name"], error=problem),
             hint=hint,
             kind=kind,
-            brief="Some searches were not finished in time." if kind == "late" else "Some searches failed.",
+            brief=tr("Some searches were not finished in time.") if kind == "late" else tr("Some searches failed."),
         )
         for problem, hint, kind in dict.fromkeys((str(p), p.hint, _kind(p)) for p in found.problems)
     ]
@@ -95,10 +97,11 @@ def _new_queries(state: BranchState) -> list[str]:
 async def _search(providers: Providers, state: BranchState, options: RunOptions) -> _BranchResult:
     """Returns the passages that the queries found in time, and the failures of the other queries."""
     statement, queries = state["perspective"]["statement"], _new_queries(state)
-    vectors = await in_time(providers.models.encode_queries([statement, *queries]))
+    local = local_statement(state["perspective"])
+    vectors = await in_time(providers.models.encode_queries([statement, local, *queries]))
     searches = (
         in_time(asyncio.to_thread(search_passages, providers, q, v, options, run_id()))
-        for q, v in zip(queries, vectors[1:], strict=True)
+        for q, v in zip(queries, vectors[2:], strict=True)
         if not state.get("web_only") and (options.own_collections or options.urls)
     )
     in_store = asyncio.gather(*searches, return_exceptions=True)
@@ -118,7 +121,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     ids, foreign = await asyncio.to_thread(filter_passages, ids, passages, statement)
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     elsewhere = providers.models.retrieval_encoder is not providers.models.encoder
-    near_enough = [i for i in ids if i in stored and (elsewhere or float(stored[i] @ vectors[0]) >= TOO_FAR)]
+    near_enough = [i for i in ids if i in stored and (elsewhere or float(max(vectors[:2] @ stored[i])) >= TOO_FAR)]
     found = near_enough[: options.pool]
     await asyncio.to_thread(providers.store.kept.put, run_id(), [passages[i] for i in found], stored)
     titles = list(dict.fromkeys(p.name for p in (passages[i] for i in found)))[:_TITLES]
@@ -136,8 +139,8 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
     first = math.floor(left * FIRST_ROUND_PAGES / share) if options.max_rounds and not read else 0
     if (pages := first or math.floor(left / share)) < 1:
         if options.pages and not read:
-            message = f"The web was not searched: too few pages ({options.pages}) for {share} sides."
-            current_log().note("skipped", message)
+            why = tr("too few pages ({pages}) for {sides} sides", pages=options.pages, sides=share)
+            current_log().note("skipped", f"{tr(NO_WEB)}: {why}.")
         return WebResults()
     kinds = options.sources
     search = providers.web.find(run_id(), _new_queries(state), pages, options.pool, options.domains, kinds)
@@ -150,14 +153,15 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
 def _not_asked(providers: Providers, options: RunOptions, sources: Sequence[Source]) -> Iterator[str]:
     """Yields what was wanted and cannot be searched."""
     if not options.web:
-        yield "The web was not searched: nothing was to leave this machine."
+        yield f"{tr(NO_WEB)}: {tr('nothing was to leave this machine')}."
     elif not options.urls:
         yield from providers.web.unusable if providers.web else ()
         if not (options.sources or sources):
-            yield "The web was not searched: no search engine is set."
+            yield f"{tr(NO_WEB)}: {tr('no search engine is set')}."
         if missing := [k for k in options.sources if k not in ("mine", *(s.kind for s in sources))]:
-            where = " among the given domains" if options.domains else ""
-            yield f"Not searched{where}, since no source of the kind is on: {', '.join(missing)}."
+            everywhere = tr("Not searched, since no source of the kind is on: {kinds}.")
+            there = tr("Not searched among the given domains, since no source of the kind is on: {kinds}.")
+            yield (there if options.domains else everywhere).format(kinds=", ".join(missing))
 
 
 def _web_failures(providers: Providers, web: WebResults, perspective: str) -> list[StageNote]:
@@ -166,14 +170,15 @@ def _web_failures(providers: Providers, web: WebResults, perspective: str) -> li
     known = {s.name: s for s in (providers.web.sources if providers.web else ())}
     failures = dict[str, StageNote]()
     for name, problems in web.problems.items():
-        engine = known[name].kind == "web"
+        engine, title = known[name].kind == "web", known[name].title
         kind: NoteKind = "failed" if web.answered.keys() - {name} else "degraded"
-        brief = f"{'Web searches with ' if engine else ''}{known[name].title} failed."
-        for problem in map(str, problems):
-            text = f"{'The web search' if engine else 'One source'} failed: {problem}"
+        brief = tr("Web searches with {engine} failed.", engine=title) if engine else tr("{name} failed.", name=title)
+        said = tr("The web search failed: {error}") if engine else tr("One source failed: {error}")
+        for problem in problems:
+            text = said.format(error=problem)
             failures.setdefault(text, StageNote(stage="web", message=text, kind=kind, brief=brief))
     if web.answered and not (web.problems or web.ids or web.pages or web.unread):
-        titles = " and ".join(known[name].title for name in web.answered)
-        nothing = f"{titles} found no page for '{perspective}'."
+        titles = tr(" and ").join(known[name].title for name in web.answered)
+        nothing = tr("{engine} found no page for '{side}'.", engine=titles, side=perspective)
         failures[nothing] = StageNote(stage="web", message=nothing, kind="scope")
     return list(failures.values())

@@ -17,12 +17,14 @@ from pydantic import BaseModel
 from agent.limits import FALLBACK_SECONDS, FALLBACK_SHARE
 from agent.options import RunOptions, run_options, stage_deadline
 from agent.stage_interfaces import Providers
-from agent.state import RunState, StageName, StageNote
+from agent.state import FramingState, RunState, StageName, StageNote
 from prompts import load_prompt
 from tools.budget import Budget, StageLog, budget_scope, current_budget, current_log, deadline, in_time
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, as_sentence
+from tools.language.identification import name_of_language
 from tools.models.chat.model import ChatModel
 from tools.store.database import outlast
+from tools.translation import mark, speaking, tr
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,7 +46,7 @@ def run_id() -> str:
 def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
     """Decorates a node: reports its start, records its time under `name`, and sets its budget and log.
 
-    The node's update includes the spent budget and the notes of the log.
+    The node's update includes the spent budget and the notes of the log. Notes are in the question's language.
     """
 
     def decorate(node: Stage[S]) -> Stage[S]:
@@ -53,7 +55,7 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
             report(runtime, "stage", stage=name)
             budget = budget_of(state, run_options(runtime), name)
             log = StageLog(down=set(state.get("failed_providers") or ()))
-            with budget_scope(budget, log):
+            with budget_scope(budget, log), speaking((state.get("framing") or {}).get("language", "")):
                 update = cast(RunState, dict(await node(providers, state, runtime)))
                 update["intervals"] = {name: [(started, time.time())]}
                 update["counts"] = update.get("counts", {}) | budget.spent()
@@ -85,6 +87,14 @@ def budget_of(state: Mapping[str, Any], options: RunOptions, name: StageName) ->
     )
 
 
+def language_name(framing: FramingState) -> str:
+    """Returns the English name of the question's language; empty for English."""
+    return name_of_language(framing["language"], "en") if framing.get("language") else ""
+
+
+IN_ENGLISH = "The same in English, only if it is in another language; else empty."
+
+
 async def ask_model(model: ChatModel, prompt: str, shape: type[M], **values: str) -> M:
     """Returns a model's reply to a prompt of `prompts/`. values: the prompt's variables. Raises ProviderError,
     PromptError."""
@@ -94,11 +104,11 @@ async def ask_model(model: ChatModel, prompt: str, shape: type[M], **values: str
 
 EMBEDDED = "embedded"
 _WORK = {
-    "frame": "reading the question",
-    "expand": "planning the sides",
-    "requery": "searching again",
-    "write": "writing",
-    "lookup": "choosing sentences",
+    "frame": mark("reading the question"),
+    "expand": mark("planning the sides"),
+    "requery": mark("searching again"),
+    "write": mark("writing"),
+    "lookup": mark("choosing sentences"),
 }
 """Names in messages for the stages that use a chat model."""
 
@@ -121,9 +131,11 @@ class ModelFallback:
         """
         failure, name, log = "", self.model.name, current_log()
         if current_budget().built_in:
-            log.note("skipped", f"{name} was not asked, since the question was for the built-in models.")
+            log.note(
+                "skipped", tr("{model} was not asked, since the question was for the built-in models.", model=name)
+            )
         elif current_budget().offline and not self.model.local:
-            log.note("skipped", f"{name} was not asked, since nothing was to leave this machine.")
+            log.note("skipped", tr("{model} was not asked, since nothing was to leave this machine.", model=name))
         elif name not in log.down:
             try:
                 result = await self._in_time(primary())
@@ -135,8 +147,10 @@ class ModelFallback:
                     raise type(exc)(text, hint=exc.hint) from exc
                 if isinstance(exc, ProviderDownError):
                     log.down.add(name)
-                failure = f"{as_sentence(str(exc))} Steelman's built-in models stood in for it in {_WORK[self.stage]}."
-                log.note("degraded", failure, f"The model {name} failed, and Steelman's built-in models stood in.")
+                stood_in = tr("Steelman's built-in models stood in for it in {work}.", work=tr(_WORK[self.stage]))
+                failure = f"{as_sentence(str(exc))} {stood_in}"
+                brief = tr("The model {model} failed, and Steelman's built-in models stood in.", model=name)
+                log.note("degraded", failure, brief)
             else:
                 self.record(name)
                 return result, failure
@@ -176,13 +190,12 @@ def fall_back_to_own_judge(providers: Providers, failure: JudgeError) -> RunStat
     required."""
     if providers.models.judge_required:
         raise failure
-    stood_in = "the one that is built in read everything again."
-    what = f"{as_sentence(str(failure))} Instead {stood_in}"
+    what = f"{as_sentence(str(failure))} {tr('Instead the one that is built in read everything again.')}"
     degraded = StageNote(
         stage="judge",
         message=what[0].upper() + what[1:],
         hint=failure.hint,
         kind="degraded",
-        brief=f"The model that tells the sides failed, and {stood_in}",
+        brief=tr("The model that tells the sides failed, and the one that is built in read everything again."),
     )
     return RunState(judge=providers.models.own_judge.name, notes=[degraded])

@@ -37,6 +37,7 @@ from agent.state import (
     contrary_statements,
     decontextualised,
     in_case,
+    local_text,
 )
 from tools.budget import current_log, in_time, share_of_time
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError, as_sentence
@@ -46,6 +47,7 @@ from tools.models.judges.batch import document_attributes, passage_line
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
 from tools.models.judges.quoting import stance_log_odds
 from tools.passages import Passage
+from tools.translation import mark, tr
 
 
 @stage("verify")
@@ -64,7 +66,7 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         _report(runtime, held)
         quoted = await in_time(add_quotations(checks, held, options.claims_per_side))
     except DeadlineError as exc:
-        current_log().note("failed", f"What could not be checked was left out: {exc}")
+        current_log().note("failed", tr("What could not be checked was left out: {error}", error=exc))
         with suppress(TimeoutError):  # cached verdicts come at once
             async with asyncio.timeout(limits.VERIFY_GRACE_SECONDS):
                 quoted = await add_quotations(checks, held, options.claims_per_side)
@@ -77,13 +79,31 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     claims += await _crux(checks, claims)
     report(runtime, "verified", held=len(held), repaired=len(quoted), dropped=len(dropped))
     coverage, same = await _coverage(providers, state, claims)
-    return RunState(claims=claims, dropped=dropped, coverage=coverage, duplicate_of=same)
+    translated = await _translations(providers, state, claims)
+    return RunState(claims=claims, dropped=dropped, coverage=coverage, duplicate_of=same, translations=translated)
+
+
+async def _translations(providers: Providers, state: RunState, claims: Sequence[Claim]) -> dict[str, str]:
+    """Returns translations of the quotations in other languages than the question. Nothing else reads them."""
+    language = state["framing"].get("language", "")
+    if not language or providers.translate is None:
+        return {}
+    passages = await asyncio.to_thread(providers.passages, {i for c in claims for i in c["passages"]})
+    quotes = dict[str, None]()
+    for claim in claims:
+        words = claim.get("evidence") or [decontextualised(claim)] * len(claim["passages"])
+        quotes |= {q: None for i, q in zip(claim["passages"], words, strict=True) if passages[i].language != language}
+    try:
+        return (await in_time(providers.translate(state["framing"], list(quotes))) if quotes else {}) or {}
+    except DeadlineError as exc:
+        current_log().note("late", f"{tr('The quotations were not translated')}: {exc}")
+        return {}
 
 
 # Checks of single claims
 
-UNCHECKED = "Not all that the model wrote was checked; what was not is left out."
-FOOLED = (
+UNCHECKED = mark("Not all that the model wrote was checked; what was not is left out.")
+FOOLED = mark(
     "The checking model accepted a claim that its source does not say. So claims that the built-in checks spoke "
     "against were left out as well."
 )
@@ -111,6 +131,15 @@ class _Draft:
     denied = opposed = False
     votes: list[ClaimVerdict] = field(default_factory=list)
 
+    @property
+    def shown(self) -> str:
+        """The claim as the answer shows it."""
+        return local_text(self.claim)
+
+    def words_for(self, *passages: Passage) -> str:
+        """Returns the claim in the passages' language if there is such a version, so that words can be compared."""
+        return self.shown if any(p.language not in ("", "en") for p in passages) else self.claim["text"]
+
     def _texts(self, claim: str) -> tuple[str, str]:
         """Returns the cited text, and the text to search. The latter is the cited documents' whole text if the cited
         text lacks words of the claim, otherwise the cited text again."""
@@ -118,9 +147,11 @@ class _Draft:
         return shown, self.document(self.passages) if grounding.word_hints(claim, shown) else shown
 
     def __post_init__(self) -> None:
-        text, cited = self.claim["text"], "\n".join(p.text for p in self.passages)
+        text, cited = self.words_for(*self.passages), "\n".join(p.text for p in self.passages)
         shown, document = self._texts(text)
         self.hints = () if self.is_verbatim else tuple(grounding.word_hints(text, document))
+        if "local" in self.claim:
+            self.hints += tuple(grounding.figure_hints(self.shown, f"{self.claim['text']}\n{document}"))
         self.denied = not (self.is_verbatim or self.is_crux) and grounding.is_denied(
             text, cited
         )  # a crux states both views
@@ -134,12 +165,13 @@ class _Draft:
 
     @property
     def is_verbatim(self) -> bool:
-        return all(grounding.verbatim(self.claim["text"], p.text) for p in self.passages)
+        return all(grounding.verbatim(self.shown, p.text) for p in self.passages)
 
     @property
     def is_at_fault(self) -> bool:
         """Whether the claim fails whatever the verdict: it cites nothing, or contains forbidden text such as markup."""
-        return not self.passages or bool(grounding.claim_intrusions(self.claim["text"]))
+        texts = {self.claim["text"], self.shown}
+        return not self.passages or any(map(grounding.claim_intrusions, texts))
 
     @property
     def is_crux(self) -> bool:
@@ -153,8 +185,12 @@ class _Draft:
     def take(self, vote: ClaimVerdict) -> None:
         """Adds a vote. The model's correction replaces the claim's text if the documents contain its facts."""
         text = vote.corrected if any(map(str.isalnum, vote.corrected)) else ""
-        if text and not (grounding.missing_facts(text, self._texts(text)[1]) or grounding.claim_intrusions(text)):
-            self.claim = Claim(**{**self.claim, "text": text})
+        local = "local" in self.claim
+        missing = grounding.figure_hints if local else grounding.missing_facts
+        if text and not (missing(text, self._texts(text)[1]) or grounding.claim_intrusions(text)):
+            changed = self.claim.copy()
+            changed["local" if local else "text"] = text
+            self.claim = changed
             self.__post_init__()  # checks the new words
             vote = replace(vote, said=1.0)
         self.votes.append(vote)
@@ -175,17 +211,16 @@ class _Draft:
         ids, support = [p.id for p in self.passages], accepting[0].serves if self.side else 0.0
         if self.is_verbatim:
             return Claim(**{**self.claim, "passages": ids, "support": support, "written": False})
-        saying = self.passages if self.is_crux else _passages_saying(self.claim["text"], self.passages)
-        ids, words = [p.id for p in saying], [grounding.best_evidence(self.claim["text"], p.text) for p in saying]
+        saying = self.passages if self.is_crux else self._passages_saying()
+        ids, words = [p.id for p in saying], [grounding.best_evidence(self.words_for(p), p.text) for p in saying]
         return Claim(**{**self.claim, "passages": ids, "support": support, "evidence": words})
 
-
-def _passages_saying(claim: str, passages: Sequence[Passage]) -> list[Passage]:
-    """If a cited passage clearly says the claim, drops passages that barely share words with the claim, because models
-    also cite passages that only hold the same view. Otherwise returns all passages."""
-    overlaps = [grounding.content_overlap(claim, p.text) for p in passages]
-    says = max(overlaps, default=0.0) >= limits.SAYS_CLAIM
-    return [p for p, overlap in zip(passages, overlaps, strict=True) if not says or overlap >= limits.BARELY_SAYS_CLAIM]
+    def _passages_saying(self) -> list[Passage]:
+        """If a cited passage clearly says the claim, drops passages that barely share words with the claim, because
+        models also cite passages that only hold the same view. Otherwise returns all passages."""
+        overlaps = [(p, grounding.content_overlap(self.words_for(p), p.text)) for p in self.passages]
+        says = max((overlap for _, overlap in overlaps), default=0.0) >= limits.SAYS_CLAIM
+        return [p for p, overlap in overlaps if not says or overlap >= limits.BARELY_SAYS_CLAIM]
 
 
 @dataclass
@@ -235,7 +270,7 @@ class ClaimVerifier:
         await self._vote([d for d in again if not d.is_crux], drafts)
         verdicts = ["source" if d.is_at_fault else d.verdict(self.trusted) for d in every]
         if "unchecked" in verdicts:
-            current_log().note("degraded", UNCHECKED)
+            current_log().note("degraded", tr(UNCHECKED))
         return verdicts
 
     def _drafts(self, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> list[_Draft]:
@@ -266,7 +301,7 @@ class ClaimVerifier:
         if checker is None or self.failed or not drafts:
             return
         checks = [
-            ClaimCheck(d.claim["text"], d.side, d.originals, bool(d.claim.get("objection")), d.hints, d.elsewhere)
+            ClaimCheck(d.shown, d.side, d.originals, bool(d.claim.get("objection")), d.hints, d.elsewhere)
             for d in drafts
         ]
         try:
@@ -274,17 +309,19 @@ class ClaimVerifier:
             with share_of_time(limits.CHECK_SHARE):
                 votes, fooled = await checker.check(checks, planted)
         except (BudgetError, DeadlineError) as exc:
-            current_log().note("unjudged", f"Not every claim was checked by {checker.name}: {exc}")
+            text = tr("Not every claim was checked by {model}: {error}", model=checker.name, error=exc)
+            current_log().note("unjudged", text)
             return
         except ProviderError as exc:
             self.failed = True
-            current_log().note("degraded", f"What the model wrote was not checked: {as_sentence(str(exc))}")
+            text = tr("What the model wrote was not checked: {error}", error=as_sentence(str(exc)))
+            current_log().note("degraded", text)
             return
         for draft, vote in zip(drafts, votes, strict=True):
             draft.take(vote)
         if fooled and self.trusted:
             self.trusted = False
-            current_log().note("degraded", FOOLED)
+            current_log().note("degraded", tr(FOOLED))
 
     async def _find_opposed(self, drafts: Sequence[_Draft]) -> None:
         """Marks the claims that the embedded judge clearly puts on the opposing side."""
@@ -326,7 +363,7 @@ async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck 
     draft, wrong = drafts[place], passages[other]
     if np.isinf(alike[place, other]) or grounding.content_overlap(draft.claim["text"], wrong.text) >= limits.SAYS_CLAIM:
         return None
-    return ClaimCheck(draft.claim["text"], draft.side, (wrong,), bool(draft.claim.get("objection")))
+    return ClaimCheck(draft.shown, draft.side, (wrong,), bool(draft.claim.get("objection")))
 
 
 def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) -> "Claim | FailedCheck":
@@ -353,11 +390,11 @@ async def add_quotations(checks: ClaimVerifier, held: Sequence[Claim], limit: in
         mine = [q for q in passed if q["perspective"] == perspective["id"]][:limit]
         filling += mine
         name, own = f"'{perspective['name']}'", perspective["id"]
-        failed = f"Nothing that the model wrote for {name} passed the checks"
-        what = failed if own in drafted else f"The model wrote nothing for {name}"
+        failed = tr("Nothing that the model wrote for {side} passed the checks", side=name)
+        what = failed if own in drafted else tr("The model wrote nothing for {side}", side=name)
         if mine:
-            brief = "Quotations stand in for what the model wrote."
-            current_log().note("degraded", f"{what}: its sources are quoted instead.", brief)
+            brief = tr("Quotations stand in for what the model wrote.")
+            current_log().note("degraded", f"{what}: {tr('its sources are quoted instead.')}", brief)
         elif own not in drafted and not (embedded or told) and _covered(state, own):
             current_log().note("degraded", f"{what}.")
     return filling

@@ -26,7 +26,7 @@ from agent.evidence.sentences import best_of_passage, part_vectors, score_senten
 from agent.options import RunOptions, run_options
 from agent.providers.inference import Models
 from agent.stage_interfaces import Brief, Providers
-from agent.stages.stage import ask_model, fall_back_to_own_judge, report, stage
+from agent.stages.stage import IN_ENGLISH, ask_model, fall_back_to_own_judge, language_name, report, stage
 from agent.state import (
     Claim,
     FramingState,
@@ -39,7 +39,7 @@ from agent.state import (
 )
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time, share_of_time
-from tools.errors import DeadlineError, JudgeError
+from tools.errors import DeadlineError, JudgeError, ProviderReplyError
 from tools.language.lexicon import analyzer
 from tools.language.question import ANSWERS
 from tools.language.quotable import QuotablePart, quotable_parts
@@ -49,6 +49,9 @@ from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Passage, interleave
 from tools.store.store import SAMPLES
+from tools.translation import mark, tr
+
+_NOT_READ = mark("{number} sentences for '{side}' were not read in time, and are not quoted.")
 
 
 @stage("write")
@@ -64,11 +67,11 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
     except DeadlineError as exc:
-        note(f"{NOT_WRITTEN}: {exc}")
+        note(f"{tr(NOT_WRITTEN)}: {exc}")
     for brief, case in zip(briefs, cases, strict=True):
         name, reading = brief.perspective["name"], brief.sentence_scores
         if isinstance(case, BaseException):
-            note(f"The case for '{name}' was not written: {case}")
+            note(tr("The case for '{side}' was not written: {error}", side=name, error=case))
         else:
             claims += case
         if reading and providers.quote:
@@ -76,7 +79,7 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         elif reading:
             late = int(np.isnan(reading.confidence[reading.on_topic]).sum())
             if late:
-                note(f"{late} sentences for '{name}' were not read in time, and are not quoted.")
+                note(tr(_NOT_READ, number=late, side=name))
             if not brief.passage_scores_trusted and (reading.case.any() or not late):
                 read[brief.perspective["id"]] = sentence_evidence(reading)
         if reading and not brief.passage_scores_trusted:
@@ -150,6 +153,7 @@ class WrittenClaim(BaseModel):
     passages: list[int] = Field(min_length=1, max_length=12)  # first, so that a model chooses passages before it writes
     reason: str = Field(default="", max_length=limits.LONGEST_CLAIM)
     text: str = Field(min_length=1, max_length=limits.LONGEST_CLAIM)
+    english: str = Field(default="", max_length=limits.LONGEST_CLAIM, description=IN_ENGLISH)
     answers: int = 0
 
 
@@ -169,9 +173,11 @@ class WrittenCrux(BaseModel):
     """A model's reply on the whole dispute."""
 
     text: str = Field(default="", max_length=limits.LONGEST_CLAIM)
+    english: str = Field(default="", max_length=limits.LONGEST_CLAIM, description=IN_ENGLISH)
     claims: list[int] = Field(default_factory=list, max_length=12)
 
 
+ENGLISH_TOO = "Write reason and text in {}; english: the same sentence as text, in plain English."
 _OBJECTIONS = """
 objections: up to {objections} claims of the same form, one for each distinct reason against the side that any of the \
 passages gives; their answers are 0."""
@@ -184,7 +190,7 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
     if not mine and not objected:
         return []
     against = {str(n): p for n, p in enumerate(opposing, len(mine) + 1)}
-    limit = _claims_wanted(brief)
+    limit, language = _claims_wanted(brief), language_name(brief.framing)
     case = await ask_model(
         model,
         "write",
@@ -197,11 +203,16 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
         opposing=f"Against the side speak:\n{documents_as_data(against)}" if opposing else "",
         limit=str(limit),
         objections=_OBJECTIONS.format(objections=limit // 2) if objected else "",
+        language=language or "English",
+        english=f"\n{ENGLISH_TOO.format(language)}" if language else "",
     )
     shown = [*mine, *opposing]
-    claims = [_claim(brief, w, text, shown, len(mine)) for w in case.claims for text in _claim_sentences(w.text)]
     found = case.objections if isinstance(case, CaseAndObjections) else []
-    objections = [_claim(brief, w, text, shown, len(shown)) for w in found for text in _claim_sentences(w.text)]
+    if not language:  # a model may fill in what only other languages need
+        for written in (*case.claims, *found):
+            written.english = ""
+    claims = [_claim(brief, w, text, shown, len(mine)) for w in case.claims for text in _claim_sentences(w)]
+    objections = [_claim(brief, w, text, shown, len(shown)) for w in found for text in _claim_sentences(w)]
     return [*claims, *(Claim(**{**c, "objection": True}) for c in objections)]
 
 
@@ -222,23 +233,49 @@ async def crux_by_chat(
         "\n".join([as_data("side", side), *(as_data("claim", decontextualised(c), number=n) for n, c in own.items())])
         for side, own in shown
     )
+    language = language_name(framing)
     reply = await ask_model(
-        model, "crux", WrittenCrux, question=as_data("question", framing["question"]), sides="\n\n".join(sections)
+        model,
+        "crux",
+        WrittenCrux,
+        question=as_data("question", framing["question"]),
+        sides="\n\n".join(sections),
+        language=language or "English",
+        english=f" {ENGLISH_TOO.format(language)}" if language else "",
     )
     # Each claim's first passage is cited before any claim's second passage.
     named = [[own[n]["passages"] for n in dict.fromkeys(reply.claims) if n in own] for _, own in shown]
     cited = [interleave(passages)[: limits.CRUX_PASSAGES] for passages in named]
     if not reply.text.strip() or not all(cited):
         return None
-    return Claim(
+    written, english = one_line(reply.text), one_line(reply.english) if language else ""
+    claim = Claim(
         perspective="",
-        text=one_line(reply.text),
+        text=english or written,
         passages=list(dict.fromkeys(i for ids in cited for i in ids)),
         support=0.0,
         role="crux",
         written=True,
         evidence=[],
     )
+    return Claim(**claim, local=written) if english else claim
+
+
+class Translations(BaseModel):
+    """A model's reply, in the order of the quotations."""
+
+    translations: list[str] = Field(max_length=limits.MOST_TRANSLATED)
+
+
+async def translate_by_chat(model: ChatModel, framing: FramingState, quotes: Sequence[str]) -> dict[str, str]:
+    """Returns the model's translations into the question's language, by quotation. Raises ProviderReplyError if one is
+    missing."""
+    shown = quotes[: limits.MOST_TRANSLATED]
+    quotations = "\n".join(as_data("quotation", quote, number=n) for n, quote in enumerate(shown, 1))
+    reply = await ask_model(model, "translate", Translations, language=language_name(framing), quotations=quotations)
+    if len(reply.translations) != len(shown):
+        raise ProviderReplyError(f"{model.name} gave {len(reply.translations)} translations of {len(shown)} texts.")
+    return dict(zip(shown, map(one_line, reply.translations), strict=True))
 
 
 def _focus(framing: FramingState) -> str:
@@ -257,9 +294,12 @@ def _by_document(passages: Sequence[Passage]) -> list[Passage]:
     return sorted(passages, key=lambda p: (rank[p.document], p.position))
 
 
-def _claim_sentences(text: str) -> list[str]:
-    """Splits the text into sentences and removes 'The passage says that'."""
-    points = (_LEAD.sub("", sentence) for sentence in split_sentences(one_line(text)))
+def _claim_sentences(written: WrittenClaim) -> list[str]:
+    """Splits the text into sentences and removes 'The passage says that'. A claim in another language stays whole, in
+    English."""
+    if written.english.strip():
+        return [one_line(written.english)]
+    points = (_LEAD.sub("", sentence) for sentence in split_sentences(one_line(written.text)))
     return [point[:1].upper() + point[1:] for point in points if any(map(str.isalnum, point))]
 
 
@@ -278,6 +318,8 @@ def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passa
         evidence=[],
         reason=one_line(written.reason),
     )
+    if written.english.strip():
+        claim["local"] = one_line(written.text)
     if mine < written.answers <= len(shown):
         claim["answers"] = shown[written.answers - 1].id
     return claim

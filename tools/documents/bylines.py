@@ -10,6 +10,7 @@ from tools.dates import WRITTEN_DATE, date_of_cell
 from tools.language.lexicon import lexicon_tag
 from tools.language.person_names import is_organisation, is_surely_person, pattern
 from tools.passages import Block
+from tools.translation import mark
 
 _HEAD, _TOP, _MINUTES_HEAD, _SEARCHED = 3, 8, 12, 500  # blocks
 _LONGEST = 160  # characters
@@ -159,18 +160,18 @@ def stated_kind(blocks: Sequence[Block]) -> str:
     """Returns the kind that the document states: 'minutes', or a first line such as 'PRESS RELEASE'; else ''."""
     head = [block.text for block in blocks[:_MINUTES_HEAD] if len(block.text) < 300]
     if is_minutes(blocks) and re.search(r"(?i)\b(?:minutes|notes by)\b", " ".join(head)):
-        return "minutes"
+        return mark("minutes")
     if told := next((m["kind"].lower() for m in map(pattern("KIND").fullmatch, head[:_HEAD]) if m), ""):
         return told
     if posts_date(blocks):
-        return "forum thread"
+        return mark("forum thread")
     lines = [text for text in head[:_HEAD] if len(text) < _LONGEST and not has_sentence(text.rstrip("?"))]
-    found = (("FAQ", _FAQ), ("interview", pattern("INTERVIEWED")))
+    found = ((mark("FAQ"), _FAQ), (mark("interview"), pattern("INTERVIEWED")))
     if told := next((kind for kind, form in found if any(map(form.search, lines))), ""):
         return told
     if not _is_letter(blocks):
         return ""
-    return "open letter" if any("open letter" in text.lower() for text in lines) else "letter"
+    return mark("open letter") if any("open letter" in text.lower() for text in lines) else mark("letter")
 
 
 def is_byline(line: str) -> bool:

@@ -271,6 +271,18 @@ def word_hints(claim: str, document: str) -> list[str]:
     return hints + [f"hardly a word found: {part}" for part in added]
 
 
+_FIGURE = re.compile(r"\d+(?:[.,]\d+|[\u00a0\u202f' ]\d{3}(?!\d))*")
+
+
+def figure_hints(claim: str, document: str) -> list[str]:
+    """Returns hints on the claim's figures that the document lacks. Only digits count, because languages separate them
+    differently: '1.500' and '1,500'."""
+    known, found = (
+        {"".join(filter(str.isdigit, figure)): figure for figure in _FIGURE.findall(text)} for text in (document, claim)
+    )
+    return [f"not found: {figure}" for digits, figure in found.items() if digits not in known]
+
+
 def verbatim(claim: str, passage: str) -> bool:
     """Whether the passage contains the claim's words unchanged. White space may differ. False for an empty claim."""
     words = _SPACES.sub(" ", claim).strip()

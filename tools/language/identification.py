@@ -5,6 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tools.language.lexicon import ENGLISH_MARKERS, FOREIGN_OPENERS, is_word
+from tools.translation import mark, spoken_language, tr
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -64,11 +65,23 @@ def _likeliest_language(text: str) -> str:
     return code if best >= _LIKELIEST * sum(probability for probability, _ in among) else ""
 
 
-def name_of_language(code: str) -> str:
-    """Returns the English name of a language; the quoted code if unknown."""
+def name_of_language(code: str, within: str = "") -> str:
+    """Returns the name of a language; the quoted code if unknown. within: the language of the name (ISO 639-1); by
+    default the current language."""
     from babel import Locale
 
-    return str(Locale("en").languages.get(code) or f"the language '{code}'")
+    found = Locale(within or spoken_language()).languages.get(code)
+    return str(found or tr("the language '{code}'", code=code))
+
+
+def code_of_language(name: str, text: str) -> str:
+    """Returns the ISO 639-1 code of a language's English name; if the name is unknown, of the text's likeliest language
+    other than English. Returns '' for English, without a name, or if no language is likely."""
+    from babel import Locale
+
+    codes = {str(known).casefold(): str(code).partition("_")[0] for code, known in Locale("en").languages.items()}
+    code = codes.get(name.casefold()) or _likeliest_language(text)
+    return "" if code == "en" or not name else code
 
 
 @cache
@@ -162,4 +175,4 @@ def reply_to_greeting(text: str) -> str:
     said = " ".join(question_words(text)).casefold().replace("’", "'")
     if len(text) > _LONGEST_GREETING or not _GREETS.fullmatch(said):
         return ""
-    return "You are welcome!" if _THANKED.fullmatch(said) else "Hello!"
+    return mark("You are welcome!") if _THANKED.fullmatch(said) else mark("Hello!")

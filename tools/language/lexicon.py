@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.errors import ModelError
+from tools.translation import grouped, trn
 
 if TYPE_CHECKING:
     from tantivy import TextAnalyzer
@@ -72,8 +73,9 @@ def analyzer() -> "TextAnalyzer":
 
 
 def count(number: int, noun: str) -> str:
-    """Returns a number with its noun: '1 passage' or '1,200 passages'. The plural adds an s."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    """Returns a number with its noun in the current language: '1 passage' or '1,200 passages'. noun: in English; its
+    plural adds an s."""
+    return f"{grouped(number)} {trn(noun, f'{noun}s', number)}"
 
 
 AUXILIARIES = frozenset(

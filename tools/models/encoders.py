@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import logging
+import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -177,6 +178,16 @@ def find_model(model: str) -> Path:
         missing = model.startswith(("/", ".", "~"))
         how = "Check the path." if missing else f"Download it: `{command('hf download', model)}`."
         raise ModelError(f"there is no folder '{model}', and no model of that name on this machine. {how}") from exc
+
+
+def card_languages(folder: Path) -> frozenset[str]:
+    """Returns the field `language` of a model's card (README.md), a code or a list of codes; 'all' for 'multilingual'.
+    https://huggingface.co/docs/hub/model-cards#model-card-metadata"""
+    card = folder / "README.md"
+    front = re.match(r"---\n(.*?)\n---", card.read_text("utf-8", "replace") if card.is_file() else "", re.DOTALL)
+    field = re.search(r"^language:(.*(?:\n\s*- .*)*)", front[1], re.MULTILINE) if front else None
+    codes = re.findall(r"[a-z]{2,}", field[1]) if field else []
+    return frozenset("all" if code == "multilingual" else code for code in codes)
 
 
 def fingerprint(folder: Path) -> str:

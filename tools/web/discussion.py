@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from tools.budget import current_budget, current_log
 from tools.dates import date_of_cell
 from tools.errors import ProviderError
+from tools.translation import tr
 from tools.web.keyword_source import KeywordSource, Wanted, first_day, value_at
 from tools.web.source import SourceResult
 
@@ -42,7 +43,8 @@ class _Posts(KeywordSource):
                     if said := value_at(reply, text):
                         replies[value_at(reply, of)].append(f"Reply by {name}:\n{said}")
         except ProviderError as exc:
-            current_log().note("skipped", f"{self.title} gave posts without replies: {exc}")
+            text = tr("{name} gave posts without replies: {error}", name=self.title, error=exc)
+            current_log().note("skipped", text)
         threads: list[Row] = []
         for post in posts:
             begin, more = value_at(post, own), replies[value_at(post, number)][:_MOST_REPLIES]
@@ -108,7 +110,8 @@ class StackExchange(_Posts):
         for failure in [f for f in found if isinstance(f, BaseException)]:
             if not isinstance(failure, ProviderError) or not lists:
                 raise failure
-            current_log().note("skipped", f"not all sites of Stack Exchange were searched: {failure}")
+            text = tr("not all sites of Stack Exchange were searched: {error}", error=failure)
+            current_log().note("skipped", text)
         return [result for result in chain.from_iterable(zip_longest(*lists)) if result]
 
     async def _site(self, client: Any, query: Wanted, site: str) -> list[SourceResult]:

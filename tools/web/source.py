@@ -16,6 +16,7 @@ from tools.dates import date_of_result
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.limits import LONGEST_PAGE, SEARCH_SECONDS
 from tools.net.http import fetch_json, is_address, is_local, open_client
+from tools.translation import tr
 from tools.web.addresses import host_of, normalise_url
 from tools.web.domains import covers
 
@@ -89,7 +90,8 @@ class Source(ABC):
                 except ProviderError as exc:
                     if page == 1:
                         raise
-                    current_log().note("skipped", f"{self.title} gave only the first {len(found)} results: {exc}")
+                    told = {"name": self.title, "number": len(found), "error": exc}
+                    current_log().note("skipped", tr("{name} gave only the first {number} results: {error}", **told))
                     break
                 if len(more) == len(found):
                     break
