@@ -88,6 +88,7 @@ async def fill(folder: Path) -> tuple[str, str]:
     with database.write() as db:
         row = {"passage_id": 1, "run_id": waiting, "passage": "[]", "vector": b"\0\xff"}
         db.execute(insert(schema.run_passages).values(row))
+        db.execute(insert(schema.api_rates).values({"name": "ann 60/minute", "window": 1, "requests": 2}))
     database.close()
     return done, waiting
 
@@ -204,9 +205,12 @@ async def test_kills_at_any_moment_change_nothing(tmp_path: Path, postgres: Post
 
 def test_a_stopped_copy_says_how_to_go_on(tmp_path: Path, address: str) -> None:
     asyncio.run(fill(tmp_path / "data"))
-    process = begun(tmp_path / "data", address)
-    process.send_signal(signal.SIGINT)
-    _, trouble = process.communicate(timeout=60)
+    Database(address).close()
+    with closing(psycopg.connect(address.replace("+psycopg", ""))) as holder:
+        holder.execute("LOCK TABLE passages IN EXCLUSIVE MODE")  # the copy cannot end before it is stopped
+        process = begun(tmp_path / "data", address)
+        process.send_signal(signal.SIGINT)
+        _, trouble = process.communicate(timeout=60)
     assert process.returncode == 130, trouble
     assert trouble.strip() == "Stopped."
     with pytest.raises(StoreError, match="unfinished copy"):
