@@ -478,7 +478,7 @@ def load_settings(**changes: object) -> Settings:
         name = variable_of(field) if field in Settings.model_fields else field.upper()
         given, is_place = error["input"], "://" in str(error["input"]) or field.endswith(_PLACES)
         given = without_login(str(given)) if is_place else given
-        shown = "what it is set to" if "KEY" in name or "TOKEN" in name else repr(given)
+        shown = "what it is set to" if any(word in name for word in ("KEY", "TOKEN", "MCP")) else repr(given)
         why = error["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name} cannot be {shown}: {why}. {more}") from exc
     for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "ssl_cert_file"):

@@ -6,7 +6,7 @@ An implementation is a function of the stage's type. A new implementation needs 
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -178,9 +178,14 @@ class Providers:
     def check_sources(self, options: RunOptions) -> None:
         """Raises NoSourceError if a run can search nothing at all."""
         if not (options.own_collections or options.urls or self.sources(options)):
-            why = " ".join(self.web.unusable if self.web else ())
-            how = "STEELMAN_SOURCES turns sources on; `python -m agent doctor` lists those that are installed."
-            raise NoSourceError(f"nothing of these kinds can be searched: {', '.join(options.sources)}. {why or how}")
+            why = " ".join(self.web.unusable if self.web else ()) or "STEELMAN_SOURCES turns sources on."
+            if options.domains and self.sources(replace(options, domains=())):
+                why = "Domains limit the kind 'web' only: leave out the domains or these kinds."
+            why = why if options.web else "They are on the internet, and nothing is to leave this machine."
+            hint = "`python -m agent doctor` lists the sources." if "STEELMAN" in why else ""
+            raise NoSourceError(
+                f"nothing of these kinds can be searched: {', '.join(options.sources)}. {why}", hint=hint
+            )
 
     def check_offline(self) -> None:
         """Raises SettingsError if a run without network access needs a remote service."""

@@ -130,6 +130,7 @@ SPEC: list[tuple[Any, str | None]] = [
     ([tool("search", required=("query", "index"), query={"type": "string"}, index={"type": "string"})], None),
     ([tool("search_and_replace"), tool("delete_search_index"), tool("research"), tool("ask", "We search.")], None),
     ([tool("search", required=("n",), n={"type": "integer"})], None),
+    ([tool("cleanup", "Find and delete every note that matches."), tool("purge_lookup")], None),
     ([], None),
 ]
 

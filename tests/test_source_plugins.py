@@ -14,8 +14,9 @@ from conftest import ROOT
 from toy_sources import ToyServer
 
 from agent.commands.doctor import doctor_checks, run_check
+from agent.providers.from_settings import sources_on
 from agent.settings import Settings
-from tools.web.plugins import installed_sources
+from tools.web.plugins import KEYED, installed_sources
 
 BROKEN = "raise RuntimeError('no such library')"
 
@@ -84,13 +85,15 @@ def test_the_documented_plugin_is_asked_and_a_broken_one_costs_a_note(toys: ToyS
 
 
 def test_installed_packages_are_found_and_replace_no_source_of_steelman(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(tmp_path, "mine", BROKEN, "Source")
+    install(tmp_path, "Mine", BROKEN, "Source")
     install(tmp_path, "wikipedia", BROKEN, "Source")
     monkeypatch.syspath_prepend(tmp_path)
     found = installed_sources()
-    assert found["mine"].value == "mine:Source"
+    assert found["Mine"].value == "Mine:Source"
+    for named, on in (("mine", ["Mine"]), ("all", [name for name in found if name not in KEYED])):
+        assert sources_on(settings.model_copy(update={"sources": named})) == on
     assert found["wikipedia"].value == "tools.web.encyclopedia:Wikipedia"
 
 

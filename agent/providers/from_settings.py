@@ -246,15 +246,16 @@ def sources_on(settings: Settings) -> list[str]:
     """Returns the names of the sources that are switched on, besides the engine. Raises SettingsError for a name that
     is not installed."""
     installed, named = installed_sources(), split_list(settings.sources.lower())
-    if unknown := [name for name in named if name not in (*installed, "all")]:
+    if unknown := [name for name in named if name not in ("all", *map(str.lower, installed))]:
         raise SettingsError(
             f"STEELMAN_SOURCES names '{unknown[0]}', which is not installed. There are: all, {', '.join(installed)}."
         )
     key = settings.semantic_scholar_api_key.get_secret_value()
     if not key and (keyless := [name for name in named if name in KEYED]):
         raise SettingsError(f"STEELMAN_SOURCES names '{keyless[0]}': set SEMANTIC_SCHOLAR_API_KEY.")
-    wanted = {*named, *(installed if "all" in named else ())} - {*KEYED} | {*(KEYED if key else ())}
-    return [*(name for name in installed if name in wanted), *(f"mcp:{name}" for name in settings.mcp_servers)]
+    every = map(str.lower, installed) if "all" in named else ()
+    wanted = {*named, *every} - {*KEYED} | {*(KEYED if key else ())}
+    return [*(name for name in installed if name.lower() in wanted), *(f"mcp:{name}" for name in settings.mcp_servers)]
 
 
 def build_web(settings: Settings, store: Store, models: Models) -> WebSearch:

@@ -68,11 +68,11 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
         foreign_documents=found.foreign,
         counts={"pages": web.new} | _engine_counts(providers, web),
         served_by={"web": ", ".join(sorted(web.answered))} if web.ids else {},
-        kinds=_kinds(providers, run_options(runtime)),
+        kinds=kinds_searched(providers, run_options(runtime)),
     )
 
 
-def _kinds(providers: Providers, options: RunOptions) -> list[EvidenceKind]:
+def kinds_searched(providers: Providers, options: RunOptions) -> list[EvidenceKind]:
     """Returns the kinds of evidence that the run searches; empty if it searches only the collections."""
     own: list[EvidenceKind] = ["mine"] if options.own_collections else []
     return [*own, *(s.kind for s in sources)] if (sources := providers.sources(options)) else []
@@ -130,7 +130,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
 
 async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebResults:
     sources = providers.sources(options)
-    for why in _not_asked(providers, options, sources):
+    for why in not_asked(providers, options, sources):
         current_log().note("skipped", why)
     if providers.web is None or not sources:
         return WebResults()
@@ -150,7 +150,7 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
         return WebResults(problems={sources[0].name: [exc]})
 
 
-def _not_asked(providers: Providers, options: RunOptions, sources: Sequence[Source]) -> Iterator[str]:
+def not_asked(providers: Providers, options: RunOptions, sources: Sequence[Source]) -> Iterator[str]:
     """Yields what was wanted and cannot be searched."""
     if not options.web:
         yield f"{tr(NO_WEB)}: {tr('nothing was to leave this machine')}."
