@@ -243,6 +243,7 @@ async def test_a_run_that_stays_on_this_machine_and_one_without_time() -> None:
         await source("research").search("voting", 5)
     with budget_scope(Budget(deadline_at=time.time() + 0.2)), pytest.raises(DeadlineError):
         await source("hangs").search("voting", 5)
+    await ended("hangs")
 
 
 async def test_a_command_gets_no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -268,6 +269,7 @@ async def test_a_run_cites_what_an_mcp_server_tells(settings: Settings, engine: 
     (own_note, gazette) = sorted(answer.citations, key=lambda c: not c.url.startswith("mcp://own/"))
     assert (own_note.publisher, own_note.title[:4], own_note.quote in WORDS) == ("own", "Note", True)
     assert gazette.publisher == "Gazette, gazette.example"
+    await ended("hangs")
     late = [n.text for n in answer.notes if "MCP server 'late'" in n.text]
     assert len(late) == 1, [n.text for n in answer.notes]
 

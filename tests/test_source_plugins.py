@@ -14,6 +14,7 @@ from conftest import ROOT
 from toy_sources import ToyServer
 
 from agent.commands.doctor import doctor_checks, run_check
+from agent.commands.parts import in_plain_words
 from agent.providers.from_settings import sources_on
 from agent.settings import Settings
 from tools.web.plugins import KEYED, installed_sources
@@ -95,6 +96,12 @@ def test_installed_packages_are_found_and_replace_no_source_of_steelman(
     for named, on in (("mine", ["Mine"]), ("all", [name for name in found if name not in KEYED])):
         assert sources_on(settings.model_copy(update={"sources": named})) == on
     assert found["wikipedia"].value == "tools.web.encyclopedia:Wikipedia"
+
+
+def test_the_page_tells_which_sources_are_searched(settings: Settings) -> None:
+    told = in_plain_words(settings.model_copy(update={"sources": "wikipedia", "mcp_sources": "notes=uvx notes"}))
+    [parts] = [parts for said, parts in told.items() if said.endswith("and the web, with wikipedia, mcp:notes")]
+    assert {"source wikipedia", "source mcp:notes"} <= {*parts}
 
 
 @pytest.mark.parametrize(
