@@ -279,6 +279,8 @@ def test_the_setting_names_servers() -> None:
         load_settings(mcp_sources="uvx notes-mcp")
     with pytest.raises(SettingsError, match="lists names with commands or addresses"):
         load_settings(mcp_sources="notes=https://")
+    with pytest.raises(SettingsError, match="MCP_SOURCES cannot be what it is set to: No closing quotation"):
+        load_settings(mcp_sources="notes=uvx notes --token 'secret")
     settings = load_settings(mcp_sources="notes = uvx notes-mcp -v; wiki=https://mcp.example.org/mcp?key=x=y")
     assert settings.mcp_servers == {"notes": "uvx notes-mcp -v", "wiki": "https://mcp.example.org/mcp?key=x=y"}
     sources, unusable = build_sources(settings)

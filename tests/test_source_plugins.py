@@ -17,6 +17,7 @@ from agent.commands.doctor import doctor_checks, run_check
 from agent.commands.parts import in_plain_words
 from agent.providers.from_settings import sources_on
 from agent.settings import Settings
+from tools.errors import SettingsError
 from tools.web.plugins import KEYED, installed_sources
 
 BROKEN = "raise RuntimeError('no such library')"
@@ -96,6 +97,11 @@ def test_installed_packages_are_found_and_replace_no_source_of_steelman(
     for named, on in (("mine", ["Mine"]), ("all", [name for name in found if name not in KEYED])):
         assert sources_on(settings.model_copy(update={"sources": named})) == on
     assert found["wikipedia"].value == "tools.web.encyclopedia:Wikipedia"
+
+
+def test_an_address_of_a_source_that_takes_none_is_refused(settings: Settings) -> None:
+    with pytest.raises(SettingsError, match=r"STEELMAN_SOURCE_ADDRESSES names 'openalx'\. It may name: openalex, "):
+        sources_on(settings.model_copy(update={"source_addresses": "openalx = http://127.0.0.1:8010"}))
 
 
 def test_the_page_tells_which_sources_are_searched(settings: Settings) -> None:

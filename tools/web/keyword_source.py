@@ -41,7 +41,6 @@ _ESCAPED = re.compile(r"<(i|b|em|strong|su[bp]|p)>([^<]*)</\1>", re.I)  # some p
 _BUSY = re.compile(r"throttle_violation|temporarily_unavailable|internal_error|maxlag|ratelimited|readonly")
 _FIELDS = "url title snippet date publisher author venue text open_url".split()
 _EMPTY = {"total", "offset", "batchcomplete"}  # a reply with nothing else found nothing
-_LONGEST_OPEN_URL = 300  # a longer one would be cut
 
 _turns: dict[str, float] = {}  # address -> time of its next request (time.monotonic)
 _lock = threading.Lock()
@@ -164,8 +163,7 @@ class KeywordSource(Source):
 
     def _row(self, item: dict[str, Any]) -> dict[str, str] | None:
         """The fields of a result; None for an item that is left out."""
-        row = {name: value_at(item, self.fields.get(name, name), name.endswith("url")) for name in _FIELDS}
-        return row | ({"open_url": ""} if len(row["open_url"]) > _LONGEST_OPEN_URL else {})
+        return {name: value_at(item, self.fields.get(name, name), name.endswith("url")) for name in _FIELDS}
 
 
 def keywords(query: str, longest: int = 500, shortest_word: int = 1) -> list[str]:

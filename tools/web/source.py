@@ -25,7 +25,7 @@ PAGE_RESULTS = 10
 """The most results on one page."""
 _MOST_SITES = 10  # Google reads 32 words of a query; each site with its OR takes two
 LONGEST_TITLE, LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
-_LINES = ("title", "publisher", "author", "venue", "open_url")
+_LINES = ("title", "publisher", "author", "venue")
 
 
 SourceKind = Literal["web", "studies", "news", "discussion", "encyclopedia"]
@@ -198,23 +198,22 @@ def read_results(
     rows = [i for i in items if isinstance(i, dict) and isinstance(i.get(url), str)]
     if items and not rows:
         raise ProviderReplyError(f"{name} answered with results that have no addresses.")
-    names = {"title": title, "snippet": snippet, "date": date, **more}
-    return [
-        clean_result(
-            SourceResult(urldefrag(address).url, extent=extent, **{f: row.get(key) for f, key in names.items()})
-        )
-        for row in rows
-        if is_page(address := row[url].strip())
-    ]
+    names, found = {"title": title, "snippet": snippet, "date": date, **more}, []
+    for row in rows:
+        if is_page(address := row[url].strip()):
+            given: dict[str, Any] = {field: row.get(key) for field, key in names.items()}
+            found.append(clean_result(SourceResult(urldefrag(address).url, extent=extent, **given)))
+    return found
 
 
 def clean_result(result: SourceResult) -> SourceResult:
     """The result with plain text of bounded length in all fields, whatever a source put there."""
     lines = {name: plain_text(getattr(result, name), LONGEST_TITLE) for name in _LINES}
-    text, open_url = plain_lines(result.text), lines["open_url"]
+    text, open_url = plain_lines(result.text), plain_text(result.open_url, _LONGEST_URL + 1)
     return replace(
         result,
-        **lines | {"open_url": open_url if is_page(open_url) else ""},
+        **lines,
+        open_url=open_url if is_page(open_url) else "",
         snippet=plain_text(result.snippet, LONGEST_SNIPPET),
         date=date_of_result(result.date),
         text=text,
