@@ -241,7 +241,7 @@ def test_a_program_that_ends_meanwhile_ends_the_server(wait: float) -> None:
 async def test_a_run_that_stays_on_this_machine_and_one_without_time() -> None:
     with budget_scope(Budget(offline=True)), pytest.raises(ProviderDownError, match="stays offline"):
         await source("research").search("voting", 5)
-    with budget_scope(Budget(deadline_at=time.time() + 0.2)), pytest.raises(DeadlineError):
+    with budget_scope(Budget(deadline_at=time.time() + 3.0)), pytest.raises(DeadlineError):
         await source("hangs").search("voting", 5)
     await ended("hangs")
 

@@ -21,7 +21,6 @@ from agent.evidence.sentences import score_sentences, stances_to, with_denial
 from agent.options import RunOptions, run_options
 from agent.providers.inference import CachedJudge, Models
 from agent.stage_interfaces import Brief, Providers, WebResults
-from agent.stages.retrieve import kinds_searched, not_asked
 from agent.stages.stage import ask_model, report, run_id, stage
 from agent.state import Claim, FramingState, QuotedStance, RunState, asked_query
 from prompts import as_data
@@ -92,16 +91,15 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         foreign_documents=found.left.foreign,
         unread_pages=web.unread,
         counts={"pages": web.new},
-        kinds=kinds_searched(providers, options) if outside else [],
+        kinds=providers.kinds_searched(options) if outside else [],
     )
 
 
 async def _search_sources(providers: Providers, framing: FramingState, options: RunOptions) -> WebResults:
     """Searches the internet with the question; the lookup then ranks what was read."""
-    sources = providers.sources(options)
-    for why in not_asked(providers, options, sources):
+    for why in providers.not_asked(options):
         current_log().note("skipped", why)
-    if providers.web is None or not sources:
+    if providers.web is None or not providers.sources(options):
         return WebResults()
     queries = list(dict.fromkeys([framing["focus"] or framing["question"], asked_query(framing)]))
     with share_of_time(limits.LOOKUP_SEARCH):
