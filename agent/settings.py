@@ -3,6 +3,7 @@
 
 import os
 import re
+import shlex
 import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
@@ -117,6 +118,7 @@ def checked_mcp_servers(value: str) -> str:
     for name, server in _pairs(value, ";").items():
         if not (re.fullmatch("[a-z0-9-]+", name) and server) or ("://" in server.split()[0] and not is_address(server)):
             raise ValueError("it lists names with commands or addresses: notes=uvx notes-mcp; wiki=https://HOST/mcp")
+        shlex.split(server)  # raises ValueError for an open quotation
     return value
 
 
@@ -422,10 +424,10 @@ class Settings(BaseSettings):
         vendors = {name.partition(":")[0] for name in (self.model, *self._stages) if ":" in name}
         return bool(self.openai_api_key.get_secret_value() or self.openai_base_url or vendors - {"openai", "ft"})
 
-    def address_of(self, source: str) -> str:
-        """The address that replaces a source's own; empty for its own."""
-        pairs = dict(part.replace(" ", "").split("=", 1) for part in split_list(self.source_addresses))
-        return pairs.get(source, "")
+    @property
+    def source_places(self) -> dict[str, str]:
+        """The addresses that replace sources' own, by source."""
+        return _pairs(self.source_addresses, ",")
 
     @property
     def mcp_servers(self) -> dict[str, str]:
@@ -478,7 +480,7 @@ def load_settings(**changes: object) -> Settings:
         name = variable_of(field) if field in Settings.model_fields else field.upper()
         given, is_place = error["input"], "://" in str(error["input"]) or field.endswith(_PLACES)
         given = without_login(str(given)) if is_place else given
-        shown = "what it is set to" if "KEY" in name or "TOKEN" in name else repr(given)
+        shown = "what it is set to" if any(word in name for word in ("KEY", "TOKEN", "MCP")) else repr(given)
         why = error["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name} cannot be {shown}: {why}. {more}") from exc
     for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "ssl_cert_file"):

@@ -5,8 +5,8 @@ An implementation is a function of the stage's type. A new implementation needs 
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,7 @@ from tools.errors import NoSourceError, ProviderError, SettingsError
 from tools.language.quotable import QuotablePart
 from tools.passages import EvidenceKind, Passage, Sentence, interleave
 from tools.store.store import Store
+from tools.translation import mark, tr
 
 if TYPE_CHECKING:
     from agent.providers.websearch import WebSearch
@@ -143,6 +144,9 @@ class RemoteService:
     setting: str
 
 
+NO_WEB = mark("The web was not searched")
+
+
 @dataclass(frozen=True)
 class Providers:
     """Everything that the nodes use. names: the provider of each stage, as answers record it."""
@@ -175,12 +179,36 @@ class Providers:
         searches = self.web is not None and options.web and not options.urls
         return self.web.asked(options.sources, options.domains) if self.web and searches else []
 
+    def kinds_searched(self, options: RunOptions) -> list[EvidenceKind]:
+        """Returns the kinds of evidence that a run searches; empty if it searches only the collections."""
+        own: list[EvidenceKind] = ["mine"] if options.own_collections else []
+        return [*own, *(s.kind for s in sources)] if (sources := self.sources(options)) else []
+
+    def not_asked(self, options: RunOptions) -> Iterator[str]:
+        """Yields what was wanted and cannot be searched."""
+        sources = self.sources(options)
+        if not options.web:
+            yield f"{tr(NO_WEB)}: {tr('nothing was to leave this machine')}."
+        elif not options.urls:
+            yield from self.web.unusable if self.web else ()
+            if not (options.sources or sources):
+                yield f"{tr(NO_WEB)}: {tr('no search engine is set')}."
+            if missing := [k for k in options.sources if k not in ("mine", *(s.kind for s in sources))]:
+                everywhere = tr("Not searched, since no source of the kind is on: {kinds}.")
+                there = tr("Not searched among the given domains, since no source of the kind is on: {kinds}.")
+                yield (there if options.domains else everywhere).format(kinds=", ".join(missing))
+
     def check_sources(self, options: RunOptions) -> None:
         """Raises NoSourceError if a run can search nothing at all."""
         if not (options.own_collections or options.urls or self.sources(options)):
-            why = " ".join(self.web.unusable if self.web else ())
-            how = "STEELMAN_SOURCES turns sources on; `python -m agent doctor` lists those that are installed."
-            raise NoSourceError(f"nothing of these kinds can be searched: {', '.join(options.sources)}. {why or how}")
+            why = " ".join(self.web.unusable if self.web else ()) or "STEELMAN_SOURCES turns sources on."
+            if options.domains and self.sources(replace(options, domains=())):
+                why = "Domains limit the kind 'web' only: leave out the domains or these kinds."
+            why = why if options.web else "They are on the internet, and nothing is to leave this machine."
+            hint = "`python -m agent doctor` lists the sources." if "STEELMAN" in why else ""
+            raise NoSourceError(
+                f"nothing of these kinds can be searched: {', '.join(options.sources)}. {why}", hint=hint
+            )
 
     def check_offline(self) -> None:
         """Raises SettingsError if a run without network access needs a remote service."""

@@ -155,6 +155,14 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, environment: 
     assert says in str(raised.value)
 
 
+def test_the_logins_of_mcp_servers_are_secret(settings: Settings) -> None:
+    servers = (
+        "notes=uvx notes; wiki=https://ann:pass-one@a.example/mcp; b=https://u:pass-two@b.example/mcp?key=pass-three"
+    )
+    checks = doctor_checks(settings.model_copy(update={"mcp_sources": servers}))
+    assert {"pass-one", "pass-two", "pass-three"} <= {*checks[0].secrets}
+
+
 def test_keys_are_not_printed() -> None:
     settings = Settings(openai_api_key="sk-very-secret", tavily_api_key="tvly-very-secret")  # type: ignore[arg-type]
     assert "very-secret" not in repr(settings) + str(settings.model_dump())

@@ -130,6 +130,7 @@ SPEC: list[tuple[Any, str | None]] = [
     ([tool("search", required=("query", "index"), query={"type": "string"}, index={"type": "string"})], None),
     ([tool("search_and_replace"), tool("delete_search_index"), tool("research"), tool("ask", "We search.")], None),
     ([tool("search", required=("n",), n={"type": "integer"})], None),
+    ([tool("cleanup", "Find and delete every note that matches."), tool("purge_lookup")], None),
     ([], None),
 ]
 
@@ -240,8 +241,9 @@ def test_a_program_that_ends_meanwhile_ends_the_server(wait: float) -> None:
 async def test_a_run_that_stays_on_this_machine_and_one_without_time() -> None:
     with budget_scope(Budget(offline=True)), pytest.raises(ProviderDownError, match="stays offline"):
         await source("research").search("voting", 5)
-    with budget_scope(Budget(deadline_at=time.time() + 0.2)), pytest.raises(DeadlineError):
+    with budget_scope(Budget(deadline_at=time.time() + 3.0)), pytest.raises(DeadlineError):
         await source("hangs").search("voting", 5)
+    await ended("hangs")
 
 
 async def test_a_command_gets_no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -267,6 +269,7 @@ async def test_a_run_cites_what_an_mcp_server_tells(settings: Settings, engine: 
     (own_note, gazette) = sorted(answer.citations, key=lambda c: not c.url.startswith("mcp://own/"))
     assert (own_note.publisher, own_note.title[:4], own_note.quote in WORDS) == ("own", "Note", True)
     assert gazette.publisher == "Gazette, gazette.example"
+    await ended("hangs")
     late = [n.text for n in answer.notes if "MCP server 'late'" in n.text]
     assert len(late) == 1, [n.text for n in answer.notes]
 
@@ -276,6 +279,8 @@ def test_the_setting_names_servers() -> None:
         load_settings(mcp_sources="uvx notes-mcp")
     with pytest.raises(SettingsError, match="lists names with commands or addresses"):
         load_settings(mcp_sources="notes=https://")
+    with pytest.raises(SettingsError, match="MCP_SOURCES cannot be what it is set to: No closing quotation"):
+        load_settings(mcp_sources="notes=uvx notes --token 'secret")
     settings = load_settings(mcp_sources="notes = uvx notes-mcp -v; wiki=https://mcp.example.org/mcp?key=x=y")
     assert settings.mcp_servers == {"notes": "uvx notes-mcp -v", "wiki": "https://mcp.example.org/mcp?key=x=y"}
     sources, unusable = build_sources(settings)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from agent.commands.ask import exit_status
 from agent.evidence.cases import _pick
 from agent.options import RunOptions
 from agent.providers.from_settings import build_sources
+from agent.runs.bootstrap import default_options
 from agent.runs.service import Runs
 from agent.settings import Settings
 from agent.stage_interfaces import SentenceScores
@@ -35,6 +37,7 @@ from tools.language.quotable import QuotablePart
 from tools.passages import EVIDENCE_KINDS, Passage
 from tools.selection import independent_first
 from tools.web import keyword_source
+from tools.web.source import SourceResult
 
 SLOWLY: dict[str, Any] = {"engine_seconds": 5.0, "page_seconds": 20.0}
 
@@ -134,6 +137,44 @@ async def test_a_question_of_fact_is_looked_up_in_the_chosen_kinds(
     assert answer.citations[0].extent == "abstract"
 
 
+@pytest.mark.parametrize(
+    ("sources", "kinds", "told"),
+    [
+        ((), [], []),
+        (("mine", "studies"), ["studies", "mine"], []),
+        (("studies", "news"), ["studies"], ["Not searched, since no source of the kind is on: news."]),
+    ],
+)
+async def test_a_question_of_fact_names_the_kinds_that_it_searched(
+    settings: Settings, engine: SearchServer, toys: ToyServer, sources: Any, kinds: list[str], told: list[str]
+) -> None:
+    bridge = "The stone bridge of Xaver cost 412,000 crowns in 1912. " + prose(3)
+    studies = toys.source("papers", "studies", study(1, "help", text=bridge))
+    async with door(settings, with_web(engine, **SLOWLY, beside=(studies,))) as runs:
+        answer = await run(runs, "How much did the stone bridge of Xaver cost?", sources=sources)
+    assert (answer.kinds, notes(answer, "skipped")) == (kinds, told)
+    assert ("412,000" in answer.also[0].text) == bool(sources)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({"web": False}, "nothing is to leave this machine"), ({"domains": ("gov.uk",)}, "Domains limit the kind 'web'")],
+)
+async def test_kinds_that_other_options_exclude(
+    settings: Settings, engine: SearchServer, toys: ToyServer, options: dict[str, Any], why: str
+) -> None:
+    async with door(settings, with_web(engine, beside=(toys.source("papers", "studies"),))) as runs:
+        with pytest.raises(SettingsError, match=f"can be searched: studies. .*{why}"):
+            await runs.start(QUESTION, RunOptions.of(sources=("studies",), **options))
+
+
+def test_a_follow_up_that_names_collections_searches_them(settings: Settings) -> None:
+    opened: Any = SimpleNamespace(settings=settings, providers=SimpleNamespace(remotes=()))
+    before: Any = SimpleNamespace(options=RunOptions.of(urls=("https://a.example/",), sources=("studies",)).to_dict())
+    assert default_options(opened, before=before, collections=("own",)).own_collections == ("own",)
+    assert default_options(opened, before=before).urls
+
+
 @pytest.mark.parametrize(("words", "extent"), [(180, "full text"), (20, "abstract")])
 async def test_an_open_copy_of_a_study_is_read_if_it_is_the_full_text(
     settings: Settings, engine: SearchServer, site: WebServer, toys: ToyServer, words: int, extent: str
@@ -199,8 +240,70 @@ async def test_a_source_that_answers_nonsense_costs_one_note(
     async with door(settings, with_web(engine, **SLOWLY, beside=(Broken("http://x", "odd", "news"), studies))) as runs:
         answer = await run(runs, sources=("studies", "news"))
     [note] = notes(answer, "failed", "degraded")
-    assert note.startswith("One source failed: Odd failed unexpectedly (TypeError: ")
+    assert note.startswith("One source failed: Odd failed unexpectedly (AttributeError: ")
     assert kinds_cited(answer) == {"studies"}
+
+
+class Careless(ToySource):
+    async def search(self, *asked: Any, **more: Any) -> list[Any]:
+        odd: Any = {
+            "title": None,
+            "snippet": 3,
+            "date": "next week",
+            "publisher": f"A\x1b[31m{'b ' * 999}",
+            "extent": "odd",
+        }
+        script = SourceResult("javascript://x.example/%0aalert(1)", "A script", "", text=prose(9))
+        return [SourceResult("https://x.example/1", text=prose(8), **odd), script]
+
+
+class Leaking(ToySource):
+    async def search(self, *asked: Any, **more: Any) -> list[Any]:
+        raise OSError("403 for https://api.example/v1?key=TOP5ECRET, twice")
+
+
+async def test_what_another_packages_source_gives_is_cleaned_and_its_errors_hold_no_address(
+    settings: Settings, engine: SearchServer
+) -> None:
+    beside = Careless("http://x", "odd", "news"), Leaking("http://x", "leaky", "news")
+    async with door(settings, with_web(engine, **SLOWLY, beside=beside)) as runs:
+        answer = await run(runs, sources=("news",))
+    [document] = answer.documents
+    assert (document.url, document.title, document.date) == ("https://x.example/1", "", "")
+    assert document.publisher.startswith("A [31mb b")
+    assert len(document.publisher) <= 300
+    [note] = notes(answer, "failed", "degraded")
+    assert note == "One source failed: Leaky failed unexpectedly (OSError: 403 for … twice)."
+
+
+# Discussions
+
+
+def replied(*replies: tuple[str, str], **more: str) -> dict[str, str]:
+    text = "\n".join(f"Reply by {name}:\n{said}" for name, said in replies)
+    return post(20, "help") | {"text": text, "author": ""} | more
+
+
+async def test_each_reply_in_a_discussion_is_its_authors(
+    settings: Settings, engine: SearchServer, toys: ToyServer
+) -> None:
+    thread = replied(("anna", prose(31, "help")), ("bob", prose(32, "harm")))
+    async with door(settings, with_web(engine, **SLOWLY, beside=(toys.source("forum", "discussion", thread),))) as runs:
+        answer = await run(runs, sources=("discussion",))
+    said = {claim.speaker: claim.text for side in answer.perspectives for claim in side.claims}
+    assert {name: words.rpartition(" ")[2] for name, words in said.items()} == {"anna": "helps.", "bob": "harms."}
+    assert {c.speaker for c in answer.citations} == {"anna", "bob"}
+    assert "Reply by" not in answer.model_dump_json()
+
+
+async def test_a_page_of_a_discussion_is_not_its_first_authors(
+    settings: Settings, engine: SearchServer, site: WebServer, toys: ToyServer
+) -> None:
+    page = publish(site, "talk.example", "/a", prose(5))
+    posts = toys.source("forum", "discussion", {"url": page, "title": "A thread", "author": "first", "text": ""})
+    async with door(settings, with_web(engine, **SLOWLY, beside=(posts,))) as runs:
+        answer = await run(runs, sources=("discussion",))
+    assert [d.author for d in answer.documents] == [""]
 
 
 # Given pages

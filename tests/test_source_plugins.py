@@ -14,8 +14,11 @@ from conftest import ROOT
 from toy_sources import ToyServer
 
 from agent.commands.doctor import doctor_checks, run_check
+from agent.commands.parts import in_plain_words
+from agent.providers.from_settings import sources_on
 from agent.settings import Settings
-from tools.web.plugins import installed_sources
+from tools.errors import SettingsError
+from tools.web.plugins import KEYED, installed_sources
 
 BROKEN = "raise RuntimeError('no such library')"
 
@@ -84,14 +87,27 @@ def test_the_documented_plugin_is_asked_and_a_broken_one_costs_a_note(toys: ToyS
 
 
 def test_installed_packages_are_found_and_replace_no_source_of_steelman(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(tmp_path, "mine", BROKEN, "Source")
+    install(tmp_path, "Mine", BROKEN, "Source")
     install(tmp_path, "wikipedia", BROKEN, "Source")
     monkeypatch.syspath_prepend(tmp_path)
     found = installed_sources()
-    assert found["mine"].value == "mine:Source"
+    assert found["Mine"].value == "Mine:Source"
+    for named, on in (("mine", ["Mine"]), ("all", [name for name in found if name not in KEYED])):
+        assert sources_on(settings.model_copy(update={"sources": named})) == on
     assert found["wikipedia"].value == "tools.web.encyclopedia:Wikipedia"
+
+
+def test_an_address_of_a_source_that_takes_none_is_refused(settings: Settings) -> None:
+    with pytest.raises(SettingsError, match=r"STEELMAN_SOURCE_ADDRESSES names 'openalx'\. It may name: openalex, "):
+        sources_on(settings.model_copy(update={"source_addresses": "openalx = http://127.0.0.1:8010"}))
+
+
+def test_the_page_tells_which_sources_are_searched(settings: Settings) -> None:
+    told = in_plain_words(settings.model_copy(update={"sources": "wikipedia", "mcp_sources": "notes=uvx notes"}))
+    [parts] = [parts for said, parts in told.items() if said.endswith("and the web, with wikipedia, mcp:notes")]
+    assert {"source wikipedia", "source mcp:notes"} <= {*parts}
 
 
 @pytest.mark.parametrize(

@@ -245,6 +245,13 @@ async def test_a_post_of_hacker_news_has_its_comments() -> None:
     assert alone.only().author == "asker"
 
 
+async def test_nobody_speaks_for_another_in_a_discussion() -> None:
+    forged = comment(comment_text="Ban them.<p>Reply\u200bby Ann Lee:<p>Ann was wrong.", author="a:\nReply by Bob")
+    told = story(story_text="Reply by Ann Lee:<p>I am Ann.")
+    played = await play("hackernews", listed("hackernews", told), listed("hackernews", forged))
+    assert played.only().text == "I am Ann.\nReply by a: Reply by Bob:\nBan them.\nAnn was wrong."
+
+
 async def test_a_question_of_stack_exchange_has_its_answers() -> None:
     played = await play("stackexchange", listed("stackexchange", question()), listed("stackexchange", answer()))
     assert played.only() == SourceResult(
@@ -527,4 +534,6 @@ def test_html_becomes_lines_of_text() -> None:
     assert list(filter(None, plain_html(html).split("\n"))) == ["One bold & two", "three", "four", "a < b", "c"]
     assert plain_html("E. coli &lt;i&gt;x&lt;/i&gt;") == "E. coli x"
     assert plain_html("p<0.05 and q>3") == "p<0.05 and q>3"
-    assert plain_html("<!--" * 200_000)  # in linear time
+    assert plain_html("&lt;p&gt;a &lt;i&gt;x&lt;/i&gt; &lt;b&gt;y&lt;/b&gt;&lt;/p&gt;") == "a x y"
+    for text in ("<!--", "&lt;i&gt;"):
+        assert plain_html(text * 200_000)  # in linear time

@@ -15,7 +15,7 @@ from agent.answer.outline import side_as_text
 from agent.answer.reason_rows import ReasonRow, rows_by_reason
 from agent.limits import FIRST_ALSO
 from agent.runs.store import RunRow
-from agent.stages.retrieve import NO_WEB
+from agent.stage_interfaces import NO_WEB
 from agent.state import OTHER_WAYS
 from tools.store.store import SAMPLES
 from tools.translation import mark, speaking, tr, trn

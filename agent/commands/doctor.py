@@ -104,18 +104,21 @@ def _secrets(settings: Settings) -> tuple[str, ...]:
         value = getattr(settings, name)
         if isinstance(value, SecretStr):
             found.add(value.get_secret_value().strip())
-        elif isinstance(value, str) and "://" in value:
-            found |= _passwords(value)
+        elif isinstance(value, str):
+            addresses = settings.mcp_servers.values() if name == "mcp_sources" else [value]
+            found.update(*(_passwords(address) for address in addresses if "://" in address))
     return tuple(sorted((s for s in found if len(s) >= _SHORTEST_SECRET), key=len, reverse=True))
 
 
 def _passwords(address: str) -> set[str]:
-    """Returns the secrets in an address, as written and URL-decoded: passwords, and for http(s) the whole login."""
+    """Returns the secrets in an address, as written and URL-decoded: passwords, and for http(s) the whole login and the
+    query's values."""
     scheme, _, rest = address.partition("://")
     login = rest.partition("?")[0].rpartition("@")[0]
-    written = {login.partition(":")[2], *parse_qs(address.partition("?")[2]).get("password", [])}
+    query = parse_qs(address.partition("?")[2])
+    written = {login.partition(":")[2], *query.get("password", [])}
     if scheme.startswith("http"):
-        written.add(login)  # a token may precede the host
+        written.update([login], *query.values())  # a token may precede the host, a key follow it
     return written | {unquote(w) for w in written}
 
 

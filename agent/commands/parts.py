@@ -1,7 +1,7 @@
 """Names the parts in use: by their technical names, and in plain words."""
 
 from agent.answer.wording import provider_name
-from agent.providers.from_settings import build_engine, build_judge, uses_chat
+from agent.providers.from_settings import build_engine, build_judge, sources_on, uses_chat
 from agent.settings import DEFAULT_MODEL, Settings
 from tools.translation import tr
 
@@ -23,7 +23,8 @@ def serving(settings: Settings, part: str) -> str:
 def in_plain_words(settings: Settings) -> dict[str, tuple[str, ...]]:
     """Maps plain sentences about the parts in use to the names of the parts that each sentence describes."""
     writer = serving(settings, "chat model") if uses_chat(settings) else ""
-    engine = serving(settings, "web search") if build_engine(settings) else ""
+    sources = sources_on(settings)
+    engine = ", ".join([*([serving(settings, "web search")] if build_engine(settings) else []), *sources])
     judge = serving(settings, "judge").replace(tr("built in"), tr("Steelman's own model"))
     web = tr("and the web, with {engine}", engine=engine) if engine else tr("not the web (no search engine is set)")
     folder = tr("on the machine that runs this page, in {folder}", folder=settings.data_dir)
@@ -32,6 +33,9 @@ def in_plain_words(settings: Settings) -> dict[str, tuple[str, ...]]:
     return {
         tr("Answers are written by: {model}", model=writer): ("chat model",),
         tr("The side that a text supports is judged by: {judge}", judge=judge): ("judge",),
-        tr("Searched are: your documents, or else the samples; {web}", web=web): ("encoder", "indexes", "web search"),
+        tr("Searched are: your documents, or else the samples; {web}", web=web): (
+            *("encoder", "indexes", "web search"),
+            *(tr("source {name}", name=name) for name in sources),
+        ),
         tr("Documents and answers are kept: {place}", place=place): ("data", "checkpoints"),
     }

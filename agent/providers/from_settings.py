@@ -23,7 +23,7 @@ from tools.web.domains import DomainLists
 from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
 from tools.web.mcp_source import McpSource
-from tools.web.plugins import KEYED, installed_sources, open_source
+from tools.web.plugins import KEYED, OWN, installed_sources, open_source
 from tools.web.source import Source
 
 STAGES = ("expand", "queries", "write")
@@ -236,7 +236,7 @@ def build_source(settings: Settings, name: str) -> Source:
     """Returns an installed source. Raises SettingsError if it cannot be used."""
     if name.startswith("mcp:"):
         return McpSource(name[4:], settings.mcp_servers[name[4:]])
-    own = {"contact": settings.contact, "address": settings.address_of(name)}
+    own = {"contact": settings.contact, "address": settings.source_places.get(name, "")}
     if name in KEYED:
         own["key"] = settings.semantic_scholar_api_key.get_secret_value()
     return open_source(installed_sources()[name], {k: v for k, v in own.items() if v})
@@ -246,15 +246,18 @@ def sources_on(settings: Settings) -> list[str]:
     """Returns the names of the sources that are switched on, besides the engine. Raises SettingsError for a name that
     is not installed."""
     installed, named = installed_sources(), split_list(settings.sources.lower())
-    if unknown := [name for name in named if name not in (*installed, "all")]:
+    if wrong := settings.source_places.keys() - {*OWN}:
+        raise SettingsError(f"STEELMAN_SOURCE_ADDRESSES names '{min(wrong)}'. It may name: {', '.join(OWN)}.")
+    if unknown := [name for name in named if name not in ("all", *map(str.lower, installed))]:
         raise SettingsError(
             f"STEELMAN_SOURCES names '{unknown[0]}', which is not installed. There are: all, {', '.join(installed)}."
         )
     key = settings.semantic_scholar_api_key.get_secret_value()
     if not key and (keyless := [name for name in named if name in KEYED]):
         raise SettingsError(f"STEELMAN_SOURCES names '{keyless[0]}': set SEMANTIC_SCHOLAR_API_KEY.")
-    wanted = {*named, *(installed if "all" in named else ())} - {*KEYED} | {*(KEYED if key else ())}
-    return [*(name for name in installed if name in wanted), *(f"mcp:{name}" for name in settings.mcp_servers)]
+    every = map(str.lower, installed) if "all" in named else ()
+    wanted = {*named, *every} - {*KEYED} | {*(KEYED if key else ())}
+    return [*(name for name in installed if name.lower() in wanted), *(f"mcp:{name}" for name in settings.mcp_servers)]
 
 
 def build_web(settings: Settings, store: Store, models: Models) -> WebSearch:

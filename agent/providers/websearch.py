@@ -20,7 +20,7 @@ from tools.documents.passage_cutting import cut_document
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SourceError
 from tools.language.identification import language_of
 from tools.models.cache import TextCache
-from tools.passages import EvidenceKind, PassageText, SourceDocument
+from tools.passages import Block, EvidenceKind, PassageText, SourceDocument
 from tools.store.hybrid import passage_text
 from tools.store.run_passages import WebPage
 from tools.store.store import Store
@@ -28,7 +28,7 @@ from tools.translation import tr
 from tools.web.addresses import host_of, normalise_url, without_tracking
 from tools.web.domains import PAGE_READERS, DomainLists, read_address
 from tools.web.fetch import PageFetcher
-from tools.web.source import Source, SourceKind, SourceResult, plain_lines, usable_results
+from tools.web.source import REPLY_BY, Source, SourceKind, SourceResult, clean_result, plain_text, usable_results
 
 _SEARCH_TTL = 3600.0  # seconds in the cache
 _PAGE_TTL = 86_400.0
@@ -39,6 +39,7 @@ _ASKING, _READING, _ENCODING = 0.5, 0.6, 0.75  # share of the remaining time tha
 _ENCODE_BATCH = 4  # pages; only batches that are encoded in time are used
 _LONGEST_PASSAGE = 3_000  # characters; a passage has about a hundred words, but some pages have endless words
 _WORD = re.compile(r"\w{4,}")
+_ADDRESS = re.compile(r"\w+://\S+")  # may hold a key
 _TEXTS = 5  # results of one kind that come with their text; they need no fetch
 _FULL_TEXT = 1_000  # words; an open copy with fewer is a page about the study
 _DOCUMENT_KINDS = {"studies": "study", "news": "news", "discussion": "forum", "encyclopedia": "reference"}
@@ -213,7 +214,8 @@ class WebSearch:
             raise SourceError(f"{hit.address}: leads to {host_of(document.url)}, which is not to be searched.")
         if not result.text:
             kind = _DOCUMENT_KINDS.get(hit.kind, "unknown") if document.kind == "unknown" else document.kind
-            return replace(document, kind=kind, author=document.author or result.author)
+            given = "" if hit.kind == "discussion" else result.author  # others reply on the page
+            return replace(document, kind=kind, author=document.author or given)
         if len(document.text.split()) < _FULL_TEXT:
             raise SourceError(f"{hit.address}: is not the full text.")
         own = self._own_text(hit)
@@ -234,16 +236,18 @@ class WebSearch:
         because a journal and a forum only publish what their authors say."""
         result, url = hit.result, without_tracking(hit.result.url)
         apart = hit.kind in ("studies", "discussion")
+        blocks = _thread(result) if hit.kind == "discussion" else ()
         return SourceDocument(
             external_id=url,
             url=url,
-            text=plain_lines(result.text),
+            text="\n".join(b.text for b in blocks) or result.text,
+            blocks=blocks,
             title=result.title,
             publisher=result.venue or result.publisher or self.lists.publisher_of(url),
             owner=(result.author if hit.kind == "discussion" else "") or url if apart else self.lists.owner_of(url),
             kind=_DOCUMENT_KINDS.get(hit.kind) or self.lists.kind_of(url),
             date=result.date,
-            author=result.author,
+            author="" if blocks else result.author,
             venue=result.venue,
             extent=result.extent,
             language=language_of(result.text),
@@ -290,11 +294,23 @@ async def search_source(source: Source, query: str, limit: int, domains: Sequenc
     """Returns the source's usable results. Raises ProviderError, also for whatever another package's source raises."""
     try:
         found = await source.search(query, limit, domains)
-        return usable_results([SourceResult(**asdict(r)) for r in found], limit, domains)
-    except (ProviderError, DeadlineError):
+        return usable_results([clean_result(r) for r in found], limit, domains)
+    except ProviderError:
         raise
     except Exception as exc:
-        raise ProviderReplyError(f"{source.title} failed unexpectedly ({type(exc).__name__}: {exc}).") from exc
+        said = plain_text(_ADDRESS.sub("…", str(exc)), 200)
+        raise ProviderReplyError(f"{source.title} failed unexpectedly ({type(exc).__name__}: {said}).") from exc
+
+
+def _thread(result: SourceResult) -> tuple[Block, ...]:
+    """Returns the lines of a discussion with their speakers; nothing if one person wrote all of them."""
+    speaker, blocks, lines = result.author, list[Block](), result.text.splitlines()
+    for line in lines:
+        if named := REPLY_BY.fullmatch(line):
+            speaker = named[1]
+        else:
+            blocks.append(Block(line, speaker=speaker))
+    return tuple(blocks) if len(blocks) < len(lines) else ()
 
 
 def _by_kind(found: Sequence[Sequence[_Hit]]) -> list[list[_Hit]]:

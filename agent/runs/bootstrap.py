@@ -158,8 +158,10 @@ def default_options(
     """Returns a depth's options with `default_places`, the deadline of the settings or a longer one for servers, and
     the changes."""
     usual = default_places(opened, person, before)
-    if changes.get("sources") or changes.get("domains"):
+    if changes.get("sources") or changes.get("domains") or changes.get("collections"):
         usual["urls"] = ()
+    if changes.get("collections") and "mine" not in usual.get("sources", ()):
+        usual["sources"] = ()
     if opened.settings.deadline:
         usual["deadline_seconds"] = opened.settings.deadline
     elif opened.providers.remotes:

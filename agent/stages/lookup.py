@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -71,8 +72,9 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     if state.get("earlier") and not framing["focus"]:  # understandable alone, but perhaps on the thread's subject
         thread = await providers.models.thread_question(state["earlier"])
         framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
+    outside = bool(options.sources) or not options.own_collections  # otherwise only the collections are searched
     try:
-        if not options.own_collections and providers.sources(options):
+        if outside:
             web = await _search_sources(providers, framing, options)
         found = await in_time(_look_up(providers, framing, options))
     except DeadlineError as exc:
@@ -89,13 +91,16 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         foreign_documents=found.left.foreign,
         unread_pages=web.unread,
         counts={"pages": web.new},
-        kinds=[s.kind for s in providers.sources(options)],
+        kinds=providers.kinds_searched(options) if outside else [],
     )
 
 
 async def _search_sources(providers: Providers, framing: FramingState, options: RunOptions) -> WebResults:
     """Searches the internet with the question; the lookup then ranks what was read."""
-    assert providers.web is not None  # it has sources
+    for why in providers.not_asked(options):
+        current_log().note("skipped", why)
+    if providers.web is None or not providers.sources(options):
+        return WebResults()
     queries = list(dict.fromkeys([framing["focus"] or framing["question"], asked_query(framing)]))
     with share_of_time(limits.LOOKUP_SEARCH):
         web = await providers.web.find(run_id(), queries, options.pages, options.pool, options.domains, options.sources)
@@ -235,9 +240,10 @@ async def _search_queries(
     providers: Providers, queries: list[str], options: RunOptions, pool: int
 ) -> tuple[FilteredPassages, dict[int, Passage]]:
     wide, ids, known = replace(options, pool=max(pool, options.pool)), dict[int, None](), dict[int, Passage]()
-    left = FilteredPassages([], {})
-    for query in queries:
-        found, passages = await search_store(providers, query, wide, run_id(), tables=True)
+    left, elsewhere = FilteredPassages([], {}), tuple(kind for kind in options.sources if kind != "mine")
+    places = [wide, *([replace(wide, sources=elsewhere)] if elsewhere and options.own_collections else [])]
+    for query, place in product(queries, places):
+        found, passages = await search_store(providers, query, place, run_id(), tables=True)
         ids, known = ids | dict.fromkeys(found.ids), known | passages
         left = FilteredPassages([*ids], left.foreign | found.foreign)
     return left, known

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from langgraph.runtime import Runtime
@@ -10,17 +9,14 @@ from langgraph.runtime import Runtime
 from agent.evidence.coverage import filter_passages, search_passages
 from agent.limits import FIRST_ROUND_PAGES, TOO_FAR
 from agent.options import RunOptions, run_options
-from agent.stage_interfaces import Providers, WebResults
+from agent.stage_interfaces import NO_WEB, Providers, WebResults
 from agent.stages.stage import report, run_id, stage
 from agent.state import BranchState, RunState, StageNote, local_statement
 from tools.budget import NoteKind, current_log, in_time
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError, StoreDownError
-from tools.passages import EvidenceKind
 from tools.store.hybrid import fuse
-from tools.translation import mark, tr
-from tools.web.source import Source
+from tools.translation import tr
 
-NO_WEB = mark("The web was not searched")
 _TITLES = 4  # titles shown during the run
 
 
@@ -68,14 +64,8 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
         foreign_documents=found.foreign,
         counts={"pages": web.new} | _engine_counts(providers, web),
         served_by={"web": ", ".join(sorted(web.answered))} if web.ids else {},
-        kinds=_kinds(providers, run_options(runtime)),
+        kinds=providers.kinds_searched(run_options(runtime)),
     )
-
-
-def _kinds(providers: Providers, options: RunOptions) -> list[EvidenceKind]:
-    """Returns the kinds of evidence that the run searches; empty if it searches only the collections."""
-    own: list[EvidenceKind] = ["mine"] if options.own_collections else []
-    return [*own, *(s.kind for s in sources)] if (sources := providers.sources(options)) else []
 
 
 def _engine_counts(providers: Providers, web: WebResults) -> dict[str, float]:
@@ -130,7 +120,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
 
 async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebResults:
     sources = providers.sources(options)
-    for why in _not_asked(providers, options, sources):
+    for why in providers.not_asked(options):
         current_log().note("skipped", why)
     if providers.web is None or not sources:
         return WebResults()
@@ -148,20 +138,6 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
         return await in_time(search)
     except ProviderError as exc:  # the store's results still count
         return WebResults(problems={sources[0].name: [exc]})
-
-
-def _not_asked(providers: Providers, options: RunOptions, sources: Sequence[Source]) -> Iterator[str]:
-    """Yields what was wanted and cannot be searched."""
-    if not options.web:
-        yield f"{tr(NO_WEB)}: {tr('nothing was to leave this machine')}."
-    elif not options.urls:
-        yield from providers.web.unusable if providers.web else ()
-        if not (options.sources or sources):
-            yield f"{tr(NO_WEB)}: {tr('no search engine is set')}."
-        if missing := [k for k in options.sources if k not in ("mine", *(s.kind for s in sources))]:
-            everywhere = tr("Not searched, since no source of the kind is on: {kinds}.")
-            there = tr("Not searched among the given domains, since no source of the kind is on: {kinds}.")
-            yield (there if options.domains else everywhere).format(kinds=", ".join(missing))
 
 
 def _web_failures(providers: Providers, web: WebResults, perspective: str) -> list[StageNote]:

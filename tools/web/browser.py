@@ -35,7 +35,8 @@ _ARGUMENTS = (
 _POLICY = "frame-src 'none'; worker-src 'none'; object-src 'none'; form-action 'none'"
 _TYPES = frozenset({"document", "script", "stylesheet", "xhr", "fetch"})
 _AT_ONCE, _QUIET_SECONDS, _CLOSING_SECONDS = 2, 5.0, 3.0
-_READ = f"document.documentElement.outerHTML.slice(0, {LARGEST_PAGE // 4})"  # at most four bytes a character
+# The address with the text, because the page may go elsewhere meanwhile. At most four bytes a character.
+_READ = f"[location.href, document.documentElement.outerHTML.slice(0, {LARGEST_PAGE // 4})]"
 
 
 class BrowserFetcher(PageFetcher):
@@ -90,8 +91,8 @@ class BrowserFetcher(PageFetcher):
             # The page's scripts cannot change what runs in a world of its own.
             world = (await session.send("Page.createIsolatedWorld", {"frameId": frame}))["executionContextId"]
             asked = {"expression": _READ, "contextId": world, "returnByValue": True}
-            html = (await session.send("Runtime.evaluate", asked))["result"].get("value", "")
-            return FetchedPage(check_url(view.url, self._ports), "text/html", html.encode(errors="replace"), "utf-8")
+            url, html = (await session.send("Runtime.evaluate", asked))["result"].get("value", ("", ""))
+            return FetchedPage(check_url(url, self._ports), "text/html", html.encode(errors="replace"), "utf-8")
         finally:
             try:
                 async with asyncio.timeout(_CLOSING_SECONDS):

@@ -16,7 +16,7 @@ from tools.dates import date_of_cell
 from tools.errors import ProviderError
 from tools.translation import tr
 from tools.web.keyword_source import KeywordSource, Wanted, first_day, value_at
-from tools.web.source import SourceResult
+from tools.web.source import LONGEST_TITLE, REPLY_BY, SourceResult, plain_lines, plain_text
 
 Row = dict[str, Any]
 _MOST_REPLIES = 8
@@ -39,18 +39,24 @@ class _Posts(KeywordSource):
             if posts:
                 current_budget().begin_call()
                 for reply in self._list(await ask()):
-                    name = value_at(reply, author) or "an unnamed user"
-                    if said := value_at(reply, text):
+                    name = plain_text(value_at(reply, author), LONGEST_TITLE) or "an unnamed user"
+                    if said := _said(reply, text):
                         replies[value_at(reply, of)].append(f"Reply by {name}:\n{said}")
         except ProviderError as exc:
             text = tr("{name} gave posts without replies: {error}", name=self.title, error=exc)
             current_log().note("skipped", text)
         threads: list[Row] = []
         for post in posts:
-            begin, more = value_at(post, own), replies[value_at(post, number)][:_MOST_REPLIES]
+            begin, more = _said(post, own), replies[value_at(post, number)][:_MOST_REPLIES]
             by = value_at(post, poster) if begin and not more else ""
             threads.append(post | {"by": by, "thread": "\n".join([begin, *more]).strip()})
         return self._results({self.items: threads})
+
+
+def _said(row: Row, path: str) -> str:
+    """The text of a post or a reply, without lines that would pass what follows them off as another person's."""
+    lines = plain_lines(value_at(row, path)).splitlines()
+    return "\n".join(line for line in lines if not REPLY_BY.fullmatch(line))
 
 
 def _seconds(since: str) -> int | None:

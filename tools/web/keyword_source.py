@@ -37,11 +37,10 @@ _CONTRACTION = re.compile(r"\b\w+n['’]t\b|['’](?:s|re|ve|ll|d|m)\b")
 _END = r"(?:\s+[\w:-]+\s*=[^<>]*)?\s*/?>"  # of a tag, which a<b and c>d is not
 _BLOCK = re.compile(rf"</?(?:p|div|li|[uod]l|d[dt]|h[1-6r]|blockquote|pre|section|t[rdh]|title|br){_END}", re.I)
 _TAG = re.compile(rf"</?(?:[abipqsu]|[a-z][a-z\d:-]+){_END}|<![^<>]*>", re.I)
-_ESCAPED = re.compile(r"<(i|b|em|strong|su[bp]|p)>(.*?)</\1>", re.I | re.S)  # some publishers escape twice
+_ESCAPED = re.compile(r"<(i|b|em|strong|su[bp]|p)>([^<]*)</\1>", re.I)  # some publishers escape twice
 _BUSY = re.compile(r"throttle_violation|temporarily_unavailable|internal_error|maxlag|ratelimited|readonly")
 _FIELDS = "url title snippet date publisher author venue text open_url".split()
 _EMPTY = {"total", "offset", "batchcomplete"}  # a reply with nothing else found nothing
-_LONGEST_OPEN_URL = 300  # a longer one would be cut
 
 _turns: dict[str, float] = {}  # address -> time of its next request (time.monotonic)
 _lock = threading.Lock()
@@ -164,8 +163,7 @@ class KeywordSource(Source):
 
     def _row(self, item: dict[str, Any]) -> dict[str, str] | None:
         """The fields of a result; None for an item that is left out."""
-        row = {name: value_at(item, self.fields.get(name, name), name.endswith("url")) for name in _FIELDS}
-        return row | ({"open_url": ""} if len(row["open_url"]) > _LONGEST_OPEN_URL else {})
+        return {name: value_at(item, self.fields.get(name, name), name.endswith("url")) for name in _FIELDS}
 
 
 def keywords(query: str, longest: int = 500, shortest_word: int = 1) -> list[str]:
@@ -210,7 +208,7 @@ def objects(found: Any) -> list[dict[str, Any]]:
 def plain_html(value: object) -> str:
     """The text of a piece of HTML, with a line for each paragraph; '' if it is no text."""
     text = unescape(_TAG.sub("", _BLOCK.sub("\n", value))) if isinstance(value, str) else ""
-    return _ESCAPED.sub(r"\2", text).strip()
+    return _ESCAPED.sub(r"\2", _ESCAPED.sub(r"\2", text)).strip()  # twice: also the tags around tags
 
 
 def first_day(since: str) -> str:

@@ -20,16 +20,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from tools.budget import current_budget
-from tools.dates import date_of_result
 from tools.errors import AddressError, ProviderDownError, ProviderReplyError, SteelmanError
 from tools.limits import FEWEST_PAGE_WORDS, PAGE_SECONDS, SEARCH_SECONDS
 from tools.net.http import without_login
 from tools.web.addresses import check_url, is_public
 from tools.web.source import (
-    LONGEST_SNIPPET,
-    LONGEST_TITLE,
+    Extent,
     Source,
     SourceResult,
+    clean_result,
     cut_query,
     is_page,
     is_since,
@@ -46,7 +45,10 @@ if TYPE_CHECKING:
 SEARCHES = "search query find lookup".split()
 FETCHES = "fetch read get open retrieve".split()
 _FETCHED = {*FETCHES, *"document doc page article content text full note paper record item by id url web".split()}
-_CHANGES = set("add create delete edit insert post put remove replace save send set update upload write".split())
+_CHANGES = set(
+    "add archive cancel clear create delete drop edit execute insert move pay post purge put remove rename replace "
+    "save send set update upload write".split()
+)
 _QUERY = "query q search_query search question text term keywords queries".split()
 _LIMITS = "limit max_results maxresults num_results numresults count top_k n".split()
 _KEYS = {"id": "id", "key": "id", "slug": "id", "url": "url", "uri": "url", "link": "url", "title": "title"}
@@ -162,18 +164,10 @@ class McpSource(Source):
         if not url and not text:
             return None
         key = given["id"] or without_login(given["url"]) or given["title"] or sha256(text.encode()).hexdigest()
-        author, publisher, venue = (plain_text(given[name], LONGEST_TITLE) for name in ("author", "publisher", "venue"))
-        return SourceResult(
-            url or f"{self.name.replace(':', '://')}/{quote(key[:200], safe='')}",
-            plain_text(given["title"], LONGEST_TITLE),
-            plain_text(given["snippet"], LONGEST_SNIPPET),
-            date_of_result(given["date"]),
-            publisher,
-            author,
-            venue,
-            text,
-            ("full text" if full_text else "extract") if text else "",
-        )
+        own = {name: given[name] for name in ("title", "snippet", "date", "publisher", "author", "venue")}
+        extent: Extent = "full text" if full_text else "extract"
+        place = url or f"{self.name.replace(':', '://')}/{quote(key[:200], safe='')}"
+        return clean_result(SourceResult(place, **own, text=text, extent=extent))
 
     def _failure(self, exc: Exception) -> SteelmanError:
         from mcp import MCPError
@@ -212,10 +206,11 @@ def best_call(tools: "Sequence[Tool]", verbs: Sequence[str]) -> ToolCall | None:
         named += [(v, t) for t in tools for v in verbs if _words(t.description)[:1] == [v]]
     else:
         named = [(v, t) for v, t in named if _FETCHED.issuperset(_words(t.name))]
-    for _, tool in sorted(named, key=lambda each: (verbs.index(each[0]), len(_words(each[1].name)))):
-        hints = tool.annotations
+    for verb, tool in sorted(named, key=lambda each: (verbs.index(each[0]), len(_words(each[1].name)))):
+        hints, told = tool.annotations, _words(tool.name)
+        told += [] if verb in told else _words(tool.description)
         changes = hints and (hints.destructive_hint or hints.read_only_hint is False)
-        if not (changes or _CHANGES.intersection(_words(tool.name))) and (call := _call(tool, verbs is SEARCHES)):
+        if not (changes or _CHANGES.intersection(told)) and (call := _call(tool, verbs is SEARCHES)):
             return call
     return None
 

@@ -11,7 +11,7 @@ from tools.passages import EVIDENCE_KINDS
 from tools.web.source import Source
 
 GROUP = "steelman.sources"
-_OWN = {
+OWN = {
     "openalex": "tools.web.studies:OpenAlex",
     "europepmc": "tools.web.studies:EuropePmc",
     "semanticscholar": "tools.web.studies:SemanticScholar",
@@ -26,7 +26,7 @@ KEYED = ("semanticscholar",)
 
 def installed_sources() -> dict[str, EntryPoint]:
     """The sources by name, Steelman's own first. A package cannot replace one of these."""
-    own = {name: EntryPoint(name, value, GROUP) for name, value in _OWN.items()}
+    own = {name: EntryPoint(name, value, GROUP) for name, value in OWN.items()}
     return own | {point.name: point for point in entry_points(group=GROUP) if point.name not in own}
 
 
@@ -36,7 +36,7 @@ def open_source(point: EntryPoint, own: Mapping[str, str]) -> Source:
     Raises SettingsError for a source that cannot be used, whatever its package raises.
     """
     try:
-        made = point.load()(**own if point.name in _OWN else {})
+        made = point.load()(**own if point.name in OWN else {})
     except (Exception, SystemExit) as exc:
         raise SettingsError(f"The source '{point.name}' cannot be used ({type(exc).__name__}: {exc}).") from exc
     if not isinstance(made, Source) or made.kind not in EVIDENCE_KINDS[:-1]:

@@ -4,11 +4,12 @@ Queries have a limited length. All sources' results have the same form.
 """
 
 import asyncio
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from urllib.parse import urldefrag
 
 from tools.budget import current_budget, current_log
@@ -24,11 +25,14 @@ PAGE_RESULTS = 10
 """The most results on one page."""
 _MOST_SITES = 10  # Google reads 32 words of a query; each site with its OR takes two
 LONGEST_TITLE, LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
+_LINES = ("title", "publisher", "author", "venue")
 
 
 SourceKind = Literal["web", "studies", "news", "discussion", "encyclopedia"]
 """What a source searches. The user's own documents are no source: they are in the store."""
 Extent = Literal["", "abstract", "full text", "extract", "post"]
+REPLY_BY = re.compile(r"Reply by (.+):")
+"""The line before each reply in the text of a discussion. It names who says the lines below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +173,12 @@ def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
 def usable_results(
     results: Sequence[SourceResult], limit: int | None = None, domains: Sequence[str] = ()
 ) -> list[SourceResult]:
-    """The first `limit` results over http(s), without duplicates. If `domains` are given, only results from these
-    domains."""
+    """The first `limit` results over http(s) or from an MCP server, without duplicates. If `domains` are given, only
+    results from these domains."""
     kept: dict[str, SourceResult] = {}
     patterns = [host_of(d) if "*" not in d else d.lower() for d in domains]
     for result in results:
-        host = host_of(result.url)
+        host = host_of(result.url) if is_page(result.url) or result.url.startswith("mcp://") else ""
         if host and (not patterns or any(covers(p, host) for p in patterns)):
             kept.setdefault(normalise_url(result.url), result)
     return list(kept.values())[:limit]
@@ -194,22 +198,27 @@ def read_results(
     rows = [i for i in items if isinstance(i, dict) and isinstance(i.get(url), str)]
     if items and not rows:
         raise ProviderReplyError(f"{name} answered with results that have no addresses.")
-    found = []
+    names, found = {"title": title, "snippet": snippet, "date": date, **more}, []
     for row in rows:
-        if is_page(row[url].strip()):
-            given = {field: plain_text(row.get(key), LONGEST_TITLE) for field, key in more.items()}
-            if "text" in more:
-                given["text"] = plain_lines(row.get(more["text"]))
-            result = SourceResult(
-                urldefrag(row[url].strip()).url,
-                plain_text(row.get(title), LONGEST_TITLE),
-                plain_text(row.get(snippet), LONGEST_SNIPPET),
-                date_of_result(row.get(date)),
-                extent=extent if given.get("text") else "",
-                **given,
-            )
-            found.append(result if is_page(result.open_url) else replace(result, open_url=""))
+        if is_page(address := row[url].strip()):
+            given: dict[str, Any] = {field: row.get(key) for field, key in names.items()}
+            found.append(clean_result(SourceResult(urldefrag(address).url, extent=extent, **given)))
     return found
+
+
+def clean_result(result: SourceResult) -> SourceResult:
+    """The result with plain text of bounded length in all fields, whatever a source put there."""
+    lines = {name: plain_text(getattr(result, name), LONGEST_TITLE) for name in _LINES}
+    text, open_url = plain_lines(result.text), plain_text(result.open_url, _LONGEST_URL + 1)
+    return replace(
+        result,
+        **lines,
+        open_url=open_url if is_page(open_url) else "",
+        snippet=plain_text(result.snippet, LONGEST_SNIPPET),
+        date=date_of_result(result.date),
+        text=text,
+        extent=result.extent if text and result.extent in get_args(Extent) else "",
+    )
 
 
 def is_page(url: str) -> bool:
