@@ -210,7 +210,8 @@ class _Draft:
             return "side" if not accepting and min(v.said for v in answered) >= limits.ACCEPTED else "source"
         ids, support = [p.id for p in self.passages], accepting[0].serves if self.side else 0.0
         if self.is_verbatim:
-            return Claim(**{**self.claim, "passages": ids, "support": support, "written": False})
+            quoted = {"text": self.shown, "passages": ids, "support": support, "written": False}
+            return Claim(**{**self.claim, **quoted})
         saying = self.passages if self.is_crux else self._passages_saying()
         ids, words = [p.id for p in saying], [grounding.best_evidence(self.words_for(p), p.text) for p in saying]
         return Claim(**{**self.claim, "passages": ids, "support": support, "evidence": words})
