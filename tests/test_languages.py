@@ -207,6 +207,15 @@ async def test_a_reply_to_a_claim_is_asked_for_in_the_answers_language(library: 
     assert counter_target(asked, []) is None
 
 
+async def test_notes_on_what_came_before_the_plan_are_in_the_questions_language(
+    library: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agent.stages.frame.SEARCH_BEFORE_PLAN", 0.0)
+    told = [n.text for n in (await answered(german(), library)).notes]
+    assert any(text.startswith("Die Seiten wurden ohne Blick in die Dokumente geplant: ") for text in told), told
+
+
 async def test_an_objection_is_compared_in_english(library: Path) -> None:  # noqa: F811
     answer = await answered(german(), library)
     side = answer.perspectives[0]
