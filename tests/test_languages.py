@@ -15,7 +15,14 @@ from model_replies import Body
 from model_server import ModelServer, Reply
 
 from agent.answer.files import to_docx, to_html
-from agent.answer.followups import counter_question, counter_search, counter_target, stance_of_quotation
+from agent.answer.followups import (
+    CommandReply,
+    counter_question,
+    counter_search,
+    counter_target,
+    run_slash_command,
+    stance_of_quotation,
+)
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
 from agent.options import RunOptions, check_question
@@ -214,6 +221,15 @@ async def test_notes_on_what_came_before_the_plan_are_in_the_questions_language(
     monkeypatch.setattr("agent.stages.frame.SEARCH_BEFORE_PLAN", 0.0)
     told = [n.text for n in (await answered(german(), library)).notes]
     assert any(text.startswith("Die Seiten wurden ohne Blick in die Dokumente geplant: ") for text in told), told
+
+
+async def test_a_command_is_answered_in_the_answers_language(library: Path) -> None:  # noqa: F811
+    answer = await answered(german(), library)
+    reply = run_slash_command("/summarise", answer)
+    assert isinstance(reply, CommandReply)
+    assert reply.heading == "Kurz gesagt"
+    with pytest.raises(QuestionError, match="es gibt keinen Befehl"):
+        run_slash_command("/so", answer)
 
 
 async def test_an_objection_is_compared_in_english(library: Path) -> None:  # noqa: F811

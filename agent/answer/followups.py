@@ -230,12 +230,13 @@ class CommandSearch:
 def run_slash_command(typed: str, answer: Answer) -> CommandReply | CommandSearch:
     """Runs a slash command. Raises QuestionError for an unknown command, number or side."""
     word, _, what = typed.strip().partition(" ")
-    if word.casefold() == "/help":
-        return CommandReply(tr("On the answer above:"), [(said, []) for said in tr(HELP).splitlines()])
-    if (command := _COMMANDS.get(word.casefold())) is None:
-        known = ", ".join(_COMMANDS)
-        raise QuestionError(tr("there is no command {word}. There are {known} and /help.", word=word, known=known))
-    return command(answer, what.strip().strip("[]#"))
+    with speaking(answer.language):
+        if word.casefold() == "/help":
+            return CommandReply(tr("On the answer above:"), [(said, []) for said in tr(HELP).splitlines()])
+        if (command := _COMMANDS.get(word.casefold())) is None:
+            known = ", ".join(_COMMANDS)
+            raise QuestionError(tr("there is no command {word}. There are {known} and /help.", word=word, known=known))
+        return command(answer, what.strip().strip("[]#"))
 
 
 @in_its_language

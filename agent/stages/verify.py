@@ -173,8 +173,8 @@ class _Draft:
 
     @property
     def is_crux(self) -> bool:
-        """Whether the claim is the crux, which states both views. It is checked in one call only: the answer is complete
-        without it."""
+        """Whether the claim is the crux, which states both views. The crux is checked in one call only: the answer is
+        complete without it."""
         return self.claim["role"] == "crux"
 
     @property
