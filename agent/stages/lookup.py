@@ -63,6 +63,7 @@ class _LookupResult(NamedTuple):
 async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     found = _LookupResult([], [], FilteredPassages([], {}))
     options, framing, web = run_options(runtime), state["framing"], WebResults()
+    searched = [] if options.own_collections else providers.sources(options)
     language = await asyncio.to_thread(question_language, framing["question"])
     if providers.english_only and language:
         current_log().note(
@@ -72,7 +73,7 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         thread = await providers.models.thread_question(state["earlier"])
         framing = FramingState(**{**framing, "question": thread, "focus": framing["question"]})
     try:
-        if not options.own_collections and providers.sources(options):
+        if searched:
             web = await _search_sources(providers, framing, options)
         found = await in_time(_look_up(providers, framing, options))
     except DeadlineError as exc:
@@ -89,7 +90,7 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
         foreign_documents=found.left.foreign,
         unread_pages=web.unread,
         counts={"pages": web.new},
-        kinds=[s.kind for s in providers.sources(options)],
+        kinds=[s.kind for s in searched],
     )
 
 
