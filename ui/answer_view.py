@@ -205,10 +205,7 @@ def _suggested(service: PageService, answer: Answer) -> None:
     """Offers commands and follow-ups as buttons."""
     with st.container(horizontal=True, key="suggested"):
         if answer.citations:
-            commands = {
-                tr("Summarise"): followups.summarise_answer,
-                tr("Only newer sources"): followups.newer_sources,
-            }
+            commands = {tr("Summarise"): followups.summarise_answer, tr("Only newer sources"): followups.newer_sources}
             for name, command in commands.items():
                 if st.button(name, key=f"command-{command.__name__}"):
                     ask_view.carry_out(service, answer, name, command(answer))
