@@ -219,11 +219,7 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
     except OSError as exc:
         discard_output()
         where = f" ({exc.filename})" if exc.filename else ""
-        return _refuse(
-            name,
-            tr(_REFUSED, what=f"{exc.strerror or exc}{where}"),
-            FAILED,
-        )
+        return _refuse(name, tr(_REFUSED, what=f"{exc.strerror or exc}{where}"), FAILED)
     except Exception as exc:
         if sys.flags.dev_mode:
             raise

@@ -213,8 +213,7 @@ class Settings(BaseSettings):
     )
 
     data_dir: Annotated[Path, AfterValidator(whole_path)] = Field(
-        default_factory=usual_data_folder,
-        description="Where documents, indexes, runs and caches are kept.",
+        default_factory=usual_data_folder, description="Where documents, indexes, runs and caches are kept."
     )
     database_url: Annotated[str, AfterValidator(checked_database)] = _text(
         "A Postgres database for documents, runs and checkpoints, as postgresql+psycopg://NAME:PASSWORD@HOST/DATABASE; "

@@ -104,7 +104,8 @@ class CounterTarget(TypedDict):
 
     question: the question of that answer. number: the citation that names the claim; 0 for a perspective. side,
     statement, stance: name, statement and stance of the claim's perspective. contrary: the opposing perspective, or
-    None. language: the answer's language if it is not English; `question` is then in English, and `asked` is in it.
+    None. language: the answer's language if it is not English; `question` is then in English, `asked` is in it, and
+    `english` is the statement in English.
     """
 
     question: str
@@ -117,6 +118,7 @@ class CounterTarget(TypedDict):
     contrary: Perspective | None
     language: NotRequired[str]
     asked: NotRequired[str]
+    english: NotRequired[str]
 
 
 QuotedStance = tuple[Perspective, str]
@@ -308,7 +310,8 @@ def contrary_statements(state: RunState) -> dict[str, str]:
     """Maps each perspective id to the statement that the perspective opposes: the statement of its opposing
     perspective, otherwise the statement of the counter-argument's target, otherwise an empty text."""
     statements = {p["id"]: p["statement"] for p in state.get("perspectives", [])}
-    against = state["against"]["statement"] if "against" in state else ""
+    target = state.get("against")
+    against = (target.get("english") or target["statement"]) if target else ""
     return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}
 
 

@@ -116,8 +116,10 @@ def over_rate(database: Database, caller: Caller, most: int, seconds: int) -> fl
     now, rates = func.date_part("epoch", func.now(), type_=Double), api_rates.c
     current = func.floor(now / seconds)
     made = insert_on_postgres(api_rates).values(name=f"{caller} {most}/{seconds}", window=current, requests=1)
-    same = rates.window == made.excluded.window
-    new = {"window": made.excluded.window, "requests": case((same, rates.requests + 1), else_=1)}
+    # A request that waited for a later one, which began the next window, counts in it.
+    same = rates.window.between(made.excluded.window, made.excluded.window + 1)
+    new = {"window": case((same, rates.window), else_=made.excluded.window)}
+    new |= {"requests": case((same, rates.requests + 1), else_=1)}
     counted = made.on_conflict_do_update(index_elements=["name"], set_=new)
     with database.write() as db:
         row = db.execute(counted.returning(rates.requests, ((rates.window + 1) * seconds - now).label("left"))).one()

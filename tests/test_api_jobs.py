@@ -16,7 +16,7 @@ from instant_providers import InstantEncoder
 from numpy.typing import NDArray
 from providers import Build, build
 from raw_http import problem_of, wait_until
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from agent.runs.job_table import MOST_TRIES, JobState, JobTable, Sent
 from agent.runs.jobs import DOCUMENTS, Job, Jobs
@@ -27,7 +27,7 @@ from api.callers import Keys
 from tools.errors import StoreDownError
 from tools.passages import SourceDocument
 from tools.store.database import Database
-from tools.store.schema import jobs
+from tools.store.schema import job_files, jobs
 from tools.store.store import Store
 
 pytest_plugins = ["api_on_loopback"]
@@ -206,6 +206,19 @@ def test_a_job_that_ends_its_process_again_and_again_fails(settings: Settings) -
         job = ended(client, "/v1/jobs/j0123456789ab")
         assert (job["status"], stored(client, "mine")) == ("failed", 0)
         assert "processes ended while they worked" in job["error"]
+
+
+def test_a_cancelled_job_whose_process_died_keeps_no_files(settings: Settings) -> None:
+    with contextlib.closing(Database(settings.database)) as database:
+        table = JobTable(database)
+        for number in range(2):
+            assert table.add(f"{number}", JobState(id=f"j{number}", collection="mine"), Sent(), [body()], 9)
+            assert table.take("killed" if number == 0 else "alive")
+        assert table.stop("j0")
+        with database.write() as db:
+            db.execute(update(jobs).where(jobs.c.id == "j0").values(heartbeat=0))
+        table.end("j1", "alive", JobState(id="j1", collection="mine", status="done"), left=False, counts=True)
+        assert database.rows(select(job_files.c.job_id)) == []
 
 
 async def test_a_server_stops_without_its_database(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

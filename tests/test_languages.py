@@ -15,24 +15,36 @@ from model_replies import Body
 from model_server import ModelServer, Reply
 
 from agent.answer.files import to_docx, to_html
-from agent.answer.followups import counter_question, counter_search, counter_target
+from agent.answer.followups import (
+    CommandReply,
+    counter_question,
+    counter_search,
+    counter_target,
+    run_slash_command,
+    stance_of_quotation,
+)
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
 from agent.options import RunOptions, check_question
 from agent.runs.service import Runs
 from agent.settings import load_settings
 from agent.stages.expand import reviewed_perspectives
-from agent.state import Perspective, local_statement, shown_sides
+from agent.stages.verify import _Draft
+from agent.state import Claim, Perspective, RunState, contrary_statements, local_statement, local_text, shown_sides
 from tools.documents.ingest import Ingester
 from tools.errors import QuestionError
 from tools.language.grounding import figure_hints
 from tools.language.identification import code_of_language
 from tools.models.encoders import card_languages
-from tools.passages import SourceDocument
-from tools.translation import speaking, tr
+from tools.models.judges.checker import ClaimVerdict
+from tools.passages import Passage, SourceDocument
+from tools.translation import LANGUAGES, speaking, tr
 
 GERMAN = "Sollte man wählen müssen?"
 ENGLISH = {"supports": "Voting should be compulsory.", "opposes": "Voting should not be compulsory."}
+
+
+NO = Perspective(id="p2", name="No", statement="No.", stance="opposes", contrary="", origin="model")
 
 
 class Player:
@@ -196,8 +208,63 @@ async def test_a_reply_to_a_claim_is_asked_for_in_the_answers_language(library: 
         target = counter_target(typed, [answer])
         assert target
         assert (target["text"], target["language"]) == (claim.text, "de")
+        state = RunState(against=target, perspectives=[NO])
+        assert contrary_statements(state) == {"p2": ENGLISH["supports"]}  # which every judge reads
     assert counter_target("Was ist los?", [answer]) is None
     assert counter_target(asked, []) is None
+
+
+async def test_notes_on_what_came_before_the_plan_are_in_the_questions_language(
+    library: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agent.stages.frame.SEARCH_BEFORE_PLAN", 0.0)
+    told = [n.text for n in (await answered(german(), library)).notes]
+    assert any(text.startswith("Die Seiten wurden ohne Blick in die Dokumente geplant: ") for text in told), told
+
+
+async def test_a_command_is_answered_in_the_answers_language(library: Path) -> None:  # noqa: F811
+    answer = await answered(german(), library)
+    reply = run_slash_command("/summarise", answer)
+    assert isinstance(reply, CommandReply)
+    assert reply.heading == "Kurz gesagt"
+    with pytest.raises(QuestionError, match="es gibt keinen Befehl"):
+        run_slash_command("/so", answer)
+
+
+async def test_an_objection_is_compared_in_english(library: Path) -> None:  # noqa: F811
+    answer = await answered(german(), library)
+    side = answer.perspectives[0]
+    objecting = side.model_copy(update={"claims": [], "objections": side.claims})
+    stance = stance_of_quotation(answer.model_copy(update={"perspectives": [objecting]}), side.claims[0].text)
+    assert stance
+    assert (stance[0]["statement"], stance[1]) == (f"No: {ENGLISH['supports']}", f"Yes: {ENGLISH['supports']}")
+
+
+def test_a_claim_in_a_sources_own_words_is_quoted_in_them() -> None:
+    words, english = (
+        "Wählen sollte Pflicht sein, sagt der Bürgermeister.",
+        "The mayor says voting should be compulsory.",
+    )
+    passage = Passage(
+        id=1, document_id="d", collection="c", position=0, text=f"{words} Punkt.", title="", url="", publisher="",
+        kind="unknown", date="", language="de",
+    )  # fmt: skip
+    claim = Claim(
+        perspective="p1", text=english, local=words, passages=[1], support=0.0, role="case", written=True, evidence=[]
+    )
+    draft = _Draft(claim, "Voting should be compulsory.", (passage,), lambda _: passage.text)
+    draft.take(ClaimVerdict(1.0, 1.0))
+    draft.take(ClaimVerdict(1.0, 1.0))
+    held = draft.verdict(trusted=True)
+    assert isinstance(held, dict)
+    assert (held["text"], local_text(held), held["written"]) == (words, words, False)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nothing_is_translated_to_nothing(language: str) -> None:
+    with speaking(language):
+        assert tr("") == ""
 
 
 async def test_with_the_embedded_judge_a_note_says_what_it_reads(library: Path) -> None:  # noqa: F811

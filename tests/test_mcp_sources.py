@@ -62,6 +62,8 @@ async def ended(name: str) -> None:
     while running(name) and time.monotonic() < deadline:
         await asyncio.sleep(0.05)
     assert running(name) == []
+    if others := asyncio.all_tasks() - {asyncio.current_task()}:  # they end the process
+        await asyncio.wait(others, timeout=10)
 
 
 # Tools and replies

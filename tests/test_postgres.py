@@ -1,6 +1,7 @@
 """A real Postgres server instead of the SQLite files: runs, races of processes, and a server that does not answer."""
 
 import asyncio
+import io
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,13 +15,15 @@ from postgres_places import PostgresServer
 from sqlalchemy import select, update
 
 from agent.runs.checkpoints import open_checkpointer
+from agent.runs.job_table import JobState, JobTable, Sent
 from agent.runs.service import Runs
 from agent.runs.store import WORKERS, RunRow, RunStore
 from agent.settings import Settings
+from api.callers import over_rate
 from tools.errors import RunBusyError, SettingsError, StoreError
 from tools.passages import PassageText, SourceDocument
 from tools.store import schema
-from tools.store.database import Database
+from tools.store.database import LIMITS_TURN, Database, take_turn
 from tools.store.index import ALL_PASSAGES
 from tools.store.notices import open_notices
 from tools.store.run_passages import WebPage
@@ -122,6 +125,32 @@ async def test_a_new_event_wakes_its_followers_before_they_look_again(
         await notices.wait(change)
         assert change.is_set()
         assert time.monotonic() - began < 10
+
+
+def test_a_file_that_is_being_stored_delays_no_run(address: str, database: Database) -> None:
+    class Slow(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            with closing(Database(address)) as other, other.write() as db:
+                db.exec_driver_sql("SET LOCAL lock_timeout = '1s'")
+                take_turn(db, LIMITS_TURN)  # as a run that starts
+            return super().read(size)
+
+    assert JobTable(database).add("", JobState(collection="mine"), Sent(), [Slow(b"text")], 1)
+
+
+def test_a_caller_of_many_processes_has_the_most_jobs_once(address: str, database: Database) -> None:
+    def add(own: Database, _: int) -> bool:
+        return JobTable(own).add("laptop", JobState(collection="mine"), Sent(), [io.BytesIO(b"text")], 2)
+
+    assert sorted(map(bool, race(address, add))) == [False] * 4 + [True] * 2
+    assert JobTable(database).open() == len(database.rows(select(schema.job_files.c.job_id))) == 2
+
+
+def test_a_request_that_waited_for_the_next_window_opens_no_new_one(database: Database) -> None:
+    assert over_rate(database, "laptop", 1, 3600) == 0
+    with database.write() as db:  # a later request was counted first
+        db.execute(update(schema.api_rates).values(window=schema.api_rates.c.window + 1))
+    assert over_rate(database, "laptop", 1, 3600) > 0
 
 
 def test_events_have_numbers_without_gaps(address: str, database: Database) -> None:

@@ -328,6 +328,15 @@ async def test_a_page_that_cannot_be_read_is_noted(settings: Settings, engine: S
     assert (answer.usage.pages, answer.usage.calls, answer.kinds) == (1, 0, [])
 
 
+async def test_a_question_of_fact_names_no_kind_that_was_not_searched(
+    settings: Settings, engine: SearchServer, toys: ToyServer
+) -> None:
+    studies = toys.source("papers", "studies", study(10, "help"))
+    async with door(settings, with_web(engine, **SLOWLY, beside=(studies,))) as runs:
+        answer = await run(runs, "How much did the stone bridge of Xaver cost?")
+    assert (toys.asked, answer.kinds) == ({}, [])  # the collections alone
+
+
 async def test_a_question_of_fact_is_looked_up_in_the_given_pages(
     settings: Settings, engine: SearchServer, site: WebServer
 ) -> None:

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 from agent_fixtures import QUESTION
 from conftest import ROOT
@@ -19,9 +21,11 @@ from agent.answer.model import (
     Usage,
 )
 from agent.answer.wording import in_quotes
+from agent.runs.store import RunRow
 from tools.passages import Passage
-from ui import escaping, focus, guard, settings_view, source_view
+from ui import answer_view, escaping, focus, guard, settings_view, source_view
 from ui.escaping import escaped
+from ui.service import PageService
 
 HOSTILE = (
     "<script>alert(1)</script><iframe src=//x></iframe><img src=x onerror=alert(1)> ![](http://x/y.png) "
@@ -67,6 +71,19 @@ def test_the_words_behind_a_claim_are_marked_where_they_stand() -> None:
 
 
 # The sources
+
+
+def test_an_answer_names_the_places_that_were_searched() -> None:
+    def told(*kinds: str, **options: object) -> str:
+        run = SimpleNamespace(options={"collections": ["mine"], **options})
+        return answer_view.searched(SERVICE, cast(RunRow, run), ANSWER.model_copy(update={"kinds": [*kinds]}))
+
+    assert told() == told("mine", "web") == "Searched: mine, the web."
+    assert told("studies", "news", sources=["studies", "news"]) == "Searched: studies, news."
+    assert told(urls=["https://a.example", "https://b.example"]) == "Searched: 2 web pages."
+
+
+SERVICE = cast(PageService, SimpleNamespace(called=str))
 
 
 def passage(number: int, text: str = "It lasts. It carries a town.") -> Passage:

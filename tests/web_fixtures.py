@@ -114,6 +114,7 @@ def with_web(engine: SearchServer, judge: ScriptedJudge | None = None, made: Bui
     def building(settings: Settings, store: Store) -> Providers:
         providers = (made or build(judge=judge or ScriptedJudge(by_word)))(settings, store)
         searching = web_search(engine, store, providers.models, settings.cache_dir, **web)
-        return replace(providers, web=searching, closers=(searching.fetcher.aclose,))
+        connected = (getattr(each, "aclose", None) for each in (searching.fetcher, *searching.sources))
+        return replace(providers, web=searching, closers=tuple(filter(None, connected)))
 
     return building

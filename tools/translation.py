@@ -70,7 +70,7 @@ def _catalogue(language: str) -> NullTranslations:
 
 def tr(message: str, **values: object) -> str:
     """Returns the message in the current language. values: replace `{name}` in the message."""
-    text = _catalogue(spoken_language()).gettext(message)
+    text = message and _catalogue(spoken_language()).gettext(message)  # gettext keeps its header under ""
     return text.format(**values) if values else text
 
 

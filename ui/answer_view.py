@@ -14,9 +14,11 @@ from agent.answer.model import LEAD_NOTE_KINDS, Answer, AnswerClaim, AnswerPersp
 from agent.answer.outline import side_as_text
 from agent.answer.reason_rows import ReasonRow, rows_by_reason
 from agent.limits import FIRST_ALSO
+from agent.options import RunOptions
 from agent.runs.store import RunRow
 from agent.stage_interfaces import NO_WEB
 from agent.state import OTHER_WAYS
+from tools.language.lexicon import count
 from tools.store.store import SAMPLES
 from tools.translation import mark, speaking, tr, trn
 from ui import ask_view, claims_view, document_list, focus, html, permissions
@@ -203,10 +205,7 @@ def _suggested(service: PageService, answer: Answer) -> None:
     """Offers commands and follow-ups as buttons."""
     with st.container(horizontal=True, key="suggested"):
         if answer.citations:
-            commands = {
-                tr("Summarise"): followups.summarise_answer,
-                tr("Only newer sources"): followups.newer_sources,
-            }
+            commands = {tr("Summarise"): followups.summarise_answer, tr("Only newer sources"): followups.newer_sources}
             for name, command in commands.items():
                 if st.button(name, key=f"command-{command.__name__}"):
                     ask_view.carry_out(service, answer, name, command(answer))
@@ -216,10 +215,15 @@ def _suggested(service: PageService, answer: Answer) -> None:
 
 
 def searched(service: PageService, run: RunRow, answer: Answer) -> str:
-    """Returns 'Searched: mine, the web.'"""
-    places = [service.called(name) for name in service.places(run.id)["collections"]]
-    web = answer.perspectives and tr(NO_WEB) not in wording.problem_line(answer.notes)
-    return tr("Searched: {places}.", places=", ".join([*places, *([tr("the web")] if web else [])]))
+    """Returns 'Searched: mine, studies.' or 'Searched: 2 web pages.'"""
+    options = RunOptions.from_dict(run.options)
+    places = [service.called(name) for name in options.own_collections]
+    places += [tr(ask_view.KINDS[kind]) for kind in answer.kinds if kind != "mine"]
+    if options.urls:
+        places = [count(len(options.urls), "web page")]
+    elif not answer.kinds and answer.perspectives and tr(NO_WEB) not in wording.problem_line(answer.notes):
+        places.append(tr("the web"))  # answers of earlier versions name no kinds
+    return tr("Searched: {places}.", places=", ".join(places))
 
 
 def _end(service: PageService, run: RunRow, answer: Answer) -> None:

@@ -26,7 +26,7 @@ _DEPTHS = {
     "normal": mark("searches again for what is missing"),
     "deep": mark("searches longest"),
 }
-_KINDS = {
+KINDS = {
     "mine": mark("my documents"),
     "web": mark("the web"),
     "studies": mark("studies"),
@@ -127,7 +127,7 @@ def _sources(service: PageService, places: dict[str, Any], key: str) -> dict[str
     chosen: list[str] = kinds
     if len(kinds) > 2:
         usual = [kind for kind in kinds if kind in places.get("sources", kinds)] or kinds
-        named = {kind: tr(_KINDS[kind]) for kind in kinds}.__getitem__
+        named = {kind: tr(KINDS[kind]) for kind in kinds}.__getitem__
         name, key_of = tr("Kinds of sources"), f"kinds{key}"
         chosen = st.pills(name, kinds, selection_mode="multi", default=usual, format_func=named, key=key_of)
     before, how = "\n".join(places.get("urls", ())), tr("One address a line. Nothing else is searched.")
@@ -142,7 +142,7 @@ def _scope(service: PageService) -> None:
     places = (service.places(None) | st.session_state.get("places", {}))["collections"]
     others = {p: tr("passages of {collection}", collection=service.called(p)) for p in places}
     parts = [f"{grouped(held.get(p, 0))} {(others | known)[p]}" for p in places]
-    parts += [tr(_KINDS[kind]) for kind in service.kinds]
+    parts += [tr(KINDS[kind]) for kind in service.kinds]
     with st.container(horizontal=True, vertical_alignment="center"):
         html.small(tr("Searched, unless Options say otherwise: {places}.", places=", ".join(parts)))
         link(tr("Add your documents"), "add-documents", view="documents")

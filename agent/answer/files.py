@@ -121,9 +121,8 @@ def to_html(answer: Answer, asked: str = "") -> str:
     page = reader.renderer.render(tokens, reader.options, {})
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head = f"{meta}<title>{html.escape(strip_control_characters(answer.question))}</title><style>{_STYLE}</style>"
-    return (
-        f'<!doctype html>\n<html lang="{answer.language or "en"}"><head>{head}</head>\n<body>\n{page}</body></html>\n'
-    )
+    html_tag = f'<html lang="{answer.language or "en"}">'
+    return f"<!doctype html>\n{html_tag}<head>{head}</head>\n<body>\n{page}</body></html>\n"
 
 
 _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -143,7 +143,7 @@ def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: s
         contrary=contrary_of(answer, perspective),
     )
     if answer.language:
-        target |= {"language": answer.language, "asked": answer.neutral_question}
+        target |= {"language": answer.language, "asked": answer.neutral_question, "english": perspective.english}
     return target
 
 
@@ -169,10 +169,11 @@ def stance_of_quotation(answer: Answer, words: str) -> QuotedStance | None:
     claims = [(side, claim) for side in answer.perspectives for claim in side.all_claims]
     quoted = [found for found in claims if found[1].text == words]
     for side, claim in quoted or [f for f in claims if not f[1].quoted and cited & {*f[1].citations}]:
+        statement = side.english or side.statement
         if claim in side.objections:
-            return _planned("No", f"No: {side.statement}", side), f"Yes: {side.statement}"
+            return _planned("No", f"No: {statement}", side), f"Yes: {statement}"
         facing = contrary_of(answer, side)
-        return _planned(side.name, side.english or side.statement, side), facing["statement"] if facing else ""
+        return _planned(side.name, statement, side), facing["statement"] if facing else ""
     return None
 
 
@@ -229,12 +230,13 @@ class CommandSearch:
 def run_slash_command(typed: str, answer: Answer) -> CommandReply | CommandSearch:
     """Runs a slash command. Raises QuestionError for an unknown command, number or side."""
     word, _, what = typed.strip().partition(" ")
-    if word.casefold() == "/help":
-        return CommandReply(tr("On the answer above:"), [(said, []) for said in tr(HELP).splitlines()])
-    if (command := _COMMANDS.get(word.casefold())) is None:
-        known = ", ".join(_COMMANDS)
-        raise QuestionError(tr("there is no command {word}. There are {known} and /help.", word=word, known=known))
-    return command(answer, what.strip().strip("[]#"))
+    with speaking(answer.language):
+        if word.casefold() == "/help":
+            return CommandReply(tr("On the answer above:"), [(said, []) for said in tr(HELP).splitlines()])
+        if (command := _COMMANDS.get(word.casefold())) is None:
+            known = ", ".join(_COMMANDS)
+            raise QuestionError(tr("there is no command {word}. There are {known} and /help.", word=word, known=known))
+        return command(answer, what.strip().strip("[]#"))
 
 
 @in_its_language

@@ -44,14 +44,8 @@ class OutlineBlock:
     translated: str = ""
 
     def __post_init__(self) -> None:
-        for name in (
-            "text",
-            "label",
-            "speaker",
-            "answered",
-            "translated",
-        ):
-            # A terminal or page would interpret control characters.
+        # A terminal or page would interpret control characters.
+        for name in ("text", "label", "speaker", "answered", "translated"):
             object.__setattr__(self, name, wording.strip_control_characters(getattr(self, name)))
         object.__setattr__(self, "said_by", [wording.strip_control_characters(line) for line in self.said_by])
 

@@ -23,7 +23,7 @@ from agent.runs.service import Runs, open_runs
 from agent.runs.store import RunEvent
 from agent.settings import load_settings, split_list
 from tools.errors import GreetingError, InputError, RunAbandonedError, RunCancelledError, RunError, SteelmanError
-from tools.translation import speaking, spoken_language, tr
+from tools.translation import tr
 from tools.web.addresses import host_of
 
 
@@ -174,8 +174,7 @@ async def _reply(runs: Runs, typed: str, args: argparse.Namespace, thread: str |
             raise InputError(
                 tr("a command needs an answer to work on. Ask a question first; /help lists the commands.")
             )
-        with speaking(before[-1].language if before else spoken_language()):
-            asked = run_slash_command(typed, before[-1]) if before else CommandReply(tr(HELP))
+        asked = run_slash_command(typed, before[-1]) if before else CommandReply(tr(HELP))
     if isinstance(asked, CommandReply):
         print(asked.text)
         return thread

@@ -54,10 +54,7 @@ def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, s
 
 
 async def closer_stances(
-    judge: CachedJudge,
-    perspective: Perspective,
-    contrary: str,
-    parts: Sequence[tuple[str, str, Passage]],
+    judge: CachedJudge, perspective: Perspective, contrary: str, parts: Sequence[tuple[str, str, Passage]]
 ) -> NDArray[np.float64]:
     """Calls `stances_to` so that the judge's larger model reads each text in context. parts: text, shown text,
     passage."""

@@ -48,7 +48,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
     )
     served = {} if chats else dict.fromkeys(("frame", "expand", "requery", "write"), EMBEDDED)
     indexed_by = EMBEDDED if models.retrieval_encoder is models.encoder else models.retrieval_encoder.name
-    connected = (*set(chats.values()), models.remote_judge, web.fetcher)
+    connected = (*set(chats.values()), models.remote_judge, web.fetcher, *web.sources)
     closers = filter(None, (getattr(each, "aclose", None) for each in connected))
     providers = Providers(
         store=store,

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class TableThread:
-    """One thread that only the run tables use, so that no slow provider can block them."""
+    """Threads that only tables of runs or jobs use, so that no slow provider can block them."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool

@@ -79,9 +79,9 @@ class JobTable:
         """Stores a job. Returns False if the key has `most` open jobs. Drops the tables that the key's ended jobs still
         hold."""
         row = {"id": state.id, "key_id": key_id, "status": "queued", "created_at": state.created_at}
+        opened = select(func.count()).where(_OPEN, jobs.c.key_id == key_id)
         with self._db.write() as db:
-            take_turn(db, LIMITS_TURN)
-            if (db.scalar(select(func.count()).where(_OPEN, jobs.c.key_id == key_id)) or 0) >= most:
+            if (db.scalar(opened) or 0) >= most:
                 return False
             ended = select(jobs.c.id).where(~_OPEN, jobs.c.key_id == key_id)
             db.execute(delete(job_files).where(job_files.c.job_id.in_(ended)))
@@ -90,6 +90,10 @@ class JobTable:
                 for part, content in enumerate(iter(partial(file.read, _PART), b"")):
                     values = {"job_id": state.id, "file": number, "part": part, "content": content}
                     db.execute(insert(job_files).values(values))
+            take_turn(db, LIMITS_TURN)  # only now, since runs that start wait for it
+            if (db.scalar(opened) or 0) > most:  # another process stored one meanwhile
+                db.rollback()
+                return False
         return True
 
     def repeat(self, row: JobRow, text: dict[str, list[str]]) -> None:
@@ -115,7 +119,7 @@ class JobTable:
 
     def take(self, owner: str) -> JobRow | None:
         """Makes `owner` the process of the oldest job without one."""
-        free = jobs.c.heartbeat.is_(None) | (func.abs(jobs.c.heartbeat - time.time()) > STALE_SECONDS)
+        free = jobs.c.heartbeat.is_(None) | _stale()
         oldest = select(jobs).where(_OPEN, free).order_by(jobs.c.tries, jobs.c.created_at, jobs.c.id).limit(1)
         if not self._db.rows(oldest):  # a look takes no lock
             return None
@@ -160,6 +164,8 @@ class JobTable:
             if ended:
                 closed = select(jobs.c.id).where(jobs.c.id == job_id, ~_OPEN)
                 db.execute(delete(job_files).where(job_files.c.job_id.in_(closed), job_files.c.file.not_in(kept)))
+                dead = select(jobs.c.id).where(~_OPEN, _stale())  # cancelled, but its process died first
+                db.execute(delete(job_files).where(job_files.c.job_id.in_(dead)))
                 newest = select(jobs.c.id).where(~_OPEN).order_by(jobs.c.created_at.desc()).offset(_MOST_ENDED)
                 old = [row.id for row in db.execute(newest.limit(_MOST_ENDED))]
                 db.execute(delete(jobs).where(jobs.c.id.in_(old)))
@@ -178,6 +184,10 @@ class JobTable:
             stopped = {"status": "cancelled", "state": state.model_dump_json(), "owner": owner}
             db.execute(update(jobs).where(jobs.c.id == job_id).values(stopped))
         return True
+
+
+def _stale() -> ColumnElement[bool]:
+    return func.abs(jobs.c.heartbeat - time.time()) > STALE_SECONDS
 
 
 def _owned(job_id: str, owner: str) -> ColumnElement[bool]:

@@ -131,7 +131,7 @@ class Jobs:
 
     def __init__(self, runs: Runs) -> None:
         self._runs, self._folder = runs, runs.settings.data_dir / "uploads"
-        self._in_thread = TableThread(ThreadPoolExecutor(1, "steelman-jobs"))
+        self._in_thread = TableThread(ThreadPoolExecutor(2, "steelman-jobs"))  # a large upload delays no heartbeat
         self.table, self._at_work = JobTable(runs.database), dict[str, Job]()
         self._begun = asyncio.Event()
         self._turn = ThreadPoolExecutor(1, "steelman-job", lower_priority)

@@ -25,7 +25,7 @@ from tools.language.question import ANSWERS, is_standalone_question
 from tools.language.sentences import is_no_prose, passage_sentences
 from tools.passages import Passage, Sentence
 from tools.store.store import SAMPLES
-from tools.translation import tr
+from tools.translation import speaking, tr
 
 
 @stage("frame")
@@ -40,6 +40,9 @@ async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         alone = not state["earlier"] and options.own_collections == (SAMPLES,) and not providers.sources(options)
         update = RunState(framing=await _as_sample_question(providers, framing) if alone else framing)
     framing = update["framing"]
+    with speaking(framing.get("language", "")):
+        for url, why in read.unread.items():
+            current_log().note("skipped", tr("Not read: {problem}", problem=f"{url} ({why})."))
     report(runtime, "framed", neutral=framing.get("asked") or framing["question"], focus=framing["focus"])
     return RunState(**{**update, "counts": {"pages": read.new}})
 
@@ -49,10 +52,7 @@ async def _read_pages(providers: Providers, question: str, options: RunOptions) 
     if providers.web is None:
         raise NoSourceError("no pages can be read here: these providers have no reader of web pages.")
     most = max(1, options.max_passages // len(options.urls))
-    found = await providers.web.read(run_id(), options.urls, question, most)
-    for url, why in found.unread.items():
-        current_log().note("skipped", tr("Not read: {problem}", problem=f"{url} ({why})."))
-    return found
+    return await providers.web.read(run_id(), options.urls, question, most)
 
 
 async def _as_sample_question(providers: Providers, framing: FramingState) -> FramingState:
@@ -78,15 +78,19 @@ async def _plan_update(providers: Providers, plan: Planner, state: RunState, opt
     model's question gives the same query."""
     question, earlier = state["question"], state.get("earlier", [])
     query = asked_query(await providers.frame(question, earlier))
-    leads, ids = list[Sentence](), list[int]()
+    leads, ids, late = list[Sentence](), list[int](), ""
     try:
         with share_of_time(SEARCH_BEFORE_PLAN):
             wide = replace(options, pool=max(LEAD_POOL, options.pool))
             (ids, _), passages = await in_time(search_store(providers, query, wide, run_id()))
             leads = await in_time(document_leads(providers.models, query, [passages[i] for i in ids]))
     except DeadlineError as exc:
-        current_log().note("scope", tr("The sides were planned without a look at the documents: {error}", error=exc))
+        late = str(exc)
     framing, perspectives = await in_time(plan(question, earlier, leads))
+    if late:
+        with speaking(framing.get("language", "")):
+            text = tr("The sides were planned without a look at the documents: {error}", error=late)
+        current_log().note("scope", text)
     same = asked_query(framing) == query  # otherwise expand searches
     return RunState(framing=framing, perspectives=perspectives, question_results=ids[: options.pool] if same else [])
 

@@ -119,9 +119,7 @@ async def queries_by_chat(
         statement=as_data("statement", perspective["statement"]),
         tried="\n".join(as_data("query", t) for t in tried),
         most=str(MOST_QUERIES),
-        languages=f" Write half of them in {language}, half in English."
-        if (language := language_name(framing))
-        else "",
+        languages=f" Write half of them in {language}, half in English." if language else "",
     )
     known = {" ".join(t.casefold().split()) for t in tried}
     fresh: dict[str, str] = {}

@@ -152,9 +152,7 @@ class _Draft:
         self.hints = () if self.is_verbatim else tuple(grounding.word_hints(text, document))
         if "local" in self.claim:
             self.hints += tuple(grounding.figure_hints(self.shown, f"{self.claim['text']}\n{document}"))
-        self.denied = not (self.is_verbatim or self.is_crux) and grounding.is_denied(
-            text, cited
-        )  # a crux states both views
+        self.denied = not (self.is_verbatim or self.is_crux) and grounding.is_denied(text, cited)
         lacking = set(grounding.missing_facts(text, document))
         self.elsewhere = tuple(f for f in grounding.missing_facts(text, shown) if f not in lacking)
 
@@ -175,7 +173,8 @@ class _Draft:
 
     @property
     def is_crux(self) -> bool:
-        """Whether the claim is the crux. The crux is checked in one call only: the answer is complete without it."""
+        """Whether the claim is the crux, which states both views. The crux is checked in one call only: the answer is
+        complete without it."""
         return self.claim["role"] == "crux"
 
     @property
@@ -210,7 +209,8 @@ class _Draft:
             return "side" if not accepting and min(v.said for v in answered) >= limits.ACCEPTED else "source"
         ids, support = [p.id for p in self.passages], accepting[0].serves if self.side else 0.0
         if self.is_verbatim:
-            return Claim(**{**self.claim, "passages": ids, "support": support, "written": False})
+            quoted = Claim(**{**self.claim, "text": self.shown, "written": False})  # the sources' own words
+            return Claim(**{**quoted, "passages": ids, "support": support})
         saying = self.passages if self.is_crux else self._passages_saying()
         ids, words = [p.id for p in saying], [grounding.best_evidence(self.words_for(p), p.text) for p in saying]
         return Claim(**{**self.claim, "passages": ids, "support": support, "evidence": words})

@@ -98,8 +98,7 @@ class ModelRequest(OpenAIObject):
     stream: bool | None = None
     tool_choice: Literal["none", "auto"] | None = None
     steelman: SearchOptions | None = Field(
-        default=None,
-        description="Where and how to search, as in `/v1/ask`. The model's name sets the depth.",
+        default=None, description="Where and how to search, as in `/v1/ask`. The model's name sets the depth."
     )
 
 

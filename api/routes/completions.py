@@ -8,14 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from agent.runs.store import RunRow
 from api.callers import TheCaller
-from api.completions.conversation import (
-    MODELS,
-    CompletionRequest,
-    ResponseRequest,
-    begin_run,
-    check_model,
-    impossible,
-)
+from api.completions.conversation import MODELS, CompletionRequest, ResponseRequest, begin_run, check_model, impossible
 from api.completions.replies import Completion
 from api.completions.responses import ModelResponse, run_of
 from api.events import EVENT_STREAM

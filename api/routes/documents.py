@@ -79,8 +79,7 @@ async def list_documents(
 
 
 Prefer = Annotated[
-    str | None,
-    Header(description="`respond-async` (RFC 7240): a job stores the upload, and the reply is 202."),
+    str | None, Header(description="`respond-async` (RFC 7240): a job stores the upload, and the reply is 202.")
 ]
 _STORED: dict[int | str, dict[str, Any]] = {202: {"model": JobDetails, **LOCATED}}
 

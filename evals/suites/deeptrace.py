@@ -4,7 +4,7 @@
 (evals/answering/cited_answers.py). The judge reads an answer's statements once (which are relevant, which agree or
 disagree, how confident the language is), and each readable source once with all relevant statements. The published
 prompts ask for each statement and source separately, and let the judge split the answer into sentences. Only full
-support counts, as published. A missing answer is one-sided and has no other figure.
+support counts, as published. A missing answer is one-sided, not overconfident, and has no figure on sources.
 """
 
 import argparse

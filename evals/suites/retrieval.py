@@ -110,7 +110,7 @@ def set_lines(result: Record, name: str) -> list[str]:
         passages = f", {size['passages']} passages" if "passages" in size else ""
         lines = [
             f"{name}: {size['questions']} questions ({size['two_sided']} with two sides), "
-            f"{size['perspectives']:.1f} perspectives each{passages}",
+            f"{size['perspectives']:.1f} perspectives each{passages}"
         ]
     known, seen = {m for found in metrics.values() for m in found}, set[str]()
     for titles in columns:

@@ -169,10 +169,7 @@ jobs = _table(
     *(_texts("id", **_KEY), _texts("key_id status state sent created_at"), _texts("owner", nullable=True)),
     *(Column("heartbeat", sa.Double), _numbers("tries", server_default="0"), sa.Index("jobs_by_status", "status")),
 )
-job_files = _table(
-    "job_files",
-    *(_of("job_id", "jobs.id", **_KEY), _numbers("file part", **_KEY), _bytes("content")),
-)
+job_files = _table("job_files", *(_of("job_id", "jobs.id", **_KEY), _numbers("file part", **_KEY), _bytes("content")))
 
 alembic_version = Table("alembic_version", sa.MetaData(), Column("version_num", sa.String(32), primary_key=True))
 """The revision of a database, as Alembic writes it."""

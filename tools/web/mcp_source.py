@@ -68,6 +68,7 @@ _URL = re.compile(r"https?://[^\s<>\"'()\[\]]+")
 _PARTS = re.compile(r"\n\s*\n|\n(?=\s*(?:\d+[.)]|[-*•])\s)")  # of a list of results in plain text
 _LABEL = re.compile(r"^[\s\d.)#*•-]*(?:(?:title|url|link|name|summary|description|snippet)\s*:)?[\s*\[]*", re.I)
 _MOST_TEXTS, _AT_ONCE, _DEEPEST = 5, 2, 4
+_ENDS_WITHIN = 6.0  # seconds; the library waits 2 and 2 before it kills a process
 
 
 class McpSource(Source):
@@ -88,6 +89,11 @@ class McpSource(Source):
         async with self._turns:
             found = await self._ask(None, (cut_query(query, self.longest_query), limit))
         return usable_results([r for r in found if is_since(r.date, since)], limit, domains)
+
+    async def aclose(self) -> None:
+        """Waits until the processes of searches that were given up have ended; the event loop may end then."""
+        if self._begun:
+            await asyncio.wait(self._begun, timeout=_ENDS_WITHIN)
 
     async def _page(self, client: Any, query: Any, page: int) -> list[SourceResult]:
         """query: the text, and the most results."""

@@ -77,15 +77,7 @@ class ServerJudge(ModelEndpoint, Judge):
     """Concurrent requests of a run."""
 
     def __init__(
-        self,
-        *,
-        name: str,
-        url: str,
-        model: str,
-        together: int,
-        key: str = "",
-        threshold: float = 0.5,
-        **options: Any,
+        self, *, name: str, url: str, model: str, together: int, key: str = "", threshold: float = 0.5, **options: Any
     ) -> None:
         """together: pairs in one request. `ModelEndpoint` describes the other parameters."""
         super().__init__(url, model, key, **options)
@@ -125,10 +117,7 @@ class ServerJudge(ModelEndpoint, Judge):
             await self._ask_batch(client, asked, part)
             if self._form is None and asked.tried == _FORM_ATTEMPTS and asked.problem:
                 raise asked.problem
-        await run_within(
-            [partial(self._ask_batch, client, asked, part) for part in waiting],
-            self.most_of_run,
-        )
+        await run_within([partial(self._ask_batch, client, asked, part) for part in waiting], self.most_of_run)
 
     async def _ask_batch(self, client: "httpx.AsyncClient", asked: _Scores, part: Sequence[int]) -> None:
         if asked.stopped:
