@@ -17,7 +17,7 @@ from tools.budget import NoteKind, current_log, in_time
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError, StoreDownError
 from tools.passages import EvidenceKind
 from tools.store.hybrid import fuse
-from tools.translation import mark, tr
+from tools.translation import labelled, mark, tr
 from tools.web.source import Source
 
 NO_WEB = mark("The web was not searched")
@@ -140,7 +140,7 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
     if (pages := first or math.floor(left / share)) < 1:
         if options.pages and not read:
             why = tr("too few pages ({pages}) for {sides} sides", pages=options.pages, sides=share)
-            current_log().note("skipped", f"{tr(NO_WEB)}: {why}.")
+            current_log().note("skipped", labelled(tr(NO_WEB), f"{why}."))
         return WebResults()
     kinds = options.sources
     search = providers.web.find(run_id(), _new_queries(state), pages, options.pool, options.domains, kinds)
@@ -153,11 +153,11 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
 def _not_asked(providers: Providers, options: RunOptions, sources: Sequence[Source]) -> Iterator[str]:
     """Yields what was wanted and cannot be searched."""
     if not options.web:
-        yield f"{tr(NO_WEB)}: {tr('nothing was to leave this machine')}."
+        yield labelled(tr(NO_WEB), f"{tr('nothing was to leave this machine')}.")
     elif not options.urls:
         yield from providers.web.unusable if providers.web else ()
         if not (options.sources or sources):
-            yield f"{tr(NO_WEB)}: {tr('no search engine is set')}."
+            yield labelled(tr(NO_WEB), f"{tr('no search engine is set')}.")
         if missing := [k for k in options.sources if k not in ("mine", *(s.kind for s in sources))]:
             everywhere = tr("Not searched, since no source of the kind is on: {kinds}.")
             there = tr("Not searched among the given domains, since no source of the kind is on: {kinds}.")
