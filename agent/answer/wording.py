@@ -341,7 +341,10 @@ def _brief(note: Note) -> str:
 def closing_line(answer: Answer, *, run: str = "", asked: str = "") -> str:
     """Returns a line with date, duration, providers and cost of the answer. run: the run's id."""
     served = sorted(provider_kinds(answer), key="embedded".__eq__) or ["embedded"]
-    by_whom = tr(" and ").join(served).replace("embedded", tr("Steelman's built-in models"))
+    *names, last = (
+        name.replace("embedded", tr("Steelman's built-in models")) for s in served for name in s.split(", ")
+    )
+    by_whom = tr(" and ").join(filter(None, (", ".join(names), last)))
     day = format_date(datetime.fromisoformat(asked).astimezone().date().isoformat()) if asked else ""
     how = tr("Answered on {day} in {seconds} s by {who}") if day else tr("Answered in {seconds} s by {who}")
     line = how.format(day=day, seconds=decimal(answer.timings["total"]), who=by_whom)
