@@ -142,7 +142,7 @@ EXAMPLE = "Should schools ban smartphones?"
 _NO_WORD = mark("there is no word in '{question}'.")
 _NOT_ENGLISH = mark(
     "'{question}' does not read as English{other}, and Steelman's built-in models read English only. Ask it in "
-    "English, or set a chat model that knows the language{how}: the answer is then in that language."
+    "English, or set a chat model that knows the language: the answer is then in that language."
 )
 
 
@@ -179,8 +179,7 @@ def check_question(text: str, languages: Collection[str] = ()) -> str:
         if not language and len(words) <= _FEWEST_TO_TELL and not is_of_another_script(question):
             return question  # 'UBI', 'mumbai vs delhi': few words may be names
         but = tr(" but as {language}", language=language) if language else ""
-        how = tr(" (`python -m agent doctor` says how)")
-        raise QuestionError(tr(_NOT_ENGLISH, question=_short(question), other=but, how=how), hint=how)
+        raise QuestionError(tr(_NOT_ENGLISH, question=_short(question), other=but))
     return question
 
 
