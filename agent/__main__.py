@@ -61,6 +61,23 @@ everything was searched and judged in time, 130 interrupted
 """)
 
 
+_ARGPARSE = (
+    mark("usage: "),
+    mark("positional arguments"),
+    mark("options"),
+    mark("show this help message and exit"),
+    mark("%(prog)s: error: %(message)s\n"),
+    mark("argument %(argument_name)s: %(message)s"),
+    mark("unrecognized arguments: %s"),
+    mark("the following arguments are required: %s"),
+    mark("expected one argument"),
+    mark("not allowed with argument %s"),
+    mark("invalid %(type)s value: %(value)r"),
+    mark("invalid choice: %(value)r (choose from %(choices)s)"),
+)
+"""Words of argparse, which ships no translations. argparse looks each up by its module's function `_`."""
+
+
 def build_parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
@@ -229,6 +246,7 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
 
 def _run(arguments: list[str] | None) -> int:
     speak_to_user()
+    argparse._ = tr  # type: ignore[attr-defined]
     args = build_parser().parse_args(arguments)
     name = args.command.replace("-", "_")
     module = name if name in ("ask", "batch", "ingest", "migrate_store") else "housekeeping"

@@ -19,7 +19,7 @@ from tools.errors import NoSourceError, ProviderError, SettingsError
 from tools.language.quotable import QuotablePart
 from tools.passages import EvidenceKind, Passage, Sentence, interleave
 from tools.store.store import Store
-from tools.translation import mark, tr
+from tools.translation import labelled, mark, tr
 
 if TYPE_CHECKING:
     from agent.providers.websearch import WebSearch
@@ -188,11 +188,11 @@ class Providers:
         """Yields what was wanted and cannot be searched."""
         sources = self.sources(options)
         if not options.web:
-            yield f"{tr(NO_WEB)}: {tr('nothing was to leave this machine')}."
+            yield labelled(tr(NO_WEB), f"{tr('nothing was to leave this machine')}.")
         elif not options.urls:
             yield from self.web.unusable if self.web else ()
             if not (options.sources or sources):
-                yield f"{tr(NO_WEB)}: {tr('no search engine is set')}."
+                yield labelled(tr(NO_WEB), f"{tr('no search engine is set')}.")
             if missing := [k for k in options.sources if k not in ("mine", *(s.kind for s in sources))]:
                 everywhere = tr("Not searched, since no source of the kind is on: {kinds}.")
                 there = tr("Not searched among the given domains, since no source of the kind is on: {kinds}.")

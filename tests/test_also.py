@@ -76,6 +76,15 @@ async def test_of_peoples_own_words_a_judge_of_essays_tells_no_side(made: Callab
         assert not (silent and judge.asked)
 
 
+async def test_a_study_whose_authors_say_we_is_judged(made: Callable[[Any], Models]) -> None:
+    judge = Closer()
+    judge.essays_only = True
+    models, own = made(judge), [f"In year {n} we counted the cars by the river." for n in range(5)]
+    given = [replace(passage(1, GOOD, BETTER, *own), kind="study"), passage(2, BAD, WORSE)]
+    readings = await score_sentences(models, briefs(models.judge(), given, []))
+    assert any(r.case.any() or arguing_passages(r, models.judge()) for r in readings)
+
+
 async def test_the_closer_reading_sees_a_sentence_among_its_neighbours(made: Callable[[Any], Models]) -> None:
     judge = Closer()
     models = made(judge)

@@ -138,3 +138,10 @@ def test_evidence_is_what_the_claim_says_not_who_says_it() -> None:
 def test_evidence_from_a_table_is_the_row() -> None:
     table = "Ward | Spaces\nWard A | 12 spaces\nWard B | 46 spaces"
     assert best_evidence("Ward B has 46 parking spaces.", table) == "Ward B | 46 spaces"
+
+
+def test_the_second_sentence_has_the_most_numbers_of_the_claim() -> None:
+    first, rooms = "Hotels propose a levy of one pound per room.", "Members sell 640 rooms."
+    sums = "It would raise 640 pounds, of which 150 go to the team."
+    claim = "The levy of one pound per room that hotels propose would raise 640 pounds, 150 of them for the team."
+    assert best_evidence(claim, f"{first} {rooms} {sums}") == f"{first} … {sums}"

@@ -187,7 +187,7 @@ async def test_translations_stand_beside_quotations_and_count_for_nothing(librar
     written = " ".join(p.text for p in docx.Document(io.BytesIO(to_docx(with_them))).paragraphs)
     assert '<html lang="de">' in page
     for made in (page, written):
-        assert "Übersetzung eines Modells, ungeprüft: “German: Voting should" in made
+        assert "Übersetzung eines Modells, ungeprüft: „German: Voting should" in made
         assert "Quellen" in made or "Fuentes" in made
 
 

@@ -1,6 +1,7 @@
 """Steelman's own words in other languages: nothing is left out of the catalogues, and they keep to the messages."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from messages import ROOT, catalogue, messages, name_of, text_of
 from agent.settings import load_settings
 from tools.errors import SettingsError
 from tools.language.lexicon import count
-from tools.translation import LANGUAGES, decimal, grouped, speaking, tr, user_language
+from tools.translation import LANGUAGES, decimal, grouped, in_marks, labelled, speaking, tr, user_language
 
 OTHERS = [language for language in LANGUAGES if language != "en"]
 _VALUE = re.compile(r"\{\w*\}|%\w")
@@ -152,3 +153,25 @@ def test_help_speaks_the_users_language_and_the_api_english() -> None:
     assert "répondre à une question" in said("agent", "fr")
     assert "el puerto" in said("ui", "es")
     assert said("api", "de") == said("api", "en")
+
+
+def test_marks_and_colons_are_those_of_the_language() -> None:
+    text, shown = 'Phones "distract" pupils.', dict[str, str]()
+    for language in LANGUAGES:
+        with speaking(language):
+            shown[language] = labelled("Fokus", in_marks(text))
+    assert shown == {
+        "en": "Fokus: “Phones ‘distract’ pupils.”",
+        "de": "Fokus: „Phones ‚distract‘ pupils.“",
+        "fr": "Fokus\u00a0: «\u00a0Phones “distract” pupils.\u00a0»",
+        "es": "Fokus: «Phones “distract” pupils.»",
+    }
+
+
+def test_the_words_of_argparse_are_translated() -> None:
+    command = [sys.executable, "-m", "agent", "ask", "--deadline", "soon"]
+    env = {**os.environ, "STEELMAN_LANGUAGE": "de"}
+    run = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert run.stderr.startswith("Aufruf: ")
+    assert run.stderr.endswith("ask: Fehler: --deadline: 'soon' ist kein gültiger Wert (float)\n")

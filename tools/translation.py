@@ -7,6 +7,7 @@ English.
 
 import io
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +19,8 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 LANGUAGES = ("en", "de", "fr", "es")
 FOLDER = Path(__file__).parents[1] / "locale"
 _VARIABLES = ("STEELMAN_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
+_MARKS = {"de": ("„{}“", "‚{}‘"), "fr": ("«\u00a0{}\u00a0»", "“{}”"), "es": ("«{}»", "“{}”")}
+_QUOTED = re.compile(r"[\"“„«]\s?([^\"“”„«»]+?)\s?[\"”“»]")
 _CHOSEN: ContextVar[str] = ContextVar("language", default="")
 _to_user = [False]
 
@@ -92,6 +95,18 @@ def grouped(number: int) -> str:
     from babel.numbers import format_decimal
 
     return format_decimal(number, locale=language)
+
+
+def labelled(label: str, text: str) -> str:
+    """Returns 'Safety: …' with the current language's colon: French has a no-break space before it."""
+    return f"{label}\u00a0: {text}" if spoken_language() == "fr" else f"{label}: {text}"
+
+
+def in_marks(text: str, english: str = "“{}”") -> str:
+    """Returns the text in the current language's quotation marks; marks within it become the inner ones. english: the
+    marks in English."""
+    outer, inner = _MARKS.get(spoken_language(), (english, "‘{}’"))
+    return outer.format(_QUOTED.sub(lambda found: inner.format(found[1]), text))
 
 
 def decimal(number: float) -> str:

@@ -20,7 +20,7 @@ from agent.stage_interfaces import NO_WEB
 from agent.state import OTHER_WAYS
 from tools.language.lexicon import count
 from tools.store.store import SAMPLES
-from tools.translation import mark, speaking, tr, trn
+from tools.translation import labelled, mark, speaking, tr, trn
 from ui import ask_view, claims_view, document_list, focus, html, permissions
 from ui.escaping import escaped, label, text
 from ui.service import PageService
@@ -59,7 +59,8 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
             html.small(note.text)
     _nearest(service, answer)
     if answer.crux:
-        crux = f'<p class="sm-claim"><b>{tr(wording.CRUX_LABEL)}:</b> {text(answer.crux.text)}</p>'
+        label = labelled(tr(wording.CRUX_LABEL), "")
+        crux = f'<p class="sm-claim"><b>{label}</b>{text(answer.crux.text)}</p>'
         claims_view.line(answer, crux, answer.crux, "crux")
     by = claims_view.Corrector(service, run, answer)
     parts = partial(_sides, by, answer), partial(_also, by, answer)

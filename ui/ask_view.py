@@ -14,7 +14,7 @@ from agent.options import EXAMPLE, Depth
 from agent.samples import FOLDER, sample_questions
 from tools.errors import GreetingError
 from tools.store.store import SAMPLES
-from tools.translation import grouped, mark, tr
+from tools.translation import grouped, labelled, mark, tr
 from ui import focus, html, permissions
 from ui.escaping import escaped, text
 from ui.service import PageService
@@ -89,7 +89,7 @@ def _options(service: PageService, thread: str | None, shown: str) -> dict[str, 
     usual, chosen = service.places(thread), st.session_state.setdefault("chosen", {})
     places = usual | ({} if thread else st.session_state.get("places", {})) | chosen
     with st.popover(tr("Options"), type="tertiary"):
-        depths = " · ".join(f"{tr(_NAMES[depth])}: {tr(what)}" for depth, what in _DEPTHS.items())
+        depths = " · ".join(labelled(tr(_NAMES[depth]), tr(what)) for depth, what in _DEPTHS.items())
         before = chosen.get("depth", "normal")
         depth = st.segmented_control(
             tr("How thorough"),

@@ -12,7 +12,7 @@ from agent.answer.document_list import (
 )
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument
 from agent.answer.wording import DOCUMENTS
-from tools.translation import spoken_language, tr
+from tools.translation import labelled, spoken_language, tr
 from ui import claims_view, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
@@ -26,7 +26,7 @@ def show(service: PageService, answer: Answer) -> None:
         return
     key = f"read-{answer.run_id}"
     most, shown = st.session_state.get(key, _SHOWN), 0
-    with st.expander(f"{tr(DOCUMENTS)}: {_uncapitalised(documents_headline(answer))}", key="folded-documents"):
+    with st.expander(labelled(tr(DOCUMENTS), _uncapitalised(documents_headline(answer))), key="folded-documents"):
         for name, rows in files:
             if name and shown < most:
                 st.html(f"<b>{text(label(file_line(name, rows), 120))}</b>")

@@ -11,7 +11,7 @@ from agent.answer.model import Answer
 from agent.answer.outline import OutlineBlock
 from agent.answer.wording import CRUX_LABEL, closing_line
 from agent.runs.store import RunRow
-from tools.translation import speaking, tr
+from tools.translation import labelled, speaking, tr
 from ui import ask_view, focus, html
 from ui.escaping import text
 
@@ -34,7 +34,7 @@ def _show(run: RunRow, answer: Answer) -> None:
         focus.print_button()
     html.title(answer.question)
     if answer.crux:
-        html.line(f"{tr(CRUX_LABEL)}: {answer.crux.text}")
+        html.line(labelled(tr(CRUX_LABEL), answer.crux.text))
     for said in corrected_lines(answer):
         html.small(said)
     for facing, sides in groupby(answer.perspectives, lambda side: side.stance != "other"):

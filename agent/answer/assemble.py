@@ -110,6 +110,10 @@ class CitationNumbering:
         key = passage.document, speaker_of(passage, quote)
         support = None if claim["role"] in ("also", "crux") else round(claim["support"], 3)
         known = self.citations.get(key)
+        if claim["role"] == "crux":  # a part of a claim's words keeps the claim's number, whoever says the part alone
+            for cited in self.citations.values():
+                if any(q.passage_id == passage.id and quote in q.quote for q in cited.quotations):
+                    return cited.number
         if known is None:
             self.citations[key] = citation_of(len(self.citations) + 1, passage, quote, support)
         elif (passage.id, quote) not in [(q.passage_id, q.quote) for q in known.quotations]:

@@ -13,7 +13,7 @@ from agent.answer.model import Answer, AnswerDocument, AnswerPerspective
 from agent.answer.outline import OutlineBlock, lead_blocks, side_blocks
 from agent.answer.summary import documents_and_rows, was_read
 from tools.errors import as_sentence
-from tools.translation import in_its_language, mark, tr
+from tools.translation import in_its_language, in_marks, labelled, mark, tr
 
 SHEET_LABEL = mark("Three arguments for each side")
 SHEET_ENDINGS = (".md", ".docx")
@@ -116,6 +116,6 @@ def _gaps(answer: Answer, side: AnswerPerspective) -> list[str]:
 
 def _named_documents(documents: Sequence[AnswerDocument]) -> str:
     """Returns '6 documents and 8 rows of a table: ‘Letter’, ‘survey.csv, row 3’, ‘Minutes’ and 11 more'."""
-    titles = [f"‘{wording.shortened(document_title(d, d.id), 60)}’" for d in documents[:_NAMED]]
+    titles = [in_marks(wording.shortened(document_title(d, d.id), 60), "‘{}’") for d in documents[:_NAMED]]
     more = tr(" and {number} more", number=len(documents) - _NAMED) if len(documents) > _NAMED else ""
-    return f"{documents_and_rows(documents)}: {', '.join(titles)}{more}"
+    return labelled(documents_and_rows(documents), f"{', '.join(titles)}{more}")

@@ -9,7 +9,7 @@ from agent.answer.summary import documents_and_rows, evidence_counts, was_read
 from tools.language.grounding import best_evidence
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS
-from tools.translation import grouped, mark, tr
+from tools.translation import grouped, in_marks, mark, tr
 
 NO_CLEAR_SIDE = mark("no clear side")
 _WHY_NOT = {
@@ -79,7 +79,7 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
     for argues, side in parts:
         if not (facing and side.stance != "other"):
             name = wording.shortened(wording.side_name(answer, side))
-            named.setdefault(name if name in map(tr, ANSWERS["polar"]) else f"‘{name}’", set()).add(argues)
+            named.setdefault(name if name in map(tr, ANSWERS["polar"]) else in_marks(name, "‘{}’"), set()).add(argues)
     words = [
         *(n for n, argued in named.items() if argued == {"for"}),
         *(tr("for and against {side}", side=n) for n, argued in named.items() if len(argued) == 2),

@@ -25,7 +25,7 @@ from agent.options import Depth
 from agent.state import OTHER_WAYS, STATE_VERSION, CounterTarget, Perspective, QuotedStance, RunState, counter_framing
 from tools.errors import QuestionError
 from tools.passages import Passage
-from tools.translation import in_its_language, mark, speaking, tr
+from tools.translation import in_its_language, labelled, mark, speaking, tr
 
 _AGAINST = re.compile(
     r"(?:/against|what speaks against|strongest (?:case against|counter-argument to)) (?P<what>.+?)[\s?.!]*", re.I
@@ -327,7 +327,7 @@ _COMMANDS: dict[str, Callable[[Answer, str], CommandReply | CommandSearch]] = {
 
 def _claim_line(answer: Answer, side: AnswerPerspective, claim: AnswerClaim) -> str:
     name = side_name(answer, side)
-    return f"{tr('Against {side}', side=name) if claim in side.objections else name}: {claim_text(claim)}"
+    return labelled(tr("Against {side}", side=name) if claim in side.objections else name, claim_text(claim))
 
 
 def _claims_citing(answer: Answer, known: set[int], what: str) -> CommandReply:

@@ -10,7 +10,7 @@ from agent.answer.model import LEAD_NOTE_KINDS, Answer, AnswerClaim, AnswerPersp
 from agent.answer.summary import search_completed
 from agent.limits import FIRST_ALSO
 from tools.errors import as_installed
-from tools.translation import in_its_language, tr
+from tools.translation import in_its_language, labelled, tr
 
 BlockKind = (
     Literal["title", "read_as", "summary", "tried", "crux", "also", "folded", "how_to"]
@@ -55,7 +55,7 @@ class OutlineBlock:
         text = wording.with_speaker(
             wording.in_quotes(self.text) if self.quoted else self.text, "" if self.said_by else self.speaker
         )
-        return f"{self.label}: {text}" if self.label and text else self.label or text
+        return labelled(self.label, text) if self.label and text else self.label or text
 
     @property
     def cited(self) -> str:
@@ -277,7 +277,7 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
 
 def _terminal_text(block: OutlineBlock) -> str:
     text = wording.with_speaker(_in_marks(block.text) if block.quoted else block.text, block.speaker)
-    reason = f"{block.label}: " if block.label and block.kind != "head" else ""
+    reason = labelled(block.label, "") if block.label and block.kind != "head" else ""
     replied = f" ({block.answered})" if block.answered else ""
     return f"{reason}{text} {block.cited}".rstrip() + replied
 

@@ -14,7 +14,7 @@ from tools.language.identification import name_of_language
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
 from tools.passages import EvidenceKind, Passage
-from tools.translation import answer_language, grouped, in_its_language, mark, tr, trn
+from tools.translation import answer_language, grouped, in_its_language, in_marks, labelled, mark, tr, trn
 
 _ROW = re.compile(r"(.+), row [^/]+")  # id of a table's row
 _NAMED = 4  # the most answers that the summary names
@@ -194,7 +194,7 @@ _REPEATS = mark("Passages that repeat others nearly word for word, and were read
 
 
 def _titles(passages: Iterable[Passage]) -> dict[str, None]:
-    return dict.fromkeys(f"“{shorten(p.name, 90, placeholder=' …')}”" for p in passages)
+    return dict.fromkeys(in_marks(shorten(p.name, 90, placeholder=" …")) for p in passages)
 
 
 def replaced_source_notes(passages: Sequence[Passage]) -> list[Note]:
@@ -243,10 +243,10 @@ def stage_notes(state: RunState) -> list[Note]:
     notes = [Note(kind=kind, text=text, hint=hint, brief=brief) for kind, text, hint, brief in failures]
     if unread := [f"{url} ({why})" for url, why in state.get("unread_pages", {}).items()]:
         brief = tr("{pages} could not be read", pages=count(len(unread), "web page"))
-        text = f"{brief}: {_shortened(unread)}."
+        text = labelled(brief, f"{_shortened(unread)}.")
         notes.append(Note(kind="skipped", text=text, brief=f"{brief}."))
     if foreign := [
-        f"“{title}” ({name_of_language(code)})" for title, code in state.get("foreign_documents", {}).items()
+        f"{in_marks(title)} ({name_of_language(code)})" for title, code in state.get("foreign_documents", {}).items()
     ]:
         english = "Left out of this English answer, being in another language: {titles}."  # no other answer has this
         text = (

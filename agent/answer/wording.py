@@ -29,7 +29,7 @@ from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
 from tools.language.reported_speech import UNNAMED
 from tools.passages import PROBABLY, Passage
-from tools.translation import decimal, mark, spoken_language, tr, trn
+from tools.translation import decimal, in_marks, labelled, mark, spoken_language, tr, trn
 
 NOT_SURE = mark("nothing sure enough to quote for this side")
 AGAINST_IT = mark("Against it:")
@@ -110,7 +110,7 @@ def side_heading(answer: Answer, side: AnswerPerspective) -> str:
     if side.statement.endswith("?") and side.statement.startswith(f"{side.name}: "):
         return side.name  # an alternative of a choice: the page shows the question once, above all sides
     includes_name = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
-    return side.statement if includes_name else f"{side.name}: {side.statement}"
+    return side.statement if includes_name else labelled(side.name, side.statement)
 
 
 def quoted_heading(side: AnswerPerspective) -> AnswerClaim | None:
@@ -221,7 +221,7 @@ def translation_line(answer: Answer, quote: str) -> str:
     """Returns a model's translation of the quotation, marked as unverified; empty without one."""
     same = (words for q, words in answer.translations.items() if balanced_marks(strip_control_characters(q)) == quote)
     words = next(same, "")
-    return tr("Translation by a model, unverified: {words}", words=in_quotes(words)) if words else ""
+    return tr("Translation by a model, unverified: {words}", words=in_marks(balanced_marks(words))) if words else ""
 
 
 def citation_numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> str:
@@ -273,7 +273,7 @@ def queries_tried(answer: Answer, side: AnswerPerspective, line: CoverageLine) -
 
 def location_in_source(words: Quotation | Passage) -> str:
     """Returns 'p. 14, “Costs”'; empty if page and heading are unknown."""
-    section = f"“{shorten(words.section, LONGEST_NAME, placeholder=' …')}”" if words.section else ""
+    section = in_marks(shorten(words.section, LONGEST_NAME, placeholder=" …")) if words.section else ""
     return ", ".join(filter(None, (page_numbers(words), section)))
 
 
@@ -341,13 +341,16 @@ def _brief(note: Note) -> str:
 def closing_line(answer: Answer, *, run: str = "", asked: str = "") -> str:
     """Returns a line with date, duration, providers and cost of the answer. run: the run's id."""
     served = sorted(provider_kinds(answer), key="embedded".__eq__) or ["embedded"]
-    by_whom = tr(" and ").join(served).replace("embedded", tr("Steelman's built-in models"))
+    *names, last = (
+        name.replace("embedded", tr("Steelman's built-in models")) for s in served for name in s.split(", ")
+    )
+    by_whom = tr(" and ").join(filter(None, (", ".join(names), last)))
     day = format_date(datetime.fromisoformat(asked).astimezone().date().isoformat()) if asked else ""
     how = tr("Answered on {day} in {seconds} s by {who}") if day else tr("Answered in {seconds} s by {who}")
     line = how.format(day=day, seconds=decimal(answer.timings["total"]), who=by_whom)
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd
-        line += f"; {count(tokens, 'token')}"
+        line += f", {count(tokens, 'token')}" if spoken_language() == "fr" else f"; {count(tokens, 'token')}"
         line += "" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}"
     run_line = f" {tr('Run {id}.', id=run)}" if run else ""
     return strip_control_characters(f"{tr(REMINDER)} {line}.{run_line}")

@@ -33,7 +33,7 @@ def options_from_args(args: argparse.Namespace, runs: Runs, depth: Depth | None 
     if args.sources:
         changes["sources"] = tuple(dict.fromkeys(kind for given in args.sources for kind in split_list(given)))
     if args.url and (args.no_web or args.only or args.sources or args.collection):
-        raise InputError("--url reads only that page: leave out --no-web, --only, --sources and --collection.")
+        raise InputError(tr("--url reads only that page: leave out --no-web, --only, --sources and --collection."))
     if args.url:
         changes["urls"] = tuple(dict.fromkeys(args.url))
     if args.collection:

@@ -129,7 +129,8 @@ async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[Sente
         passages = {p.id: p for i in places for p in briefs[i].passages}
         units = [unit for passage in passages.values() for unit in quotable_parts(passage)]
         shown = [unit.shown for unit in units]
-        unread = brief.judge.essays_only and not brief.passage_scores_trusted and people_speak(shown)
+        by_people = [unit.shown for unit in units if unit.passage.kind != "study"]  # in a study, 'we' are its authors
+        unread = brief.judge.essays_only and not brief.passage_scores_trusted and people_speak(by_people)
         if unread:
             current_log().note("skipped", tr(PEOPLE_SPEAK))
             stances = np.full((len(units), 2), 0.5)

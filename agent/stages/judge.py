@@ -140,7 +140,8 @@ def _with_other_ways(judge: CachedJudge, state: RunState) -> RunState:
     """
     planned = [p for p in state["perspectives"] if p["id"] != OTHER_WAYS]
     holds = "should be done" if "should" in state["framing"]["question"].casefold() else "is the answer"
-    message = f"Something other than these {holds}: {'; '.join(p['name'] for p in planned)}."
+    named = "; ".join(p["statement"].rstrip(".") if p.get("local") else p["name"] for p in planned)  # in English
+    message = f"Something other than these {holds}: {named}."
     ways = Perspective(
         id=OTHER_WAYS, name=tr("Other ways"), statement=message, stance="other", contrary="", origin="sources"
     )

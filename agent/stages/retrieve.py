@@ -15,7 +15,7 @@ from agent.state import BranchState, RunState, StageNote, local_statement
 from tools.budget import NoteKind, current_log, in_time
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError, StoreDownError
 from tools.store.hybrid import fuse
-from tools.translation import tr
+from tools.translation import labelled, tr
 
 _TITLES = 4  # titles shown during the run
 
@@ -130,7 +130,7 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
     if (pages := first or math.floor(left / share)) < 1:
         if options.pages and not read:
             why = tr("too few pages ({pages}) for {sides} sides", pages=options.pages, sides=share)
-            current_log().note("skipped", f"{tr(NO_WEB)}: {why}.")
+            current_log().note("skipped", labelled(tr(NO_WEB), f"{why}."))
         return WebResults()
     kinds = options.sources
     search = providers.web.find(run_id(), _new_queries(state), pages, options.pool, options.domains, kinds)

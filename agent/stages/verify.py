@@ -47,7 +47,7 @@ from tools.models.judges.batch import document_attributes, passage_line
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
 from tools.models.judges.quoting import stance_log_odds
 from tools.passages import Passage
-from tools.translation import mark, tr
+from tools.translation import labelled, mark, tr
 
 
 @stage("verify")
@@ -96,7 +96,7 @@ async def _translations(providers: Providers, state: RunState, claims: Sequence[
     try:
         return (await in_time(providers.translate(state["framing"], list(quotes))) if quotes else {}) or {}
     except DeadlineError as exc:
-        current_log().note("late", f"{tr('The quotations were not translated')}: {exc}")
+        current_log().note("late", labelled(tr("The quotations were not translated"), str(exc)))
         return {}
 
 
@@ -394,7 +394,7 @@ async def add_quotations(checks: ClaimVerifier, held: Sequence[Claim], limit: in
         what = failed if own in drafted else tr("The model wrote nothing for {side}", side=name)
         if mine:
             brief = tr("Quotations stand in for what the model wrote.")
-            current_log().note("degraded", f"{what}: {tr('its sources are quoted instead.')}", brief)
+            current_log().note("degraded", labelled(what, tr("its sources are quoted instead.")), brief)
         elif own not in drafted and not (embedded or told) and _covered(state, own):
             current_log().note("degraded", f"{what}.")
     return filling

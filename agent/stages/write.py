@@ -49,7 +49,7 @@ from tools.models.chat.model import ChatModel
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Passage, interleave
 from tools.store.store import SAMPLES
-from tools.translation import mark, tr
+from tools.translation import labelled, mark, tr
 
 _NOT_READ = mark("{number} sentences for '{side}' were not read in time, and are not quoted.")
 
@@ -67,7 +67,7 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
     except DeadlineError as exc:
-        note(f"{tr(NOT_WRITTEN)}: {exc}")
+        note(labelled(tr(NOT_WRITTEN), str(exc)))
     for brief, case in zip(briefs, cases, strict=True):
         name, reading = brief.perspective["name"], brief.sentence_scores
         if isinstance(case, BaseException):

@@ -156,6 +156,14 @@ def is_minutes(blocks: Sequence[Block]) -> bool:
     return any(pattern("MINUTES").search(block.text) for block in blocks[:_MINUTES_HEAD] if len(block.text) < 300)
 
 
+_STATED = (
+    *(mark("press release"), mark("news release"), mark("opinion"), mark("editorial"), mark("leader")),
+    *(mark("letter to the editor"), mark("letters to the editor"), mark("statement"), mark("fact sheet")),
+    mark("frequently asked questions"),
+)
+"""The kinds of the pattern KIND, for their translation."""
+
+
 def stated_kind(blocks: Sequence[Block]) -> str:
     """Returns the kind that the document states: 'minutes', or a first line such as 'PRESS RELEASE'; else ''."""
     head = [block.text for block in blocks[:_MINUTES_HEAD] if len(block.text) < 300]

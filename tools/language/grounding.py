@@ -316,9 +316,8 @@ def best_evidence(claim: str, passage: str) -> str:
     words = words if any(words) else [asked & _content_stems(s) for s in sentences]  # a table or list has no prose
     best = max(range(len(words)), key=lambda i: len(words[i]))
     added = [w - words[best] for w in words]
-    more = max(range(len(added)), key=lambda i: len(added[i]))
     numbers = _content_stems(" ".join(w for w in claim.split() if any(map(str.isdigit, w))))
-    more = next((i for i, new in enumerate(added) if new & numbers), more)
+    more = max(range(len(added)), key=lambda i: (len(added[i] & numbers), len(added[i])))
     if len(added[more]) < 2 and not added[more] & numbers:
         return sentences[best]
     first, last = sorted((best, more))
