@@ -311,6 +311,8 @@ class Settings(BaseSettings):
         "`python -m agent doctor` lists those that are installed."
     )
     semantic_scholar_api_key: SecretStr = _key("SEMANTIC_SCHOLAR_API_KEY", "Turns on studies from Semantic Scholar.")
+    openalex_api_key: SecretStr = _key("OPENALEX_API_KEY", "A free key; ten times as many searches a day.")
+    stackexchange_api_key: SecretStr = _key("STACKEXCHANGE_API_KEY", "A free key; more searches a day.")
     mcp_sources: Annotated[str, AfterValidator(checked_mcp_servers)] = _text(
         "MCP servers whose search tools are asked, each by a name and its command or address, with semicolons between "
         "them: notes=uvx notes-mcp; wiki=https://mcp.example.org/mcp."

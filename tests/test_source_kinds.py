@@ -405,7 +405,7 @@ async def test_all_sources_of_the_settings_are_searched_in_time(
         chosen = settings.model_copy(
             update={
                 "sources": "all",
-                "semantic_scholar_api_key": SecretStr("key"),
+                **{f"{name}_api_key": SecretStr("key") for name in ("semantic_scholar", "openalex", "stackexchange")},
                 "contact": "ann@example.org",
                 "source_addresses": ", ".join(f"{name}={server.root}" for name, server in servers.items()),
             }
@@ -418,6 +418,8 @@ async def test_all_sources_of_the_settings_are_searched_in_time(
         async with door(settings, with_web(engine, page_seconds=20.0, engine_seconds=20.0, beside=sources)) as runs:
             answer = await run(runs, max_rounds=1, deadline_seconds=16.0)
         asked = {name: server.requests for name, server in servers.items()}
+        assert all(r.body["api_key"] == "key" for r in asked["openalex"])
+        assert all(r.body["key"] == "key" for r in asked["stackexchange"])
     assert answer.timings["total"] < 16.5
     assert all(asked.values())
     assert "ann@example.org" in asked["wikipedia"][0].headers["user-agent"]

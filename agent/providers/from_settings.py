@@ -237,8 +237,12 @@ def build_source(settings: Settings, name: str) -> Source:
     if name.startswith("mcp:"):
         return McpSource(name[4:], settings.mcp_servers[name[4:]])
     own = {"contact": settings.contact, "address": settings.source_places.get(name, "")}
-    if name in KEYED:
-        own["key"] = settings.semantic_scholar_api_key.get_secret_value()
+    keys = {
+        "semanticscholar": settings.semantic_scholar_api_key,
+        "openalex": settings.openalex_api_key,
+        "stackexchange": settings.stackexchange_api_key,
+    }
+    own["key"] = keys[name].get_secret_value() if name in keys else ""
     return open_source(installed_sources()[name], {k: v for k, v in own.items() if v})
 
 
