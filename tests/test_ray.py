@@ -230,7 +230,8 @@ def test_nothing_is_lost_or_comes_twice(tmp_path: Path) -> None:
     assert listened(stopped.pid) <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
     assert listened(stopped.pid)
     os.killpg(stopped.pid, signal.SIGINT)
-    assert stopped.communicate() == ("", "\nStopped.\n")
+    said, trouble = stopped.communicate()
+    assert (said, trouble.endswith("\nStopped.\n")) == ("", True), trouble  # Ray may add lines of its own before
     assert stopped.returncode == 130
     gone(stopped)
 

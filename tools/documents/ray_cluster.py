@@ -190,7 +190,6 @@ def _own_cluster(undo: ExitStack) -> dict[str, Any]:
     """Returns options of `ray.init` for a cluster that only this process uses. It listens on 127.0.0.1, wants a token,
     sends no usage statistics and keeps its files in a private folder."""
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # else its own lines stand between ours when it is stopped
     os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # on Linux, too, Ray then listens on 127.0.0.1 alone
     # The path of a socket may have 107 characters. TMPDIR may be too long for that.
     folder = undo.enter_context(TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True))
