@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,7 +42,7 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture
 def start(settings: Settings, store_kind: str, request: pytest.FixtureRequest) -> Iterator[Start]:
     """Starts `python -m api` over instant providers. pause: seconds of a search. Everything is killed at the end."""
-    started, place = list["subprocess.Popen[str]"](), dict[str, str]()
+    started, readers, place = list["subprocess.Popen[str]"](), list[threading.Thread](), dict[str, str]()
     if store_kind == "postgres":
         server: PostgresServer = request.getfixturevalue("postgres")
         place["STEELMAN_DATABASE_URL"] = server.place_of(settings.database_path)
@@ -61,12 +62,19 @@ def start(settings: Settings, store_kind: str, request: pytest.FixtureRequest) -
                 break
         assert process.poll() is None, said
         process.told = said  # type: ignore[attr-defined]
+        # A full pipe would stop the process, which logs each request.
+        readers.append(threading.Thread(target=process.stderr.read))
+        readers[-1].start()
         return process
 
     yield starts
     for process in started:
         process.kill()
-        process.communicate()
+        process.wait()
+    for reader, process in zip(readers, started, strict=False):
+        reader.join()
+        assert process.stderr
+        process.stderr.close()
 
 
 @contextlib.contextmanager
