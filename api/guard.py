@@ -7,6 +7,7 @@ whole loopback range.
 """
 
 import asyncio
+import contextlib
 import math
 import re
 import time
@@ -35,6 +36,7 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::\d{1,5})?")
 _EXPOSED = ("Location", "Content-Location", "Retry-After", "X-Request-Id", "WWW-Authenticate", "Mcp-Session-Id")
 _UPLOAD = re.compile(r"/v1/collections/[^/]+/files/?")
 _LARGEST_JSON = 8_000_000  # bytes
+_DROP_SECONDS = 5.0
 _HOST_ADVICE = "Use the server's address, or add the name to STEELMAN_API_HOSTS, a proxy's to STEELMAN_PUBLIC_URL."
 _PAGE_ADVICE = "STEELMAN_API_ORIGINS allows it; STEELMAN_PUBLIC_URL allows the server's own page behind a proxy."
 
@@ -95,6 +97,8 @@ class Guard:
             if int(Headers(scope=scope).get("content-length", 0)) > most:
                 raise too_large
         except (ProblemError, StoreError) as exc:  # if the keys are unreadable, nobody gets in
+            if exc is too_large:
+                await _drop_body(receive, 2 * most)
             await problem_of(exc).response(scope)(scope, receive, send)
             return
 
@@ -135,3 +139,11 @@ class Guard:
                 name, cause, asks = "key-wrong", "The key is wrong or revoked.", 'Bearer error="invalid_token"'
             detail = f"{cause} Send `Authorization: Bearer KEY`; `keys make` on the server's machine makes one."
             raise ProblemError(401, name, detail, headers={"WWW-Authenticate": asks})
+
+
+async def _drop_body(receive: Receive, most: int) -> None:
+    """Reads at most so many bytes of a refused body: a proxy that still sends would lose the reply and answer 502."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DROP_SECONDS):
+            while most > 0 and (message := await receive()).get("more_body"):
+                most -= len(message["body"])
