@@ -118,7 +118,7 @@ async def send_file(given: str, bench: Bench) -> Outcome:
         await session.until(lambda: session.id and session.buttons, "the page")
         if not unasked:
             await session.go("view=documents")
-            await session.until(lambda: "What you add is searched" in session.text, "the documents")
+            await session.until(lambda: "Add" in session.buttons, "the field for files, which comes before the button")
         ids = await session.file_ids(2)
         assert len(ids) == (0 if unasked else 2)
         address, two = f"{server.url}/_stcore/upload_file/{session.id}/", "two that are too much together"
