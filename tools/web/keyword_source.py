@@ -9,7 +9,6 @@ import asyncio
 import re
 import threading
 import time
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from html import unescape
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -97,9 +96,10 @@ class KeywordSource(Source):
     async def _page(self, client: Any, query: Wanted, page: int) -> list[SourceResult]:
         return self._results(await self._get(client, self.endpoint, self._parameters(query)))
 
-    @abstractmethod
     def _parameters(self, query: Wanted) -> dict[str, object]:
-        """The request's parameters. Those that are '' or None are not sent."""
+        """The request's parameters. Those that are '' or None are not sent. A source with its own `_page` needs
+        none."""
+        raise NotImplementedError
 
     @staticmethod
     def parse(response: "httpx.Response") -> Any:
